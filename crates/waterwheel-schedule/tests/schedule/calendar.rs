@@ -18,27 +18,25 @@ pub(crate) fn in_1970() -> Scheduler {
         .build()
 }
 
-#[test]
-fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .cron("0 9 * * TUE", "UTC")
-            .unwrap()
-            .name("report")
-            .max_runs(3);
-        let job = job.run(move |context| {
-            runs.add(context.run());
-            async {}
-        });
-        assert_eq!(job.time_left(), Some(5 * DAY + 9 * HOUR));
-        assert!(job.is_periodic());
-        job.await.unwrap();
-        let first = (5 * DAY + 9 * HOUR).as_millis() as u64;
-        let week = (7 * DAY).as_millis() as u64;
-        assert_eq!(log.times(), [first, first + week, first + 2 * week]);
+#[tokio::test(start_paused = true)]
+async fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .cron("0 9 * * TUE", "UTC")
+        .unwrap()
+        .name("report")
+        .max_runs(3);
+    let job = job.run(move |context| {
+        runs.add(context.run());
+        async {}
     });
+    assert_eq!(job.time_left(), Some(5 * DAY + 9 * HOUR));
+    assert!(job.is_periodic());
+    job.await.unwrap();
+    let first = (5 * DAY + 9 * HOUR).as_millis() as u64;
+    let week = (7 * DAY).as_millis() as u64;
+    assert_eq!(log.times(), [first, first + week, first + 2 * week]);
 }
 
 /// The seconds at which runs began, of a job each 10 s whose first run takes 35.
@@ -73,24 +71,22 @@ fn missed_times_of_a_calendar_are_treated_as_was_said() {
 }
 
 // More than are counted: the clock jumps by two months, over 86 400 seconds a day.
-#[test]
-fn a_calendar_catches_up_with_the_latest_of_very_many() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .cron("* * * * * *", "UTC")
-            .unwrap()
-            .missed(Missed::CatchUpTo(3));
-        let job = job.run(move |context| {
-            runs.add(());
-            sleep(if context.run() == 1 { 60 * DAY } else { ms(1) })
-        });
-        sleep(60 * DAY + secs(1) + ms(500)).await;
-        assert_eq!(log.len(), 4, "{:?}", log.times());
-        assert_eq!(scheduler.counts().missed, 100 - 3);
-        job.cancel();
+#[tokio::test(start_paused = true)]
+async fn a_calendar_catches_up_with_the_latest_of_very_many() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .cron("* * * * * *", "UTC")
+        .unwrap()
+        .missed(Missed::CatchUpTo(3));
+    let job = job.run(move |context| {
+        runs.add(());
+        sleep(if context.run() == 1 { 60 * DAY } else { ms(1) })
     });
+    sleep(60 * DAY + secs(1) + ms(500)).await;
+    assert_eq!(log.len(), 4, "{:?}", log.times());
+    assert_eq!(scheduler.counts().missed, 100 - 3);
+    job.cancel();
 }
 
 /// The seconds of 1970 that the runs of a job each 10 s are for. The first takes 35 s, and fails once.
@@ -132,212 +128,176 @@ fn each_run_of_a_calendar_knows_the_time_that_it_is_for() {
     assert_eq!(runs_are_for(Missed::CatchUp), some([10, 10, 20, 30, 40]));
 }
 
-#[test]
-fn a_run_beside_its_calendar_is_for_no_time_of_it() {
-    paused().block_on(async {
-        let (scheduler, log, contexts) = (in_1970(), Log::new(), Log::new());
-        let (runs, kept) = (log.clone(), contexts.clone());
-        let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
-        let job = job.first_after(secs(1)).run(move |context| {
-            runs.add(second(context.scheduled_wall()));
-            kept.add(context);
-            async {}
-        });
-        sleep(secs(3)).await;
-        assert!(job.trigger_now());
-        sleep(secs(9)).await;
-        // The run of 20 s, at 25.
-        assert!(job.reschedule_after(secs(13)));
-        sleep(secs(15)).await;
-        assert!(job.pause());
-        sleep(secs(20)).await;
-        assert!(job.resume());
-        sleep(secs(5)).await;
-        let seconds: Vec<u64> = log.times().iter().map(|at| at / 1_000).collect();
-        assert_eq!(seconds, [1, 3, 10, 25, 50]);
-        assert_eq!(log.lines(), [None, None, Some(10), Some(20), Some(50)]);
-        // They have ended, and the job waits for the next.
-        for context in contexts.lines() {
-            assert_eq!(context.scheduled_wall(), None, "{context:?}");
-        }
+#[tokio::test(start_paused = true)]
+async fn a_run_beside_its_calendar_is_for_no_time_of_it() {
+    let (scheduler, log, contexts) = (in_1970(), Log::new(), Log::new());
+    let (runs, kept) = (log.clone(), contexts.clone());
+    let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
+    let job = job.first_after(secs(1)).run(move |context| {
+        runs.add(second(context.scheduled_wall()));
+        kept.add(context);
+        async {}
     });
+    sleep(secs(3)).await;
+    assert!(job.trigger_now());
+    sleep(secs(9)).await;
+    // The run of 20 s, at 25.
+    assert!(job.reschedule_after(secs(13)));
+    sleep(secs(15)).await;
+    assert!(job.pause());
+    sleep(secs(20)).await;
+    assert!(job.resume());
+    sleep(secs(5)).await;
+    let seconds: Vec<u64> = log.times().iter().map(|at| at / 1_000).collect();
+    assert_eq!(seconds, [1, 3, 10, 25, 50]);
+    assert_eq!(log.lines(), [None, None, Some(10), Some(20), Some(50)]);
+    // They have ended, and the job waits for the next.
+    for context in contexts.lines() {
+        assert_eq!(context.scheduled_wall(), None, "{context:?}");
+    }
 }
 
-#[test]
-fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(2);
-        let job = job.on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)));
-        job.run(move |context| {
-            runs.add((context.run(), context.attempt()));
-            let fails = context.attempt() < 3 && context.run() == 1;
-            async move { if fails { Err("fails") } else { Ok(()) } }
-        })
-        .await
-        .unwrap();
-        assert_eq!(log.lines(), [(1, 1), (1, 2), (1, 3), (2, 1)]);
-        let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
-        assert_eq!(minutes, [60, 61, 63, 120]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let runs = log.clone();
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(2);
+    let job = job.on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)));
+    job.run(move |context| {
+        runs.add((context.run(), context.attempt()));
+        let fails = context.attempt() < 3 && context.run() == 1;
+        async move { if fails { Err("fails") } else { Ok(()) } }
+    })
+    .await
+    .unwrap();
+    assert_eq!(log.lines(), [(1, 1), (1, 2), (1, 3), (2, 1)]);
+    let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
+    assert_eq!(minutes, [60, 61, 63, 120]);
 }
 
-#[test]
-fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.cron("0 * * * *", "UTC").unwrap().run(move |_| {
-            runs.add(());
-            async {}
-        });
-        sleep(30 * secs(60)).await;
-        assert!(job.trigger_now());
-        sleep(HOUR).await;
-        // At 90 minutes: the next is at 120, and is moved to 100. So the one after it is at 180.
-        assert!(job.reschedule_after(10 * secs(60)));
-        sleep(HOUR).await;
-        assert!(job.pause());
-        sleep(5 * HOUR).await;
-        assert!(job.resume());
-        sleep(HOUR).await;
-        let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
-        assert_eq!(minutes, [30, 60, 100, 480]);
-        job.cancel();
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap().run(log.job(()));
+    sleep(30 * secs(60)).await;
+    assert!(job.trigger_now());
+    sleep(HOUR).await;
+    // At 90 minutes: the next is at 120, and is moved to 100. So the one after it is at 180.
+    assert!(job.reschedule_after(10 * secs(60)));
+    sleep(HOUR).await;
+    assert!(job.pause());
+    sleep(5 * HOUR).await;
+    assert!(job.resume());
+    sleep(HOUR).await;
+    let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
+    assert_eq!(minutes, [30, 60, 100, 480]);
+    job.cancel();
 }
 
-#[test]
-fn a_first_run_before_the_calendar_begins() {
-    paused().block_on(async {
-        let (scheduler, start) = (in_1970(), Instant::now());
-        let first: [fn(Repeat<'_>, Instant) -> Repeat<'_>; 2] = [
-            |job, _| job.first_after(secs(60)),
-            |job, start| job.first_at(start + secs(60)),
-        ];
-        let jobs = first.map(|first| {
-            let log = Log::new();
-            let runs = log.clone();
-            let job = first(scheduler.cron("0 * * * *", "UTC").unwrap(), start);
-            let job = job.max_runs(2).run(move |_| {
-                runs.add(());
-                async {}
-            });
-            (job, log)
-        });
-        for (job, log) in jobs {
-            job.await.unwrap();
-            assert_eq!(log.times(), [60_000, 3_600_000]);
-        }
+#[tokio::test(start_paused = true)]
+async fn a_first_run_before_the_calendar_begins() {
+    let (scheduler, start) = (in_1970(), Instant::now());
+    let first: [fn(Repeat<'_>, Instant) -> Repeat<'_>; 2] = [
+        |job, _| job.first_after(secs(60)),
+        |job, start| job.first_at(start + secs(60)),
+    ];
+    let jobs = first.map(|first| {
+        let log = Log::new();
+        let job = first(scheduler.cron("0 * * * *", "UTC").unwrap(), start);
+        let job = job.max_runs(2).run(log.job(()));
+        (job, log)
     });
-}
-
-#[test]
-fn a_schedule_that_has_no_time_left_ends_well_without_a_run() {
-    paused().block_on(async {
-        let options = waterwheel_schedule::calendar::ScheduleOptions::new().years(true);
-        let past = options.parse("0 0 0 1 1 * 1969", "UTC");
-        let scheduler = in_1970();
-        let job = scheduler.by_calendar(past.unwrap()).run(|_| async {});
-        assert!(job.is_done());
+    for (job, log) in jobs {
         job.await.unwrap();
-        assert_eq!(scheduler.counts().finished, 0);
-        assert!(scheduler.cron("60 * * * *", "UTC").is_err());
-        assert!(scheduler.cron("* * * * *", "Europe/Atlantis").is_err());
-        let daily = Schedule::parse("@daily", "UTC").unwrap();
-        let job = scheduler.by_calendar(daily.clone()).run(|_| async {});
-        assert!(
-            job.time_left().unwrap() <= DAY
-                && daily == Schedule::parse("0 0 * * *", "UTC").unwrap()
-        );
-    });
+        assert_eq!(log.times(), [60_000, 3_600_000]);
+    }
 }
 
-#[test]
-fn a_job_that_repeats_can_be_given_another_calendar() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.every(HOUR).max_runs(3).run(move |_| {
-            runs.add(());
-            async {}
-        });
-        let daily = Schedule::parse("30 2 * * *", "UTC").unwrap();
-        assert!(
-            job.pause()
-                && job.reschedule_by_calendar(daily.clone())
-                && job.is_paused()
-                && job.resume()
-        );
-        assert_eq!(job.time_left(), Some(2 * HOUR + HOUR / 2));
-        job.await.unwrap();
-        let first = (2 * HOUR + HOUR / 2).as_millis() as u64;
-        let day = DAY.as_millis() as u64;
-        assert_eq!(log.times(), [first, first + day, first + 2 * day]);
-        let once = scheduler.after(HOUR).run(|_| async {});
-        assert!(!once.reschedule_by_calendar(daily));
-    });
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_has_no_time_left_ends_well_without_a_run() {
+    let options = waterwheel_schedule::calendar::ScheduleOptions::new().years(true);
+    let past = options.parse("0 0 0 1 1 * 1969", "UTC");
+    let scheduler = in_1970();
+    let job = scheduler.by_calendar(past.unwrap()).run(|_| async {});
+    assert!(job.is_done());
+    job.await.unwrap();
+    assert_eq!(scheduler.counts().finished, 0);
+    assert!(scheduler.cron("60 * * * *", "UTC").is_err());
+    assert!(scheduler.cron("* * * * *", "Europe/Atlantis").is_err());
+    let daily = Schedule::parse("@daily", "UTC").unwrap();
+    let job = scheduler.by_calendar(daily.clone()).run(|_| async {});
+    assert!(
+        job.time_left().unwrap() <= DAY && daily == Schedule::parse("0 0 * * *", "UTC").unwrap()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_repeats_can_be_given_another_calendar() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let job = scheduler.every(HOUR).max_runs(3).run(log.job(()));
+    let daily = Schedule::parse("30 2 * * *", "UTC").unwrap();
+    assert!(
+        job.pause() && job.reschedule_by_calendar(daily.clone()) && job.is_paused() && job.resume()
+    );
+    assert_eq!(job.time_left(), Some(2 * HOUR + HOUR / 2));
+    job.await.unwrap();
+    let first = (2 * HOUR + HOUR / 2).as_millis() as u64;
+    let day = DAY.as_millis() as u64;
+    assert_eq!(log.times(), [first, first + day, first + 2 * day]);
+    let once = scheduler.after(HOUR).run(|_| async {});
+    assert!(!once.reschedule_by_calendar(daily));
 }
 
 /// An hourly job, whose first runs are at 60 and 120 minutes; and the minutes of its runs.
 fn hourly(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandle<()> {
-    let runs = log.clone();
-    scheduler.cron("0 * * * *", "UTC").unwrap().run(move |_| {
-        runs.add(());
-        async {}
-    })
+    scheduler.cron("0 * * * *", "UTC").unwrap().run(log.job(()))
 }
 
 pub(crate) fn minutes(log: &Log<()>) -> Vec<u64> {
     log.times().iter().map(|at| at / 60_000).collect()
 }
 
-#[test]
-fn a_pause_keeps_what_was_moved_or_triggered_on_a_calendar() {
-    paused().block_on(async {
-        let minute = secs(60);
-        let (scheduler, moved, triggered) = (in_1970(), Log::new(), Log::new());
-        let one = hourly(&scheduler, &moved);
-        assert!(one.reschedule_after(150 * minute) && one.pause());
-        let two = hourly(&scheduler, &triggered);
-        assert!(two.pause());
-        sleep(90 * minute).await;
-        assert!(one.resume() && two.resume());
-        sleep(91 * minute).await;
-        assert_eq!(minutes(&moved), [150, 180]);
-        assert_eq!(minutes(&triggered), [120, 180]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_pause_keeps_what_was_moved_or_triggered_on_a_calendar() {
+    let minute = secs(60);
+    let (scheduler, moved, triggered) = (in_1970(), Log::new(), Log::new());
+    let one = hourly(&scheduler, &moved);
+    assert!(one.reschedule_after(150 * minute) && one.pause());
+    let two = hourly(&scheduler, &triggered);
+    assert!(two.pause());
+    sleep(90 * minute).await;
+    assert!(one.resume() && two.resume());
+    sleep(91 * minute).await;
+    assert_eq!(minutes(&moved), [150, 180]);
+    assert_eq!(minutes(&triggered), [120, 180]);
 }
 
-#[test]
-fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-        let job = job
-            .on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)))
-            .max_runs(1);
-        let job = job.run(move |context| {
-            runs.add(());
-            let fails = context.attempt() == 1;
-            async move { if fails { Err("fails") } else { Ok(()) } }
-        });
-        sleep(HOUR + secs(30)).await;
-        assert!(job.pause() && job.resume());
-        job.await.unwrap();
-        assert_eq!(minutes(&log), [60, 61]);
-        let last = Instant::now() + HOUR;
-        let until = scheduler
-            .cron("0 * * * *", "UTC")
-            .unwrap()
-            .until(last)
-            .run(|_| async {});
-        until.pause();
-        sleep(2 * HOUR).await;
-        assert!(until.resume() && until.is_done() && until.runs() == 0);
+#[tokio::test(start_paused = true)]
+async fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let runs = log.clone();
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+    let job = job
+        .on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)))
+        .max_runs(1);
+    let job = job.run(move |context| {
+        runs.add(());
+        let fails = context.attempt() == 1;
+        async move { if fails { Err("fails") } else { Ok(()) } }
     });
+    sleep(HOUR + secs(30)).await;
+    assert!(job.pause() && job.resume());
+    job.await.unwrap();
+    assert_eq!(minutes(&log), [60, 61]);
+    let last = Instant::now() + HOUR;
+    let until = scheduler
+        .cron("0 * * * *", "UTC")
+        .unwrap()
+        .until(last)
+        .run(|_| async {});
+    until.pause();
+    sleep(2 * HOUR).await;
+    assert!(until.resume() && until.is_done() && until.runs() == 0);
 }
 
 /// A clock that is moved by hand, and a scheduler by it, in 1970.
@@ -395,54 +355,50 @@ fn a_late_time_runs_if_the_one_after_it_is_to_come() {
     }
 }
 
-#[test]
-fn times_that_come_up_late_are_reported_as_missed() {
-    paused().block_on(async {
-        let ((clock, builder), log) = (by_hand(), Log::new());
-        let events = log.clone();
-        let scheduler = builder.on_event(move |event| match event {
-            Event::Missed { id, name, runs, .. } => events.add((*id, name.clone(), *runs)),
-            Event::Started { id, run, .. } => events.add((*id, None, *run)),
-            _ => {}
-        });
-        let scheduler = scheduler.build();
-        let _other = scheduler.after(24 * HOUR).run(|_| async {});
-        let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
-        let job = job.missed(Missed::Once).run(|_| async {});
-        sleep(ms(1)).await;
-        clock.advance(10 * HOUR + secs(600));
-        sleep(secs(1)).await;
-        let (id, name) = (job.id(), Some("hourly".into()));
-        assert_eq!(log.lines(), [(id, name, 9), (id, None, 1)]);
-        job.cancel();
+#[tokio::test(start_paused = true)]
+async fn times_that_come_up_late_are_reported_as_missed() {
+    let ((clock, builder), log) = (by_hand(), Log::new());
+    let events = log.clone();
+    let scheduler = builder.on_event(move |event| match event {
+        Event::Missed { id, name, runs, .. } => events.add((*id, name.clone(), *runs)),
+        Event::Started { id, run, .. } => events.add((*id, None, *run)),
+        _ => {}
     });
+    let scheduler = scheduler.build();
+    let _other = scheduler.after(24 * HOUR).run(|_| async {});
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
+    let job = job.missed(Missed::Once).run(|_| async {});
+    sleep(ms(1)).await;
+    clock.advance(10 * HOUR + secs(600));
+    sleep(secs(1)).await;
+    let (id, name) = (job.id(), Some("hourly".into()));
+    assert_eq!(log.lines(), [(id, name, 9), (id, None, 1)]);
+    job.cancel();
 }
 
 // Each takes many searches: with all in one hold of the lock, a submission would wait for them.
-#[test]
-fn late_calendars_are_served_one_by_one() {
-    paused().block_on(async {
-        let ((clock, builder), log) = (by_hand(), Log::new());
-        let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
-        let (inside, counted) = (Arc::clone(&slot), log.clone());
-        let scheduler = builder.on_event(move |event| {
-            if let (Event::Missed { .. }, Some(scheduler)) = (event, &*inside.lock().unwrap()) {
-                counted.add(scheduler.counts().missed);
-            }
-        });
-        let scheduler = scheduler.build();
-        *slot.lock().unwrap() = Some(scheduler.clone());
-        let hourly = Schedule::parse("0 * * * *", "UTC").unwrap();
-        let jobs = (0..20).map(|_| scheduler.by_calendar(hourly.clone()).run(|_| async {}));
-        let jobs: Vec<_> = jobs.collect();
-        sleep(ms(1)).await;
-        clock.advance(10 * HOUR + secs(600));
-        sleep(secs(1)).await;
-        let one_by_one: Vec<u64> = (1..=20).map(|jobs| 10 * jobs).collect();
-        assert_eq!(log.lines(), one_by_one);
-        assert!(jobs.iter().all(|job| job.cancel()));
-        *slot.lock().unwrap() = None;
+#[tokio::test(start_paused = true)]
+async fn late_calendars_are_served_one_by_one() {
+    let ((clock, builder), log) = (by_hand(), Log::new());
+    let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
+    let (inside, counted) = (Arc::clone(&slot), log.clone());
+    let scheduler = builder.on_event(move |event| {
+        if let (Event::Missed { .. }, Some(scheduler)) = (event, &*inside.lock().unwrap()) {
+            counted.add(scheduler.counts().missed);
+        }
     });
+    let scheduler = scheduler.build();
+    *slot.lock().unwrap() = Some(scheduler.clone());
+    let hourly = Schedule::parse("0 * * * *", "UTC").unwrap();
+    let jobs = (0..20).map(|_| scheduler.by_calendar(hourly.clone()).run(|_| async {}));
+    let jobs: Vec<_> = jobs.collect();
+    sleep(ms(1)).await;
+    clock.advance(10 * HOUR + secs(600));
+    sleep(secs(1)).await;
+    let one_by_one: Vec<u64> = (1..=20).map(|jobs| 10 * jobs).collect();
+    assert_eq!(log.lines(), one_by_one);
+    assert!(jobs.iter().all(|job| job.cancel()));
+    *slot.lock().unwrap() = None;
 }
 
 #[test]
@@ -470,44 +426,36 @@ fn times_that_come_up_late_are_not_run_after_until() {
     }
 }
 
-#[test]
-fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let until = Instant::now() + HOUR + secs(30);
-        let jobs: Vec<_> = (0..50)
-            .map(|_| {
-                let runs = log.clone();
-                let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-                job.jitter(HOUR / 2).until(until).run(move |_| {
-                    runs.add(Instant::now());
-                    async {}
-                })
+#[tokio::test(start_paused = true)]
+async fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let until = Instant::now() + HOUR + secs(30);
+    let jobs: Vec<_> = (0..50)
+        .map(|_| {
+            let runs = log.clone();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+            job.jitter(HOUR / 2).until(until).run(move |_| {
+                runs.add(Instant::now());
+                async {}
             })
-            .collect();
-        for job in jobs {
-            job.await.unwrap();
-        }
-        let times = log.lines();
-        assert_eq!(times.len(), 50);
-        assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");
-    });
+        })
+        .collect();
+    for job in jobs {
+        job.await.unwrap();
+    }
+    let times = log.lines();
+    assert_eq!(times.len(), 50);
+    assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");
 }
 
-#[test]
-fn jitter_makes_the_runs_of_a_calendar_later_each_by_another_time() {
-    paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.cron("* * * * *", "UTC").unwrap();
-        let job = job.jitter(secs(30)).max_runs(100).run(move |_| {
-            runs.add(());
-            async {}
-        });
-        job.await.unwrap();
-        let late: Vec<u64> = log.times().iter().map(|at| at % 60_000).collect();
-        assert!(late.iter().all(|&late| late <= 30_001), "{late:?}");
-        assert!(late[1..].iter().any(|&late| late > 20_000), "{late:?}");
-        assert_eq!(minutes(&log), (1..=100).collect::<Vec<_>>());
-    });
+#[tokio::test(start_paused = true)]
+async fn jitter_makes_the_runs_of_a_calendar_later_each_by_another_time() {
+    let (scheduler, log) = (in_1970(), Log::new());
+    let job = scheduler.cron("* * * * *", "UTC").unwrap();
+    let job = job.jitter(secs(30)).max_runs(100).run(log.job(()));
+    job.await.unwrap();
+    let late: Vec<u64> = log.times().iter().map(|at| at % 60_000).collect();
+    assert!(late.iter().all(|&late| late <= 30_001), "{late:?}");
+    assert!(late[1..].iter().any(|&late| late > 20_000), "{late:?}");
+    assert_eq!(minutes(&log), (1..=100).collect::<Vec<_>>());
 }

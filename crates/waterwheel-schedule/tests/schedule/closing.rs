@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use waterwheel_schedule::{Counts, Event, JobControl, JobError, JobHandle, JobStatus, Scheduler};
 
-use super::support::{HOUR, Log, add_up, ms, paused, with_workers, within};
+use super::support::{HOUR, Log, add_up, ms, with_workers, within};
 
 const HERD: u64 = 1_000;
 
@@ -171,37 +171,35 @@ fn after_a_shutdown_in_the_first_of_1000_nothing_begins() {
     }
 }
 
-#[test]
-fn a_shutdown_keeps_what_its_policies_keep_of_a_herd() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let at = Instant::now() + ms(5);
-        let ends = log.clone();
-        let first = scheduler.at(at).run(|context| async move {
-            context.scheduler().shutdown();
-            ends.add("shutdown");
-        });
-        let (mut kept, mut ended) = (Vec::new(), Vec::new());
-        for _ in 0..100 {
-            let (once, again) = (log.clone(), log.clone());
-            kept.push(scheduler.at(at).run(|_| async move { once.add("once") }));
-            let repeats = scheduler.every(HOUR).first_at(at);
-            ended.push(repeats.run(move |_| {
-                again.add("again");
-                async {}
-            }));
-        }
-        first.await.unwrap();
-        for job in kept {
-            job.await.unwrap();
-        }
-        for job in ended {
-            assert!(matches!(job.await, Err(JobError::Shutdown)));
-        }
-        let lines = log.lines();
-        assert_eq!((lines[0], lines.len()), ("shutdown", 101));
-        assert!(!lines.contains(&"again"));
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_keeps_what_its_policies_keep_of_a_herd() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let at = Instant::now() + ms(5);
+    let ends = log.clone();
+    let first = scheduler.at(at).run(|context| async move {
+        context.scheduler().shutdown();
+        ends.add("shutdown");
     });
+    let (mut kept, mut ended) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let (once, again) = (log.clone(), log.clone());
+        kept.push(scheduler.at(at).run(|_| async move { once.add("once") }));
+        let repeats = scheduler.every(HOUR).first_at(at);
+        ended.push(repeats.run(move |_| {
+            again.add("again");
+            async {}
+        }));
+    }
+    first.await.unwrap();
+    for job in kept {
+        job.await.unwrap();
+    }
+    for job in ended {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    }
+    let lines = log.lines();
+    assert_eq!((lines[0], lines.len()), ("shutdown", 101));
+    assert!(!lines.contains(&"again"));
 }
 
 /// Shuts down from a thread of its own at a moment that differs from round to round, while the jobs of a herd begin.

@@ -16,178 +16,160 @@ fn panics() {
     std::panic::resume_unwind(Box::new("on purpose"));
 }
 
-#[test]
-fn an_error_ends_its_job_and_the_handle_says_why() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler.every(ms(10)).run(|context| async move {
-            match context.run() {
-                3 => Err("the disk is full"),
-                _ => Ok(()),
-            }
-        });
-        sleep(secs(1)).await;
-        assert_eq!((job.runs(), scheduler.counts().failed), (3, 1));
-        assert_eq!(job.last_error().as_deref(), Some("the disk is full"));
-        let error = job.await.unwrap_err();
-        assert!(matches!(error, JobError::Failed(_)) && !error.is_cancelled());
-        assert_eq!(error.source().unwrap().to_string(), "the disk is full");
-    });
-}
-
-#[test]
-fn a_panic_ends_its_job_and_no_other() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let other = scheduler.every(ms(10)).run(move |_| {
-            runs.add(());
-            async {}
-        });
-        let in_future = scheduler.every(ms(10)).run(|_| async { panics() });
-        let in_closure = scheduler.every(ms(10)).run(|_| {
-            panics();
-            async {}
-        });
-        let once = scheduler.after(ms(10)).run(|_| async { panics() });
-        for job in [in_future, in_closure, once] {
-            match job.await {
-                Err(JobError::Panicked(panic)) => {
-                    assert_eq!(panic.message(), "on purpose");
-                    assert!(panic.into_payload().is::<&str>());
-                }
-                other => panic!("{other:?}"),
-            }
+#[tokio::test(start_paused = true)]
+async fn an_error_ends_its_job_and_the_handle_says_why() {
+    let scheduler = Scheduler::new();
+    let job = scheduler.every(ms(10)).run(|context| async move {
+        match context.run() {
+            3 => Err("the disk is full"),
+            _ => Ok(()),
         }
-        sleep(ms(100)).await;
-        assert!(log.len() >= 10 && !other.is_done());
-        assert_eq!(
-            (scheduler.counts().failed, scheduler.counts().running),
-            (3, 0)
-        );
     });
+    sleep(secs(1)).await;
+    assert_eq!((job.runs(), scheduler.counts().failed), (3, 1));
+    assert_eq!(job.last_error().as_deref(), Some("the disk is full"));
+    let error = job.await.unwrap_err();
+    assert!(matches!(error, JobError::Failed(_)) && !error.is_cancelled());
+    assert_eq!(error.source().unwrap().to_string(), "the disk is full");
 }
 
-#[test]
-fn a_job_goes_on_after_errors_if_it_was_said() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler
-            .every(ms(10))
-            .on_error(OnError::Continue)
-            .max_runs(6);
-        let job = job.run(|context| async move {
-            match context.run() {
-                2 => panics(),
-                3 => return Err("an error"),
-                _ => {}
+#[tokio::test(start_paused = true)]
+async fn a_panic_ends_its_job_and_no_other() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let other = scheduler.every(ms(10)).run(log.job(()));
+    let in_future = scheduler.every(ms(10)).run(|_| async { panics() });
+    let in_closure = scheduler.every(ms(10)).run(|_| {
+        panics();
+        async {}
+    });
+    let once = scheduler.after(ms(10)).run(|_| async { panics() });
+    for job in [in_future, in_closure, once] {
+        match job.await {
+            Err(JobError::Panicked(panic)) => {
+                assert_eq!(panic.message(), "on purpose");
+                assert!(panic.into_payload().is::<&str>());
             }
-            Ok(())
+            other => panic!("{other:?}"),
+        }
+    }
+    sleep(ms(100)).await;
+    assert!(log.len() >= 10 && !other.is_done());
+    assert_eq!(
+        (scheduler.counts().failed, scheduler.counts().running),
+        (3, 0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_goes_on_after_errors_if_it_was_said() {
+    let scheduler = Scheduler::new();
+    let job = scheduler
+        .every(ms(10))
+        .on_error(OnError::Continue)
+        .max_runs(6);
+    let job = job.run(|context| async move {
+        match context.run() {
+            2 => panics(),
+            3 => return Err("an error"),
+            _ => {}
+        }
+        Ok(())
+    });
+    sleep(secs(1)).await;
+    assert_eq!(
+        (job.runs(), job.last_error().as_deref()),
+        (6, Some("an error"))
+    );
+    job.await.unwrap();
+    assert_eq!(scheduler.counts().failed, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_run_is_tried_again_later_each_time() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .every(secs(1))
+        .on_error(OnError::BackOff(BackOff::new(ms(100), ms(300))))
+        .max_runs(3)
+        .run(move |context| {
+            runs.add((context.run(), context.attempt()));
+            let fails = context.run() == 2 && context.attempt() < 5;
+            async move { if fails { Err("not yet") } else { Ok(()) } }
         });
-        sleep(secs(1)).await;
-        assert_eq!(
-            (job.runs(), job.last_error().as_deref()),
-            (6, Some("an error"))
-        );
-        job.await.unwrap();
-        assert_eq!(scheduler.counts().failed, 2);
-    });
+    job.await.unwrap();
+    assert_eq!(
+        log.lines(),
+        [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4), (2, 5), (3, 1)]
+    );
+    // After 100, 200, 300 and 300 ms; and then the grid again.
+    assert_eq!(log.times(), [1000, 2000, 2100, 2300, 2600, 2900, 3000]);
 }
 
-#[test]
-fn a_failed_run_is_tried_again_later_each_time() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .every(secs(1))
-            .on_error(OnError::BackOff(BackOff::new(ms(100), ms(300))))
-            .max_runs(3)
-            .run(move |context| {
-                runs.add((context.run(), context.attempt()));
-                let fails = context.run() == 2 && context.attempt() < 5;
-                async move { if fails { Err("not yet") } else { Ok(()) } }
-            });
-        job.await.unwrap();
-        assert_eq!(
-            log.lines(),
-            [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4), (2, 5), (3, 1)]
-        );
-        // After 100, 200, 300 and 300 ms; and then the grid again.
-        assert_eq!(log.times(), [1000, 2000, 2100, 2300, 2600, 2900, 3000]);
-    });
+#[tokio::test(start_paused = true)]
+async fn after_the_last_retry_the_job_ends_with_the_last_error() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let back_off = BackOff::new(ms(100), HOUR).retries(2);
+    let job = scheduler.after(ms(100)).retry(back_off.clone());
+    let job =
+        job.run(|context| async move { Err::<u8, _>(format!("attempt {}", context.attempt())) });
+    assert_eq!(
+        job.await.unwrap_err().source().unwrap().to_string(),
+        "attempt 3"
+    );
+    assert_eq!(start.elapsed(), ms(100 + 100 + 200));
+    let well = scheduler
+        .after(ms(0))
+        .retry(back_off)
+        .run(|context| async move {
+            match context.attempt() {
+                2 => Ok(context.attempt()),
+                _ => Err("not yet"),
+            }
+        });
+    assert_eq!(well.await.unwrap(), 2);
 }
 
-#[test]
-fn after_the_last_retry_the_job_ends_with_the_last_error() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let back_off = BackOff::new(ms(100), HOUR).retries(2);
-        let job = scheduler.after(ms(100)).retry(back_off.clone());
-        let job = job
-            .run(|context| async move { Err::<u8, _>(format!("attempt {}", context.attempt())) });
-        assert_eq!(
-            job.await.unwrap_err().source().unwrap().to_string(),
-            "attempt 3"
-        );
-        assert_eq!(start.elapsed(), ms(100 + 100 + 200));
-        let well = scheduler
-            .after(ms(0))
-            .retry(back_off)
-            .run(|context| async move {
-                match context.attempt() {
-                    2 => Ok(context.attempt()),
-                    _ => Err("not yet"),
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_of_a_closure_that_blocks_keeps_its_state() {
+    let scheduler = Scheduler::new();
+    let mut calls = 0;
+    let back_off = BackOff::new(ms(1), ms(1)).retries(5);
+    let job = scheduler
+        .after(ms(1))
+        .retry(back_off)
+        .run_blocking(move |_| {
+            calls += 1;
+            match calls {
+                1 => Err("an error"),
+                2 => {
+                    panics();
+                    Err("a panic")
                 }
-            });
-        assert_eq!(well.await.unwrap(), 2);
-    });
+                _ => Ok(calls),
+            }
+        });
+    assert_eq!(job.await.unwrap(), 3);
 }
 
-#[test]
-fn a_retry_of_a_closure_that_blocks_keeps_its_state() {
-    super::support::multi_thread().block_on(async {
-        let scheduler = Scheduler::new();
-        let mut calls = 0;
-        let back_off = BackOff::new(ms(1), ms(1)).retries(5);
-        let job = scheduler
-            .after(ms(1))
-            .retry(back_off)
-            .run_blocking(move |_| {
-                calls += 1;
-                match calls {
-                    1 => Err("an error"),
-                    2 => {
-                        panics();
-                        Err("a panic")
-                    }
-                    _ => Ok(calls),
-                }
-            });
-        assert_eq!(job.await.unwrap(), 3);
-    });
-}
-
-#[test]
-fn a_run_beyond_its_time_limit_has_failed() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let job = scheduler
-            .after(ms(10))
-            .time_limit(ms(50))
-            .run(|_| sleep(HOUR));
-        assert!(matches!(job.await, Err(JobError::TimedOut)));
-        assert_eq!(start.elapsed(), ms(60));
-        let again = scheduler
-            .every(ms(100))
-            .time_limit(ms(50))
-            .on_error(OnError::Continue);
-        let again = again
-            .max_runs(3)
-            .run(|context| sleep(ms(20 * context.run())));
-        again.await.unwrap();
-        assert_eq!(scheduler.counts().failed, 2);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_run_beyond_its_time_limit_has_failed() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let job = scheduler
+        .after(ms(10))
+        .time_limit(ms(50))
+        .run(|_| sleep(HOUR));
+    assert!(matches!(job.await, Err(JobError::TimedOut)));
+    assert_eq!(start.elapsed(), ms(60));
+    let again = scheduler
+        .every(ms(100))
+        .time_limit(ms(50))
+        .on_error(OnError::Continue);
+    let again = again
+        .max_runs(3)
+        .run(|context| sleep(ms(20 * context.run())));
+    again.await.unwrap();
+    assert_eq!(scheduler.counts().failed, 2);
 }
 
 // It finds its limit's sleep without budget at each poll. It would go on for ever, and ends by itself here.
@@ -229,21 +211,19 @@ fn a_blocking_run_beyond_its_limit_is_waited_for() {
     }));
 }
 
-#[test]
-fn an_aborted_last_run_gives_no_value() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler
-            .every(secs(1))
-            .max_runs(1)
-            .on_error(OnError::Continue)
-            .run(|_| std::future::pending::<()>());
-        sleep(ms(1_500)).await;
-        assert!(job.is_running() && job.abort());
-        assert!(job.await.unwrap_err().is_cancelled());
-        let counts = scheduler.counts();
-        assert_eq!((counts.finished, counts.failed), (1, 0));
-    });
+#[tokio::test(start_paused = true)]
+async fn an_aborted_last_run_gives_no_value() {
+    let scheduler = Scheduler::new();
+    let job = scheduler
+        .every(secs(1))
+        .max_runs(1)
+        .on_error(OnError::Continue)
+        .run(|_| std::future::pending::<()>());
+    sleep(ms(1_500)).await;
+    assert!(job.is_running() && job.abort());
+    assert!(job.await.unwrap_err().is_cancelled());
+    let counts = scheduler.counts();
+    assert_eq!((counts.finished, counts.failed), (1, 0));
 }
 
 #[test]
@@ -265,46 +245,42 @@ fn a_last_run_that_its_runtime_drops_gives_no_value() {
     assert!(matches!(ended, Err(JobError::Shutdown)), "{ended:?}");
 }
 
-#[test]
-fn a_token_that_is_asked_for_after_the_time_limit_is_cancelled() {
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_asked_for_after_the_time_limit_is_cancelled() {
     // The clock does not jump by itself while a thread blocks.
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let (begins, began) = tokio::sync::oneshot::channel();
-        let (limit, over) = std::sync::mpsc::channel::<()>();
-        let (says, said) = tokio::sync::oneshot::channel();
-        let job = scheduler
-            .after(Duration::ZERO)
-            .time_limit(secs(5))
-            .run_blocking(move |context| {
-                begins.send(()).unwrap();
-                over.recv().unwrap_err();
-                says.send(context.token().is_cancelled()).unwrap();
-            });
-        began.await.unwrap();
-        advance(secs(6)).await;
-        for _ in 0..100 {
-            yield_now().await;
-        }
-        drop(limit);
-        assert_eq!(said.await, Ok(true), "the token is not cancelled");
-        assert!(matches!(job.await, Err(JobError::TimedOut)));
-    });
+    let scheduler = Scheduler::new();
+    let (begins, began) = tokio::sync::oneshot::channel();
+    let (limit, over) = std::sync::mpsc::channel::<()>();
+    let (says, said) = tokio::sync::oneshot::channel();
+    let job = scheduler
+        .after(Duration::ZERO)
+        .time_limit(secs(5))
+        .run_blocking(move |context| {
+            begins.send(()).unwrap();
+            over.recv().unwrap_err();
+            says.send(context.token().is_cancelled()).unwrap();
+        });
+    began.await.unwrap();
+    advance(secs(6)).await;
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    drop(limit);
+    assert_eq!(said.await, Ok(true), "the token is not cancelled");
+    assert!(matches!(job.await, Err(JobError::TimedOut)));
 }
 
-#[test]
-fn the_token_of_a_past_run_is_not_that_of_the_next() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let mut kept = None;
-        let job = scheduler.every(secs(1)).max_runs(2).run(move |context| {
-            let before: Option<Context> = kept.replace(context.clone());
-            assert!(before.is_none_or(|before| before.token().is_cancelled()));
-            assert!(!context.token().is_cancelled());
-            async {}
-        });
-        job.await.unwrap();
+#[tokio::test(start_paused = true)]
+async fn the_token_of_a_past_run_is_not_that_of_the_next() {
+    let scheduler = Scheduler::new();
+    let mut kept = None;
+    let job = scheduler.every(secs(1)).max_runs(2).run(move |context| {
+        let before: Option<Context> = kept.replace(context.clone());
+        assert!(before.is_none_or(|before| before.token().is_cancelled()));
+        assert!(!context.token().is_cancelled());
+        async {}
     });
+    job.await.unwrap();
 }
 
 // The thread goes on beyond the limit, and the next run must not begin beside it.

@@ -7,60 +7,54 @@ use waterwheel_schedule::Scheduler;
 
 use super::support::{HOUR, ms, paused, secs};
 
-#[test]
-fn a_handle_follows_its_job_through_its_life() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let job = scheduler.every(ms(100)).max_runs(2).run(|_| sleep(ms(30)));
-        let state = || {
-            (
-                job.is_periodic(),
-                job.is_running(),
-                job.is_done(),
-                job.runs(),
-            )
-        };
-        assert_eq!(state(), (true, false, false, 0));
-        assert_eq!(job.next_run(), Some(start + ms(100)));
-        sleep(ms(40)).await;
-        assert_eq!(job.time_left(), Some(ms(60)));
-        sleep(ms(70)).await;
-        assert_eq!((state(), job.next_run()), ((true, true, false, 0), None));
-        sleep(ms(30)).await;
-        assert_eq!(
-            (state(), job.time_left()),
-            ((true, false, false, 1), Some(ms(60)))
-        );
-        sleep(secs(1)).await;
-        assert_eq!((state(), job.time_left()), ((false, false, true, 2), None));
-        assert!(!job.is_cancelled() && !job.is_paused() && job.last_error().is_none());
-        job.await.unwrap();
-    });
+#[tokio::test(start_paused = true)]
+async fn a_handle_follows_its_job_through_its_life() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let job = scheduler.every(ms(100)).max_runs(2).run(|_| sleep(ms(30)));
+    let state = || {
+        (
+            job.is_periodic(),
+            job.is_running(),
+            job.is_done(),
+            job.runs(),
+        )
+    };
+    assert_eq!(state(), (true, false, false, 0));
+    assert_eq!(job.next_run(), Some(start + ms(100)));
+    sleep(ms(40)).await;
+    assert_eq!(job.time_left(), Some(ms(60)));
+    sleep(ms(70)).await;
+    assert_eq!((state(), job.next_run()), ((true, true, false, 0), None));
+    sleep(ms(30)).await;
+    assert_eq!(
+        (state(), job.time_left()),
+        ((true, false, false, 1), Some(ms(60)))
+    );
+    sleep(secs(1)).await;
+    assert_eq!((state(), job.time_left()), ((false, false, true, 2), None));
+    assert!(!job.is_cancelled() && !job.is_paused() && job.last_error().is_none());
+    job.await.unwrap();
 }
 
-#[test]
-fn a_dropped_handle_lets_its_job_run() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        drop(scheduler.after(ms(10)).run(|_| async {}));
-        sleep(ms(20)).await;
-        assert_eq!(scheduler.counts().finished, 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_dropped_handle_lets_its_job_run() {
+    let scheduler = Scheduler::new();
+    drop(scheduler.after(ms(10)).run(|_| async {}));
+    sleep(ms(20)).await;
+    assert_eq!(scheduler.counts().finished, 1);
 }
 
-#[test]
-fn a_handle_can_be_awaited_again_after_it_was_dropped_unready() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let mut job = scheduler
-            .after(ms(100))
-            .run(|_| async { Ok::<_, String>(1) });
-        for _ in 0..3 {
-            assert!(tokio::time::timeout(ms(10), &mut job).await.is_err());
-        }
-        // From another task.
-        assert_eq!(tokio::spawn(job).await.unwrap().unwrap(), 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_handle_can_be_awaited_again_after_it_was_dropped_unready() {
+    let scheduler = Scheduler::new();
+    let mut job = scheduler
+        .after(ms(100))
+        .run(|_| async { Ok::<_, String>(1) });
+    for _ in 0..3 {
+        assert!(tokio::time::timeout(ms(10), &mut job).await.is_err());
+    }
+    // From another task.
+    assert_eq!(tokio::spawn(job).await.unwrap().unwrap(), 1);
 }
 
 #[test]

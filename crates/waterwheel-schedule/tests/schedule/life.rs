@@ -10,173 +10,161 @@ use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
 use super::support::{HOUR, Log, add_up, ms, multi_thread, paused, secs, within};
 
-#[test]
-fn after_a_shutdown_delayed_jobs_run_and_periodic_ones_end() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let delayed = scheduler.after(ms(100)).run(|_| async {});
-        let periodic = scheduler.every(ms(10)).run(|_| async {});
-        let running = scheduler.every(ms(5)).run(|_| sleep(ms(50)));
-        sleep(ms(8)).await;
-        scheduler.shutdown();
-        assert!(scheduler.is_shutdown() && !scheduler.is_terminated());
-        assert!(periodic.is_done() && running.is_running());
-        let refused = scheduler.after(ms(1)).try_run(|_| async {}).unwrap_err();
-        assert!(refused.is_shutdown() && refused.to_string().contains("shut down"));
-        assert!(!scheduler.await_termination(ms(10)).await);
-        let waited = Instant::now();
-        assert!(scheduler.await_termination(HOUR).await);
-        assert_eq!(waited.elapsed(), ms(82));
-        assert!(scheduler.is_terminated());
-        delayed.await.unwrap();
-        assert!(matches!(periodic.await, Err(JobError::Shutdown)));
-        assert_eq!(running.runs(), 1);
-        assert!(matches!(running.await, Err(JobError::Shutdown)));
-        // Again, and without anything left.
-        scheduler.shutdown();
-        assert!(scheduler.shutdown_now().is_empty());
-        assert!(scheduler.await_termination(Duration::ZERO).await);
-    });
+#[tokio::test(start_paused = true)]
+async fn after_a_shutdown_delayed_jobs_run_and_periodic_ones_end() {
+    let scheduler = Scheduler::new();
+    let delayed = scheduler.after(ms(100)).run(|_| async {});
+    let periodic = scheduler.every(ms(10)).run(|_| async {});
+    let running = scheduler.every(ms(5)).run(|_| sleep(ms(50)));
+    sleep(ms(8)).await;
+    scheduler.shutdown();
+    assert!(scheduler.is_shutdown() && !scheduler.is_terminated());
+    assert!(periodic.is_done() && running.is_running());
+    let refused = scheduler.after(ms(1)).try_run(|_| async {}).unwrap_err();
+    assert!(refused.is_shutdown() && refused.to_string().contains("shut down"));
+    assert!(!scheduler.await_termination(ms(10)).await);
+    let waited = Instant::now();
+    assert!(scheduler.await_termination(HOUR).await);
+    assert_eq!(waited.elapsed(), ms(82));
+    assert!(scheduler.is_terminated());
+    delayed.await.unwrap();
+    assert!(matches!(periodic.await, Err(JobError::Shutdown)));
+    assert_eq!(running.runs(), 1);
+    assert!(matches!(running.await, Err(JobError::Shutdown)));
+    // Again, and without anything left.
+    scheduler.shutdown();
+    assert!(scheduler.shutdown_now().is_empty());
+    assert!(scheduler.await_termination(Duration::ZERO).await);
 }
 
-#[test]
-fn both_policies_can_be_set_and_changed_after_a_shutdown() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        scheduler.keep_periodic(true);
-        scheduler.keep_delayed(false);
-        let delayed = scheduler.after(ms(100)).run(|_| async {});
-        let periodic = scheduler.every(ms(10)).run(|_| async {});
-        scheduler.shutdown();
-        assert!(delayed.is_done() && !periodic.is_done());
-        sleep(ms(95)).await;
-        assert_eq!(periodic.runs(), 9);
-        scheduler.keep_periodic(false);
-        assert!(periodic.is_done());
-        assert!(
-            scheduler.await_termination(Duration::ZERO).await
-                || scheduler.await_termination(ms(1)).await
-        );
+#[tokio::test(start_paused = true)]
+async fn both_policies_can_be_set_and_changed_after_a_shutdown() {
+    let scheduler = Scheduler::new();
+    scheduler.keep_periodic(true);
+    scheduler.keep_delayed(false);
+    let delayed = scheduler.after(ms(100)).run(|_| async {});
+    let periodic = scheduler.every(ms(10)).run(|_| async {});
+    scheduler.shutdown();
+    assert!(delayed.is_done() && !periodic.is_done());
+    sleep(ms(95)).await;
+    assert_eq!(periodic.runs(), 9);
+    scheduler.keep_periodic(false);
+    assert!(periodic.is_done());
+    assert!(
+        scheduler.await_termination(Duration::ZERO).await
+            || scheduler.await_termination(ms(1)).await
+    );
 
-        let other = Scheduler::new();
-        let delayed = other.after(ms(100)).run(|_| async {});
-        other.shutdown();
-        assert!(!delayed.is_done());
-        other.keep_delayed(false);
-        assert!(matches!(delayed.await, Err(JobError::Shutdown)));
-    });
+    let other = Scheduler::new();
+    let delayed = other.after(ms(100)).run(|_| async {});
+    other.shutdown();
+    assert!(!delayed.is_done());
+    other.keep_delayed(false);
+    assert!(matches!(delayed.await, Err(JobError::Shutdown)));
 }
 
 // Java leaves `get` of what `shutdownNow` returns waiting for ever.
-#[test]
-fn shutdown_now_returns_what_never_ran_and_ends_every_handle() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let group = scheduler.group("one", 1);
-        let running = scheduler
-            .after(ms(1))
-            .name("running")
-            .run(|context| async move {
-                context.token().cancelled().await;
-            });
-        let queued = scheduler.after(ms(2)).name("queued").run(|_| async {});
-        let in_group = scheduler
-            .after(ms(2))
-            .name("in group")
-            .group(&group)
-            .run(|_| async {});
-        let behind = scheduler
-            .after(ms(2))
-            .name("behind")
-            .group(&group)
-            .run(|_| async {});
-        let waiting = scheduler.every(HOUR).name("waiting").run(|_| async {});
-        let held = scheduler.after(HOUR).name("paused").run(|_| async {});
-        held.pause();
-        sleep(ms(10)).await;
-        let mut never: Vec<_> = scheduler
-            .shutdown_now()
-            .into_iter()
-            .filter_map(|job| job.name)
-            .collect();
-        never.sort();
-        assert_eq!(
-            never.iter().map(|name| &**name).collect::<Vec<_>>(),
-            ["behind", "in group", "paused", "queued", "waiting"]
-        );
-        assert!(scheduler.shutdown_now().is_empty());
-        for job in [queued, in_group, behind, waiting, held] {
-            let error = job.await.unwrap_err();
-            assert!(matches!(error, JobError::Shutdown) && error.is_cancelled());
-        }
-        running.await.unwrap();
-        assert!(scheduler.await_termination(ms(1)).await);
-        assert_eq!(scheduler.counts().finished, 1);
-    });
-}
-
-#[test]
-fn a_drain_waits_for_the_delayed_jobs() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let jobs: Vec<_> = (1..=5)
-            .map(|n| scheduler.after(secs(n)).run(|_| sleep(ms(500))))
-            .collect();
-        scheduler.drain().await;
-        assert_eq!(start.elapsed(), ms(5_500));
-        for job in jobs {
-            job.await.unwrap();
-        }
-        // Of an idle one.
-        Scheduler::new().drain().await;
-        assert_eq!(start.elapsed(), ms(5_500));
-    });
-}
-
-#[test]
-fn a_job_may_shut_its_scheduler_down() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler.every(ms(10)).run(|context| async move {
-            assert!(context.scheduler().shutdown_now().len() == 1);
+#[tokio::test(start_paused = true)]
+async fn shutdown_now_returns_what_never_ran_and_ends_every_handle() {
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let group = scheduler.group("one", 1);
+    let running = scheduler
+        .after(ms(1))
+        .name("running")
+        .run(|context| async move {
+            context.token().cancelled().await;
         });
-        let other = scheduler.after(HOUR).run(|_| async {});
-        assert!(matches!(
-            job.await,
-            Err(JobError::Cancelled | JobError::Shutdown)
-        ));
-        assert!(matches!(other.await, Err(JobError::Shutdown)));
-        assert!(scheduler.await_termination(ms(1)).await);
-    });
+    let queued = scheduler.after(ms(2)).name("queued").run(|_| async {});
+    let in_group = scheduler
+        .after(ms(2))
+        .name("in group")
+        .group(&group)
+        .run(|_| async {});
+    let behind = scheduler
+        .after(ms(2))
+        .name("behind")
+        .group(&group)
+        .run(|_| async {});
+    let waiting = scheduler.every(HOUR).name("waiting").run(|_| async {});
+    let held = scheduler.after(HOUR).name("paused").run(|_| async {});
+    held.pause();
+    sleep(ms(10)).await;
+    let mut never: Vec<_> = scheduler
+        .shutdown_now()
+        .into_iter()
+        .filter_map(|job| job.name)
+        .collect();
+    never.sort();
+    assert_eq!(
+        never.iter().map(|name| &**name).collect::<Vec<_>>(),
+        ["behind", "in group", "paused", "queued", "waiting"]
+    );
+    assert!(scheduler.shutdown_now().is_empty());
+    for job in [queued, in_group, behind, waiting, held] {
+        let error = job.await.unwrap_err();
+        assert!(matches!(error, JobError::Shutdown) && error.is_cancelled());
+    }
+    running.await.unwrap();
+    assert!(scheduler.await_termination(ms(1)).await);
+    assert_eq!(scheduler.counts().finished, 1);
 }
 
-#[test]
-fn a_timer_that_is_stopped_ends_what_waits() {
-    paused().block_on(async {
-        let timer = Timer::builder().start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let running = scheduler.after(ms(1)).run(|_| sleep(ms(100)));
-        let waiting = scheduler.after(HOUR).run(|_| async {});
-        sleep(ms(10)).await;
-        timer.shutdown();
-        assert!(matches!(waiting.await, Err(JobError::Shutdown)));
-        running.await.unwrap();
-        assert!(
-            scheduler
-                .after(ms(1))
-                .try_run(|_| async {})
-                .unwrap_err()
-                .is_shutdown()
-        );
-        scheduler.drain().await;
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_the_delayed_jobs() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let jobs: Vec<_> = (1..=5)
+        .map(|n| scheduler.after(secs(n)).run(|_| sleep(ms(500))))
+        .collect();
+    scheduler.drain().await;
+    assert_eq!(start.elapsed(), ms(5_500));
+    for job in jobs {
+        job.await.unwrap();
+    }
+    // Of an idle one.
+    Scheduler::new().drain().await;
+    assert_eq!(start.elapsed(), ms(5_500));
+}
 
-        // One that was stopped before its scheduler slept.
-        let late = Scheduler::builder().timer(&timer).build();
-        match late.after(ms(1)).try_run(|_| async {}) {
-            Ok(job) => assert!(matches!(job.await, Err(JobError::Shutdown))),
-            Err(error) => assert!(error.is_shutdown()),
-        }
+#[tokio::test(start_paused = true)]
+async fn a_job_may_shut_its_scheduler_down() {
+    let scheduler = Scheduler::new();
+    let job = scheduler.every(ms(10)).run(|context| async move {
+        assert!(context.scheduler().shutdown_now().len() == 1);
     });
+    let other = scheduler.after(HOUR).run(|_| async {});
+    assert!(matches!(
+        job.await,
+        Err(JobError::Cancelled | JobError::Shutdown)
+    ));
+    assert!(matches!(other.await, Err(JobError::Shutdown)));
+    assert!(scheduler.await_termination(ms(1)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_is_stopped_ends_what_waits() {
+    let timer = Timer::builder().start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let running = scheduler.after(ms(1)).run(|_| sleep(ms(100)));
+    let waiting = scheduler.after(HOUR).run(|_| async {});
+    sleep(ms(10)).await;
+    timer.shutdown();
+    assert!(matches!(waiting.await, Err(JobError::Shutdown)));
+    running.await.unwrap();
+    assert!(
+        scheduler
+            .after(ms(1))
+            .try_run(|_| async {})
+            .unwrap_err()
+            .is_shutdown()
+    );
+    scheduler.drain().await;
+
+    // One that was stopped before its scheduler slept.
+    let late = Scheduler::builder().timer(&timer).build();
+    match late.after(ms(1)).try_run(|_| async {}) {
+        Ok(job) => assert!(matches!(job.await, Err(JobError::Shutdown))),
+        Err(error) => assert!(error.is_shutdown()),
+    }
 }
 
 #[test]
@@ -267,45 +255,41 @@ fn a_submission_beside_a_shutdown_runs_or_is_refused() {
 }
 
 // The pause would take effect after the run, and no run would end it.
-#[test]
-fn a_job_paused_while_it_runs_does_not_hold_a_shutdown_up() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        scheduler.keep_periodic(true);
-        let job = scheduler.every(ms(10)).run(|_| sleep(ms(5)));
-        sleep(ms(12)).await;
-        assert!(job.is_running() && job.pause());
-        scheduler.drain().await;
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-        let other = Scheduler::new();
-        let job = other.after(ms(10)).run(|_| async {});
-        other.shutdown();
-        assert!(!job.pause(), "it would never run");
-        other.drain().await;
-        job.await.unwrap();
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_paused_while_it_runs_does_not_hold_a_shutdown_up() {
+    let scheduler = Scheduler::new();
+    scheduler.keep_periodic(true);
+    let job = scheduler.every(ms(10)).run(|_| sleep(ms(5)));
+    sleep(ms(12)).await;
+    assert!(job.is_running() && job.pause());
+    scheduler.drain().await;
+    assert!(matches!(job.await, Err(JobError::Shutdown)));
+    let other = Scheduler::new();
+    let job = other.after(ms(10)).run(|_| async {});
+    other.shutdown();
+    assert!(!job.pause(), "it would never run");
+    other.drain().await;
+    job.await.unwrap();
 }
 
 // A paused clock would jump to a deadline that is gone.
-#[test]
-fn a_scheduler_without_jobs_holds_no_deadline() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let jobs = [
-            scheduler.after(HOUR).run(|_| async {}),
-            scheduler.every(HOUR).run(|_| async {}),
-        ];
-        sleep(ms(1)).await;
-        assert!(jobs[0].cancel() && jobs[1].pause());
-        // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || {
-            std::thread::sleep(ms(20));
-            sender.send(())
-        });
-        receiver.await.unwrap();
-        assert_eq!(start.elapsed(), ms(1));
+#[tokio::test(start_paused = true)]
+async fn a_scheduler_without_jobs_holds_no_deadline() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let jobs = [
+        scheduler.after(HOUR).run(|_| async {}),
+        scheduler.every(HOUR).run(|_| async {}),
+    ];
+    sleep(ms(1)).await;
+    assert!(jobs[0].cancel() && jobs[1].pause());
+    // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(ms(20));
+        sender.send(())
     });
+    receiver.await.unwrap();
+    assert_eq!(start.elapsed(), ms(1));
 }
 
 #[test]
@@ -363,34 +347,30 @@ fn a_runtime_without_time_takes_a_timer_of_its_own() {
     assert_eq!(runtime.block_on(job).unwrap(), 7);
 }
 
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "without `max_pending`")]
-fn a_timer_with_a_bound_is_refused() {
-    paused().block_on(async {
-        let timer = Timer::builder().max_pending(10).start().unwrap();
-        let _ = Scheduler::builder().timer(&timer).build();
-    });
+async fn a_timer_with_a_bound_is_refused() {
+    let timer = Timer::builder().max_pending(10).start().unwrap();
+    let _ = Scheduler::builder().timer(&timer).build();
 }
 
 // Its place of the group must not go to one that the shutdown ends as well.
-#[test]
-fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let group = scheduler.group("one", 1);
-        let running = scheduler.after(ms(1)).run(|_| sleep(ms(50)));
-        let ended: Vec<_> = (2..5)
-            .map(|n| scheduler.every(ms(n)).group(&group).run(|_| async {}))
-            .collect();
-        let stays = scheduler.after(ms(6)).group(&group).run(|_| async {});
-        sleep(ms(10)).await;
-        scheduler.drain().await;
-        running.await.unwrap();
-        stays.await.unwrap();
-        for job in ended {
-            assert!(matches!(job.await, Err(JobError::Shutdown)));
-        }
-    });
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let group = scheduler.group("one", 1);
+    let running = scheduler.after(ms(1)).run(|_| sleep(ms(50)));
+    let ended: Vec<_> = (2..5)
+        .map(|n| scheduler.every(ms(n)).group(&group).run(|_| async {}))
+        .collect();
+    let stays = scheduler.after(ms(6)).group(&group).run(|_| async {});
+    sleep(ms(10)).await;
+    scheduler.drain().await;
+    running.await.unwrap();
+    stays.await.unwrap();
+    for job in ended {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    }
 }
 
 // It comes back from its thread to a job that has ended.

@@ -25,200 +25,182 @@ impl Gauge {
     }
 }
 
-#[test]
-fn a_scheduler_runs_as_many_as_it_may_and_no_more() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(3).build();
-        let (gauge, start) = (Gauge::default(), Instant::now());
-        let jobs: Vec<_> = (0..9)
-            .map(|_| {
-                let gauge = gauge.clone();
-                scheduler.after(ms(5)).run(|_| gauge.run())
+#[tokio::test(start_paused = true)]
+async fn a_scheduler_runs_as_many_as_it_may_and_no_more() {
+    let scheduler = Scheduler::builder().concurrency(3).build();
+    let (gauge, start) = (Gauge::default(), Instant::now());
+    let jobs: Vec<_> = (0..9)
+        .map(|_| {
+            let gauge = gauge.clone();
+            scheduler.after(ms(5)).run(|_| gauge.run())
+        })
+        .collect();
+    sleep(ms(6)).await;
+    let queued = scheduler.jobs().into_iter();
+    assert_eq!(
+        queued.filter(|job| job.status == JobStatus::Queued).count(),
+        6
+    );
+    assert_eq!(
+        (scheduler.counts().running, scheduler.counts().pending),
+        (3, 6)
+    );
+    for job in jobs {
+        job.await.unwrap();
+    }
+    assert_eq!((gauge.most(), start.elapsed()), (3, ms(35)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_holds_up_its_own_jobs_alone() {
+    let scheduler = Scheduler::builder().concurrency(4).build();
+    let slow = scheduler.group("slow", 2);
+    assert_eq!(&*slow.name(), "slow");
+    let (inside, outside) = (Gauge::default(), Log::new());
+    for _ in 0..10 {
+        let gauge = inside.clone();
+        drop(scheduler.after(ms(5)).group(&slow).run(|_| gauge.run()));
+    }
+    for n in 0..4 {
+        let log = outside.clone();
+        drop(
+            scheduler
+                .after(ms(5))
+                .run(move |_| async move { log.add(n) }),
+        );
+    }
+    sleep(ms(6)).await;
+    assert_eq!(
+        outside.lines(),
+        [0, 1, 2, 3],
+        "others pass the group's queue"
+    );
+    sleep(secs(1)).await;
+    assert_eq!((inside.most(), scheduler.counts().finished), (2, 14));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_passes_over_jobs_that_left_the_queue() {
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let group = scheduler.group("one", 1);
+    let log = Log::new();
+    let jobs: Vec<_> = (0..6)
+        .map(|n| {
+            let log = log.clone();
+            let job = scheduler.after(ms(5));
+            let job = if n % 2 == 0 { job.group(&group) } else { job };
+            job.run(move |_| async move {
+                log.add(n);
+                sleep(ms(10)).await;
             })
-            .collect();
-        sleep(ms(6)).await;
-        let queued = scheduler.jobs().into_iter();
-        assert_eq!(
-            queued.filter(|job| job.status == JobStatus::Queued).count(),
-            6
-        );
-        assert_eq!(
-            (scheduler.counts().running, scheduler.counts().pending),
-            (3, 6)
-        );
-        for job in jobs {
-            job.await.unwrap();
-        }
-        assert_eq!((gauge.most(), start.elapsed()), (3, ms(35)));
-    });
+        })
+        .collect();
+    sleep(ms(6)).await;
+    assert!(jobs[0].is_running());
+    // Of the group's queue, of the scheduler's, and one that is paused in its queue.
+    assert!(jobs[2].cancel() && jobs[1].cancel() && jobs[3].pause());
+    sleep(secs(1)).await;
+    assert_eq!(log.lines(), [0, 4, 5]);
+    assert!(jobs[3].resume());
+    sleep(secs(1)).await;
+    assert_eq!(log.lines(), [0, 4, 5, 3]);
+    assert_eq!(
+        (scheduler.counts().running, scheduler.counts().pending),
+        (0, 0)
+    );
 }
 
-#[test]
-fn a_group_holds_up_its_own_jobs_alone() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(4).build();
-        let slow = scheduler.group("slow", 2);
-        assert_eq!(&*slow.name(), "slow");
-        let (inside, outside) = (Gauge::default(), Log::new());
-        for _ in 0..10 {
-            let gauge = inside.clone();
-            drop(scheduler.after(ms(5)).group(&slow).run(|_| gauge.run()));
-        }
-        for n in 0..4 {
-            let log = outside.clone();
-            drop(
-                scheduler
-                    .after(ms(5))
-                    .run(move |_| async move { log.add(n) }),
-            );
-        }
-        sleep(ms(6)).await;
-        assert_eq!(
-            outside.lines(),
-            [0, 1, 2, 3],
-            "others pass the group's queue"
-        );
-        sleep(secs(1)).await;
-        assert_eq!((inside.most(), scheduler.counts().finished), (2, 14));
-    });
+#[tokio::test(start_paused = true)]
+async fn one_job_more_than_the_bound_is_refused() {
+    let scheduler = Scheduler::builder().max_pending(2).build();
+    let submit = || scheduler.after(HOUR).try_run(|_| async {});
+    let (first, second) = (submit().unwrap(), submit().unwrap());
+    let refused = submit().unwrap_err();
+    assert!(refused.is_at_capacity() && !refused.is_shutdown());
+    assert!(refused.to_string().contains("max_pending"));
+    // A cancelled job gives its place back at once, and one that runs when it has ended.
+    first.cancel();
+    let third = submit().unwrap();
+    assert!(submit().unwrap_err().is_at_capacity());
+    second.await.unwrap();
+    drop(third);
+    sleep(HOUR).await;
+    assert!(submit().is_ok());
+    assert_eq!(scheduler.counts().refused, 2);
 }
 
-#[test]
-fn a_place_passes_over_jobs_that_left_the_queue() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let group = scheduler.group("one", 1);
-        let log = Log::new();
-        let jobs: Vec<_> = (0..6)
-            .map(|n| {
-                let log = log.clone();
-                let job = scheduler.after(ms(5));
-                let job = if n % 2 == 0 { job.group(&group) } else { job };
-                job.run(move |_| async move {
-                    log.add(n);
-                    sleep(ms(10)).await;
-                })
-            })
-            .collect();
-        sleep(ms(6)).await;
-        assert!(jobs[0].is_running());
-        // Of the group's queue, of the scheduler's, and one that is paused in its queue.
-        assert!(jobs[2].cancel() && jobs[1].cancel() && jobs[3].pause());
-        sleep(secs(1)).await;
-        assert_eq!(log.lines(), [0, 4, 5]);
-        assert!(jobs[3].resume());
-        sleep(secs(1)).await;
-        assert_eq!(log.lines(), [0, 4, 5, 3]);
-        assert_eq!(
-            (scheduler.counts().running, scheduler.counts().pending),
-            (0, 0)
-        );
-    });
-}
-
-#[test]
-fn one_job_more_than_the_bound_is_refused() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().max_pending(2).build();
-        let submit = || scheduler.after(HOUR).try_run(|_| async {});
-        let (first, second) = (submit().unwrap(), submit().unwrap());
-        let refused = submit().unwrap_err();
-        assert!(refused.is_at_capacity() && !refused.is_shutdown());
-        assert!(refused.to_string().contains("max_pending"));
-        // A cancelled job gives its place back at once, and one that runs when it has ended.
-        first.cancel();
-        let third = submit().unwrap();
-        assert!(submit().unwrap_err().is_at_capacity());
-        second.await.unwrap();
-        drop(third);
-        sleep(HOUR).await;
-        assert!(submit().is_ok());
-        assert_eq!(scheduler.counts().refused, 2);
-    });
-}
-
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "max_pending")]
-fn beyond_the_bound_the_infallible_call_panics_with_advice() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().max_pending(0).build();
-        drop(scheduler.after(HOUR).run(|_| async {}));
-    });
+async fn beyond_the_bound_the_infallible_call_panics_with_advice() {
+    let scheduler = Scheduler::builder().max_pending(0).build();
+    drop(scheduler.after(HOUR).run(|_| async {}));
 }
 
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "another scheduler")]
-fn a_group_of_another_scheduler_is_refused() {
-    paused().block_on(async {
-        let group = Scheduler::new().group("theirs", 1);
-        let _ = Scheduler::new().after(HOUR).group(&group);
-    });
+async fn a_group_of_another_scheduler_is_refused() {
+    let group = Scheduler::new().group("theirs", 1);
+    let _ = Scheduler::new().after(HOUR).group(&group);
 }
 
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "at least 1")]
-fn a_group_of_none_is_refused() {
-    paused().block_on(async {
-        let _ = Scheduler::new().group("none", 0);
-    });
+async fn a_group_of_none_is_refused() {
+    let _ = Scheduler::new().group("none", 0);
 }
 
 // Cancelled jobs leave their queue at once, and so do paused ones.
-#[test]
-fn what_leaves_a_queue_leaves_no_trace() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let group = scheduler.group("one", 1);
-        let stuck = scheduler.after(ms(1)).group(&group).run(|_| sleep(HOUR));
-        let others: Vec<_> = (0..100)
-            .map(|_| scheduler.after(ms(1)).group(&group).run(|_| async {}))
-            .collect();
-        sleep(ms(5)).await;
-        for other in &others {
-            assert!(other.pause() && other.resume());
-        }
-        sleep(ms(5)).await;
-        assert_eq!(
-            scheduler
-                .jobs()
-                .iter()
-                .filter(|job| job.status == JobStatus::Queued)
-                .count(),
-            100
-        );
-        assert!(others.iter().all(|other| other.cancel()));
-        stuck.abort();
-        let start = Instant::now();
+#[tokio::test(start_paused = true)]
+async fn what_leaves_a_queue_leaves_no_trace() {
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let group = scheduler.group("one", 1);
+    let stuck = scheduler.after(ms(1)).group(&group).run(|_| sleep(HOUR));
+    let others: Vec<_> = (0..100)
+        .map(|_| scheduler.after(ms(1)).group(&group).run(|_| async {}))
+        .collect();
+    sleep(ms(5)).await;
+    for other in &others {
+        assert!(other.pause() && other.resume());
+    }
+    sleep(ms(5)).await;
+    assert_eq!(
         scheduler
-            .after(ms(1))
-            .group(&group)
-            .run(|_| async {})
-            .await
-            .unwrap();
-        assert_eq!((start.elapsed(), scheduler.counts().running), (ms(1), 0));
-    });
+            .jobs()
+            .iter()
+            .filter(|job| job.status == JobStatus::Queued)
+            .count(),
+        100
+    );
+    assert!(others.iter().all(|other| other.cancel()));
+    stuck.abort();
+    let start = Instant::now();
+    scheduler
+        .after(ms(1))
+        .group(&group)
+        .run(|_| async {})
+        .await
+        .unwrap();
+    assert_eq!((start.elapsed(), scheduler.counts().running), (ms(1), 0));
 }
 
 // A group that is busy does not keep the others from their turn.
-#[test]
-fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let group = scheduler.group("two", 2);
-        let log = Log::new();
-        for n in 0..6_u64 {
-            let runs = log.clone();
-            let job = scheduler.after(ms(1 + n));
-            let job = if n % 2 == 0 { job.group(&group) } else { job };
-            drop(job.run(move |_| async move {
-                runs.add(n);
-                sleep(ms(20)).await;
-            }));
-        }
-        sleep(secs(1)).await;
-        // Of the group, two are in the scheduler's queue at a time.
-        assert_eq!(log.lines(), [0, 1, 2, 3, 4, 5]);
-    });
+#[tokio::test(start_paused = true)]
+async fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let group = scheduler.group("two", 2);
+    let log = Log::new();
+    for n in 0..6_u64 {
+        let runs = log.clone();
+        let job = scheduler.after(ms(1 + n));
+        let job = if n % 2 == 0 { job.group(&group) } else { job };
+        drop(job.run(move |_| async move {
+            runs.add(n);
+            sleep(ms(20)).await;
+        }));
+    }
+    sleep(secs(1)).await;
+    // Of the group, two are in the scheduler's queue at a time.
+    assert_eq!(log.lines(), [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

@@ -17,101 +17,91 @@ fn logged(job: Repeat<'_>, log: &Log<u32>) -> JobHandle<()> {
 }
 
 // More than the driver starts at a time, so the first runs meet jobs that are due and were not started yet.
-#[test]
-fn a_job_that_is_due_can_be_paused_or_cancelled_before_its_turn() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let handles: Arc<Mutex<Vec<JobHandle<()>>>> = Arc::default();
-        let others = Arc::clone(&handles);
-        let first = scheduler.after(ms(5)).run(move |_| async move {
-            let others = others.lock().unwrap();
-            let last = others.len() - 1;
-            assert!(others[last].pause() && others[last - 1].cancel());
-            // Back in line, and once only.
-            assert!(others[last - 2].pause() && others[last - 2].resume());
-            assert!(others[last - 3].trigger_now() && !others[last - 3].reschedule_after(HOUR));
-        });
-        for n in 0..300 {
-            let log = log.clone();
-            let job = scheduler
-                .after(ms(5))
-                .run(move |_| async move { log.add(n) });
-            handles.lock().unwrap().push(job);
-        }
-        first.await.unwrap();
-        sleep(secs(1)).await;
-        let mut ran = log.lines();
-        ran.sort_unstable();
-        assert_eq!(ran, (0..298).collect::<Vec<_>>());
-        let last = handles.lock().unwrap().pop().unwrap();
-        assert!(last.is_paused() && last.resume());
-        last.await.unwrap();
-        assert_eq!(log.lines()[298], 299);
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_due_can_be_paused_or_cancelled_before_its_turn() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let handles: Arc<Mutex<Vec<JobHandle<()>>>> = Arc::default();
+    let others = Arc::clone(&handles);
+    let first = scheduler.after(ms(5)).run(move |_| async move {
+        let others = others.lock().unwrap();
+        let last = others.len() - 1;
+        assert!(others[last].pause() && others[last - 1].cancel());
+        // Back in line, and once only.
+        assert!(others[last - 2].pause() && others[last - 2].resume());
+        assert!(others[last - 3].trigger_now() && !others[last - 3].reschedule_after(HOUR));
     });
+    for n in 0..300 {
+        let log = log.clone();
+        let job = scheduler
+            .after(ms(5))
+            .run(move |_| async move { log.add(n) });
+        handles.lock().unwrap().push(job);
+    }
+    first.await.unwrap();
+    sleep(secs(1)).await;
+    let mut ran = log.lines();
+    ran.sort_unstable();
+    assert_eq!(ran, (0..298).collect::<Vec<_>>());
+    let last = handles.lock().unwrap().pop().unwrap();
+    assert!(last.is_paused() && last.resume());
+    last.await.unwrap();
+    assert_eq!(log.lines()[298], 299);
 }
 
-#[test]
-fn a_job_triggered_again_and_again_is_not_put_off() {
-    paused().block_on(async {
-        let clock = ManualClock::new();
-        let timer = Timer::builder().clock(clock.clone()).start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let job = scheduler.every(HOUR).run(|_| async {});
-        sleep(ms(1)).await;
-        for _ in 0..10 {
-            assert!(job.trigger_now());
-            // Within a tick, so that one put off would not be due.
-            clock.advance(timer.resolution() + timer.resolution() / 3);
-        }
+#[tokio::test(start_paused = true)]
+async fn a_job_triggered_again_and_again_is_not_put_off() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let job = scheduler.every(HOUR).run(|_| async {});
+    sleep(ms(1)).await;
+    for _ in 0..10 {
         assert!(job.trigger_now());
-        sleep(ms(1)).await;
-        assert_eq!(job.runs(), 1);
-    });
+        // Within a tick, so that one put off would not be due.
+        clock.advance(timer.resolution() + timer.resolution() / 3);
+    }
+    assert!(job.trigger_now());
+    sleep(ms(1)).await;
+    assert_eq!(job.runs(), 1);
 }
 
-#[test]
-fn a_triggered_run_that_is_moved_is_of_the_grid() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
-        let job = logged(job.max_runs(3), &log);
-        assert!(job.trigger_now() && job.reschedule_after(ms(50)));
-        job.await.unwrap();
-        assert_eq!(log.times(), [50, 150, 250]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_triggered_run_that_is_moved_is_of_the_grid() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
+    let job = logged(job.max_runs(3), &log);
+    assert!(job.trigger_now() && job.reschedule_after(ms(50)));
+    job.await.unwrap();
+    assert_eq!(log.times(), [50, 150, 250]);
 }
 
-#[test]
-fn the_only_run_of_a_job_cannot_be_paused() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let once = scheduler.after(ms(1)).run(|_| sleep(ms(10)));
-        let again = scheduler.every(ms(1)).run(|_| sleep(ms(10)));
-        sleep(ms(5)).await;
-        assert!(once.is_running() && !once.pause() && !once.is_paused());
-        // Nor one that was cancelled in its last run.
-        assert!(again.cancel() && !again.pause() && !again.is_paused());
-        once.await.unwrap();
-        assert!(matches!(again.await, Err(JobError::Cancelled)));
-    });
+#[tokio::test(start_paused = true)]
+async fn the_only_run_of_a_job_cannot_be_paused() {
+    let scheduler = Scheduler::new();
+    let once = scheduler.after(ms(1)).run(|_| sleep(ms(10)));
+    let again = scheduler.every(ms(1)).run(|_| sleep(ms(10)));
+    sleep(ms(5)).await;
+    assert!(once.is_running() && !once.pause() && !once.is_paused());
+    // Nor one that was cancelled in its last run.
+    assert!(again.cancel() && !again.pause() && !again.is_paused());
+    once.await.unwrap();
+    assert!(matches!(again.await, Err(JobError::Cancelled)));
 }
 
-#[test]
-fn a_paused_job_ends_with_a_shutdown_that_keeps_its_kind() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        scheduler.keep_periodic(true);
-        let jobs = [
-            scheduler.after(HOUR).run(|_| async {}),
-            scheduler.every(HOUR).run(|_| async {}),
-        ];
-        assert!(jobs.iter().all(JobHandle::pause));
-        scheduler.shutdown();
-        assert!(scheduler.await_termination(ms(1)).await);
-        for job in jobs {
-            assert!(matches!(job.await, Err(JobError::Shutdown)));
-        }
-    });
+#[tokio::test(start_paused = true)]
+async fn a_paused_job_ends_with_a_shutdown_that_keeps_its_kind() {
+    let scheduler = Scheduler::new();
+    scheduler.keep_periodic(true);
+    let jobs = [
+        scheduler.after(HOUR).run(|_| async {}),
+        scheduler.every(HOUR).run(|_| async {}),
+    ];
+    assert!(jobs.iter().all(JobHandle::pause));
+    scheduler.shutdown();
+    assert!(scheduler.await_termination(ms(1)).await);
+    for job in jobs {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    }
 }
 
 // The last job ends, and no `Scheduler` is left: so does the driver's task.
@@ -135,80 +125,72 @@ fn a_resume_beyond_the_last_instant_lets_the_scheduler_end() {
     });
 }
 
-#[test]
-fn an_attempt_whose_wait_passed_in_a_pause_is_made_at_once() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .every(secs(1))
-            .on_error(OnError::BackOff(BackOff::new(ms(100), ms(100))))
-            .max_runs(1)
-            .run(move |context| {
-                runs.add(context.attempt());
-                let fails = context.attempt() == 1;
-                async move { if fails { Err("fails") } else { Ok(()) } }
-            });
-        sleep(ms(1_050)).await;
-        assert!(job.pause());
-        sleep(ms(200)).await;
-        assert!(job.resume());
-        job.await.unwrap();
-        assert_eq!((log.lines(), log.times()), (vec![1, 2], vec![1_000, 1_250]));
-    });
-}
-
-#[test]
-fn the_counts_have_cancelled_jobs_apart_from_those_that_ran() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let [once, again, held, ended] =
-            [(); 4].map(|()| scheduler.every(ms(10)).run(|_| sleep(ms(5))));
-        assert!(once.cancel() && held.pause() && held.cancel());
-        sleep(ms(12)).await;
-        // In a run, it is no job that was cancelled before one.
-        assert!(again.cancel());
-        sleep(ms(5)).await;
-        drop(ended);
-        assert_eq!(scheduler.shutdown_now().len(), 1);
-        let counts = scheduler.counts();
-        assert_eq!(
-            (counts.submitted, counts.cancelled, counts.finished),
-            (4, 3, 2)
-        );
-    });
-}
-
-#[test]
-fn a_cancel_lets_the_driver_forget_the_deadline() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let job = scheduler.after(HOUR).run(|_| async {});
-        sleep(ms(1)).await;
-        assert!(job.cancel());
-        // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || {
-            std::thread::sleep(ms(20));
-            sender.send(())
+#[tokio::test(start_paused = true)]
+async fn an_attempt_whose_wait_passed_in_a_pause_is_made_at_once() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .every(secs(1))
+        .on_error(OnError::BackOff(BackOff::new(ms(100), ms(100))))
+        .max_runs(1)
+        .run(move |context| {
+            runs.add(context.attempt());
+            let fails = context.attempt() == 1;
+            async move { if fails { Err("fails") } else { Ok(()) } }
         });
-        receiver.await.unwrap();
-        assert_eq!(start.elapsed(), ms(1));
-    });
+    sleep(ms(1_050)).await;
+    assert!(job.pause());
+    sleep(ms(200)).await;
+    assert!(job.resume());
+    job.await.unwrap();
+    assert_eq!((log.lines(), log.times()), (vec![1, 2], vec![1_000, 1_250]));
 }
 
-#[test]
-fn a_run_that_is_aborted_ends_though_it_would_be_ready() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
-        let job = scheduler.after(ms(1)).run(|_| receiver);
-        sleep(ms(5)).await;
-        // Neither is seen before the next poll.
-        sender.send(()).unwrap();
-        assert!(job.abort());
-        assert!(matches!(job.await, Err(JobError::Cancelled)));
+#[tokio::test(start_paused = true)]
+async fn the_counts_have_cancelled_jobs_apart_from_those_that_ran() {
+    let scheduler = Scheduler::new();
+    let [once, again, held, ended] =
+        [(); 4].map(|()| scheduler.every(ms(10)).run(|_| sleep(ms(5))));
+    assert!(once.cancel() && held.pause() && held.cancel());
+    sleep(ms(12)).await;
+    // In a run, it is no job that was cancelled before one.
+    assert!(again.cancel());
+    sleep(ms(5)).await;
+    drop(ended);
+    assert_eq!(scheduler.shutdown_now().len(), 1);
+    let counts = scheduler.counts();
+    assert_eq!(
+        (counts.submitted, counts.cancelled, counts.finished),
+        (4, 3, 2)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_lets_the_driver_forget_the_deadline() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let job = scheduler.after(HOUR).run(|_| async {});
+    sleep(ms(1)).await;
+    assert!(job.cancel());
+    // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(ms(20));
+        sender.send(())
     });
+    receiver.await.unwrap();
+    assert_eq!(start.elapsed(), ms(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_aborted_ends_though_it_would_be_ready() {
+    let scheduler = Scheduler::new();
+    let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+    let job = scheduler.after(ms(1)).run(|_| receiver);
+    sleep(ms(5)).await;
+    // Neither is seen before the next poll.
+    sender.send(()).unwrap();
+    assert!(job.abort());
+    assert!(matches!(job.await, Err(JobError::Cancelled)));
 }
 
 #[test]

@@ -6,68 +6,58 @@ use tokio::time::{Instant, sleep};
 use waterwheel::Timer;
 use waterwheel_schedule::Scheduler;
 
-use super::support::{Log, ms, multi_thread, paused, secs, within};
+use super::support::{Log, ms, multi_thread, secs, within};
 
-#[test]
-fn jobs_start_by_deadline_and_equal_ones_by_submission() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let at = Instant::now() + secs(90);
-        // Over all dials, and submitted in no order.
-        for (n, before) in (0..3_000_u64).map(|n| (n, ms(n * 7_919 % 80))) {
-            let starts = log.clone();
-            drop(scheduler.at(at - before).run(move |_| {
-                starts.add((at - before, n));
-                async {}
-            }));
-        }
-        sleep(secs(100)).await;
-        let mut sorted = log.lines();
-        assert_eq!(sorted.len(), 3_000);
-        sorted.sort();
-        assert_eq!(log.lines(), sorted);
-    });
+#[tokio::test(start_paused = true)]
+async fn jobs_start_by_deadline_and_equal_ones_by_submission() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let at = Instant::now() + secs(90);
+    // Over all dials, and submitted in no order.
+    for (n, before) in (0..3_000_u64).map(|n| (n, ms(n * 7_919 % 80))) {
+        let starts = log.clone();
+        drop(scheduler.at(at - before).run(move |_| {
+            starts.add((at - before, n));
+            async {}
+        }));
+    }
+    sleep(secs(100)).await;
+    let mut sorted = log.lines();
+    assert_eq!(sorted.len(), 3_000);
+    sorted.sort();
+    assert_eq!(log.lines(), sorted);
 }
 
 // Deadlines of one tick are not equal: within a tick, the earlier one is first.
-#[test]
-fn jobs_of_one_tick_start_by_deadline() {
-    paused().block_on(async {
-        let timer = Timer::builder().resolution(secs(1)).start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let (log, start) = (Log::new(), Instant::now());
-        for n in [7_u64, 3, 9, 3, 1, 8] {
-            let starts = log.clone();
-            drop(scheduler.at(start + secs(5) + ms(n)).run(move |_| {
-                starts.add(n);
-                async {}
-            }));
-        }
-        sleep(secs(10)).await;
-        assert_eq!(log.lines(), [1, 3, 3, 7, 8, 9]);
-    });
+#[tokio::test(start_paused = true)]
+async fn jobs_of_one_tick_start_by_deadline() {
+    let timer = Timer::builder().resolution(secs(1)).start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (log, start) = (Log::new(), Instant::now());
+    for n in [7_u64, 3, 9, 3, 1, 8] {
+        drop(scheduler.at(start + secs(5) + ms(n)).run(log.job(n)));
+    }
+    sleep(secs(10)).await;
+    assert_eq!(log.lines(), [1, 3, 3, 7, 8, 9]);
 }
 
 // More than the driver takes at a time, all of one tick: whole ticks are sorted.
-#[test]
-fn a_herd_of_one_tick_starts_in_order() {
-    paused().block_on(async {
-        let timer = Timer::builder().resolution(secs(1)).start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let (log, at) = (Log::new(), Instant::now() + secs(5));
-        for n in 0..5_000_u64 {
-            let (starts, deadline) = (log.clone(), at + Duration::from_micros(n * 7_919 % 5_000));
-            drop(scheduler.at(deadline).run(move |_| {
-                starts.add(deadline);
-                async {}
-            }));
-        }
-        sleep(secs(10)).await;
-        let mut sorted = log.lines();
-        assert_eq!(sorted.len(), 5_000);
-        sorted.sort();
-        assert_eq!(log.lines(), sorted);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_herd_of_one_tick_starts_in_order() {
+    let timer = Timer::builder().resolution(secs(1)).start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (log, at) = (Log::new(), Instant::now() + secs(5));
+    for n in 0..5_000_u64 {
+        let (starts, deadline) = (log.clone(), at + Duration::from_micros(n * 7_919 % 5_000));
+        drop(scheduler.at(deadline).run(move |_| {
+            starts.add(deadline);
+            async {}
+        }));
+    }
+    sleep(secs(10)).await;
+    let mut sorted = log.lines();
+    assert_eq!(sorted.len(), 5_000);
+    sorted.sort();
+    assert_eq!(log.lines(), sorted);
 }
 
 #[test]
@@ -92,54 +82,50 @@ fn a_group_of_one_starts_in_order_on_many_threads() {
 }
 
 // As Java's sequence number, which a task keeps when it is queued again.
-#[test]
-fn of_equal_deadlines_the_job_submitted_first_starts_first() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let rate = scheduler.every(ms(100)).max_runs(2).run(move |_| {
-            runs.add("rate");
-            async {}
-        });
-        let runs = log.clone();
-        drop(
-            scheduler
-                .after(ms(200))
-                .run(move |_| async move { runs.add("once") }),
-        );
-        rate.await.unwrap();
-        sleep(secs(1)).await;
-        assert_eq!(log.lines(), ["rate", "rate", "once"]);
+#[tokio::test(start_paused = true)]
+async fn of_equal_deadlines_the_job_submitted_first_starts_first() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let rate = scheduler.every(ms(100)).max_runs(2).run(move |_| {
+        runs.add("rate");
+        async {}
     });
+    let runs = log.clone();
+    drop(
+        scheduler
+            .after(ms(200))
+            .run(move |_| async move { runs.add("once") }),
+    );
+    rate.await.unwrap();
+    sleep(secs(1)).await;
+    assert_eq!(log.lines(), ["rate", "rate", "once"]);
 }
 
-#[test]
-fn runs_that_are_caught_up_come_before_later_jobs_of_the_group() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let group = scheduler.group("one", 1);
-        let runs = log.clone();
-        let rate = scheduler
-            .every(ms(100))
+#[tokio::test(start_paused = true)]
+async fn runs_that_are_caught_up_come_before_later_jobs_of_the_group() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let group = scheduler.group("one", 1);
+    let runs = log.clone();
+    let rate = scheduler
+        .every(ms(100))
+        .group(&group)
+        .missed(waterwheel_schedule::Missed::CatchUp)
+        .max_runs(4)
+        .run(move |context| {
+            runs.add(context.scheduled());
+            sleep(ms(if context.run() == 1 { 350 } else { 1 }))
+        });
+    let (at, runs) = (Instant::now() + ms(350), log.clone());
+    drop(
+        scheduler
+            .at(at)
             .group(&group)
-            .missed(waterwheel_schedule::Missed::CatchUp)
-            .max_runs(4)
-            .run(move |context| {
-                runs.add(context.scheduled());
-                sleep(ms(if context.run() == 1 { 350 } else { 1 }))
-            });
-        let (at, runs) = (Instant::now() + ms(350), log.clone());
-        drop(
-            scheduler
-                .at(at)
-                .group(&group)
-                .run(move |_| async move { runs.add(at) }),
-        );
-        rate.await.unwrap();
-        sleep(secs(1)).await;
-        let mut sorted = log.lines();
-        assert_eq!(sorted.len(), 5);
-        sorted.sort();
-        assert_eq!(log.lines(), sorted);
-    });
+            .run(move |_| async move { runs.add(at) }),
+    );
+    rate.await.unwrap();
+    sleep(secs(1)).await;
+    let mut sorted = log.lines();
+    assert_eq!(sorted.len(), 5);
+    sorted.sort();
+    assert_eq!(log.lines(), sorted);
 }

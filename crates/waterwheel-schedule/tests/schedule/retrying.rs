@@ -25,138 +25,122 @@ fn retried(scheduler: &Scheduler, log: &Log<u32>) -> JobHandle<u32> {
     })
 }
 
-#[test]
-fn a_job_is_cancelled_between_two_attempts() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let job = retried(&scheduler, &log);
-        sleep(ms(500)).await;
-        assert_eq!((job.runs(), job.time_left()), (0, Some(ms(600))));
-        assert!(job.cancel());
-        assert!(matches!(job.await, Err(JobError::Cancelled)));
-        assert_eq!(log.lines(), [1]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_is_cancelled_between_two_attempts() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let job = retried(&scheduler, &log);
+    sleep(ms(500)).await;
+    assert_eq!((job.runs(), job.time_left()), (0, Some(ms(600))));
+    assert!(job.cancel());
+    assert!(matches!(job.await, Err(JobError::Cancelled)));
+    assert_eq!(log.lines(), [1]);
 }
 
-#[test]
-fn a_retry_cancelled_during_an_attempt_is_the_last() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler
-            .after(ms(1))
-            .retry(BackOff::new(ms(1), ms(1)))
-            .run(|_| async {
-                sleep(ms(50)).await;
-                Err::<(), _>("fails")
-            });
-        sleep(ms(20)).await;
-        assert!(job.cancel() && !job.is_done());
-        assert!(matches!(job.await, Err(JobError::Cancelled)));
-        assert_eq!(scheduler.counts().finished, 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_retry_cancelled_during_an_attempt_is_the_last() {
+    let scheduler = Scheduler::new();
+    let job = scheduler
+        .after(ms(1))
+        .retry(BackOff::new(ms(1), ms(1)))
+        .run(|_| async {
+            sleep(ms(50)).await;
+            Err::<(), _>("fails")
+        });
+    sleep(ms(20)).await;
+    assert!(job.cancel() && !job.is_done());
+    assert!(matches!(job.await, Err(JobError::Cancelled)));
+    assert_eq!(scheduler.counts().finished, 1);
 }
 
-#[test]
-fn a_pause_between_two_attempts_keeps_the_wait() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let job = retried(&scheduler, &log);
-        sleep(ms(500)).await;
-        assert!(job.pause() && job.resume());
-        assert_eq!(job.await.unwrap(), 2);
-        assert_eq!(log.times(), [100, 1_100]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_two_attempts_keeps_the_wait() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let job = retried(&scheduler, &log);
+    sleep(ms(500)).await;
+    assert!(job.pause() && job.resume());
+    assert_eq!(job.await.unwrap(), 2);
+    assert_eq!(log.times(), [100, 1_100]);
 }
 
-#[test]
-fn a_triggered_attempt_is_no_run_beside_the_grid() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .every(secs(1))
-            .missed(Missed::CatchUp)
-            .on_error(OnError::BackOff(BackOff::new(ms(500), ms(500))))
-            .max_runs(2)
-            .run(move |context| {
-                runs.add((context.run(), context.attempt()));
-                let fails = (context.run(), context.attempt()) == (1, 1);
-                async move { if fails { Err("fails") } else { Ok(()) } }
-            });
-        sleep(ms(1_100)).await;
-        assert!(job.trigger_now());
-        job.await.unwrap();
-        assert_eq!(log.lines(), [(1, 1), (1, 2), (2, 1)]);
-        assert_eq!(log.times(), [1_000, 1_100, 2_000]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_triggered_attempt_is_no_run_beside_the_grid() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .every(secs(1))
+        .missed(Missed::CatchUp)
+        .on_error(OnError::BackOff(BackOff::new(ms(500), ms(500))))
+        .max_runs(2)
+        .run(move |context| {
+            runs.add((context.run(), context.attempt()));
+            let fails = (context.run(), context.attempt()) == (1, 1);
+            async move { if fails { Err("fails") } else { Ok(()) } }
+        });
+    sleep(ms(1_100)).await;
+    assert!(job.trigger_now());
+    job.await.unwrap();
+    assert_eq!(log.lines(), [(1, 1), (1, 2), (2, 1)]);
+    assert_eq!(log.times(), [1_000, 1_100, 2_000]);
 }
 
-#[test]
-fn a_shutdown_between_two_attempts_lets_a_delayed_job_go_on() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let job = retried(&scheduler, &log);
-        sleep(ms(500)).await;
-        scheduler.drain().await;
-        assert_eq!(job.await.unwrap(), 2);
-        let other = Scheduler::new();
-        let job = retried(&other, &log);
-        sleep(ms(500)).await;
-        assert_eq!(other.shutdown_now().len(), 1);
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-    });
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_between_two_attempts_lets_a_delayed_job_go_on() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let job = retried(&scheduler, &log);
+    sleep(ms(500)).await;
+    scheduler.drain().await;
+    assert_eq!(job.await.unwrap(), 2);
+    let other = Scheduler::new();
+    let job = retried(&other, &log);
+    sleep(ms(500)).await;
+    assert_eq!(other.shutdown_now().len(), 1);
+    assert!(matches!(job.await, Err(JobError::Shutdown)));
 }
 
-#[test]
-fn shutdown_now_during_an_attempt_is_the_end_of_it() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler
-            .after(ms(1))
-            .retry(BackOff::new(ms(1), ms(1)))
-            .run(|context| async move {
-                context.token().cancelled().await;
-                Err::<(), _>("was cancelled")
-            });
-        sleep(ms(20)).await;
-        assert!(scheduler.shutdown_now().is_empty());
-        scheduler.drain().await;
-        assert!(job.is_cancelled());
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-    });
+#[tokio::test(start_paused = true)]
+async fn shutdown_now_during_an_attempt_is_the_end_of_it() {
+    let scheduler = Scheduler::new();
+    let job = scheduler
+        .after(ms(1))
+        .retry(BackOff::new(ms(1), ms(1)))
+        .run(|context| async move {
+            context.token().cancelled().await;
+            Err::<(), _>("was cancelled")
+        });
+    sleep(ms(20)).await;
+    assert!(scheduler.shutdown_now().is_empty());
+    scheduler.drain().await;
+    assert!(job.is_cancelled());
+    assert!(matches!(job.await, Err(JobError::Shutdown)));
 }
 
-#[test]
-fn the_token_of_a_run_beyond_its_limit_is_not_the_next_ones() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .every(ms(100))
-            .time_limit(ms(50))
-            .on_error(OnError::Continue)
-            .max_runs(3);
-        job.run(move |context| {
-            runs.add(context.token().is_cancelled());
-            sleep(if context.run() == 1 { HOUR } else { ms(1) })
-        })
-        .await
-        .unwrap();
-        assert_eq!(log.lines(), [false; 3]);
-    });
+#[tokio::test(start_paused = true)]
+async fn the_token_of_a_run_beyond_its_limit_is_not_the_next_ones() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .every(ms(100))
+        .time_limit(ms(50))
+        .on_error(OnError::Continue)
+        .max_runs(3);
+    job.run(move |context| {
+        runs.add(context.token().is_cancelled());
+        sleep(if context.run() == 1 { HOUR } else { ms(1) })
+    })
+    .await
+    .unwrap();
+    assert_eq!(log.lines(), [false; 3]);
 }
 
-#[test]
-fn a_job_that_goes_on_after_errors_ends_well() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let job = scheduler
-            .every(ms(10))
-            .on_error(OnError::Continue)
-            .max_runs(2);
-        job.run(|_| async { Err::<(), _>("always") }).await.unwrap();
-        assert_eq!(scheduler.counts().failed, 2);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_that_goes_on_after_errors_ends_well() {
+    let scheduler = Scheduler::new();
+    let job = scheduler
+        .every(ms(10))
+        .on_error(OnError::Continue)
+        .max_runs(2);
+    job.run(|_| async { Err::<(), _>("always") }).await.unwrap();
+    assert_eq!(scheduler.counts().failed, 2);
 }
 
 #[test]
@@ -177,44 +161,40 @@ fn an_error_whose_display_panics_ends_its_job_all_right() {
     });
 }
 
-#[test]
-fn a_limited_run_goes_on_when_its_timer_is_stopped() {
-    paused().block_on(async {
-        let timer = waterwheel::Timer::builder().start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let held = Arc::new(());
-        let payload = Arc::clone(&held);
-        let job = scheduler
-            .after(ms(1))
-            .time_limit(ms(100))
-            .run(move |_| async move {
-                sleep(ms(50)).await;
-                drop(payload);
-            });
-        sleep(ms(10)).await;
-        timer.shutdown();
-        let start = Instant::now();
-        job.await.unwrap();
-        assert_eq!((start.elapsed(), Arc::strong_count(&held)), (ms(41), 1));
-        // Without jobs, it notices the stop at the next one.
-        let late = scheduler.after(ms(1)).run(|_| async {});
-        assert!(matches!(late.await, Err(JobError::Shutdown)));
-        assert!(scheduler.is_shutdown());
-    });
+#[tokio::test(start_paused = true)]
+async fn a_limited_run_goes_on_when_its_timer_is_stopped() {
+    let timer = waterwheel::Timer::builder().start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let held = Arc::new(());
+    let payload = Arc::clone(&held);
+    let job = scheduler
+        .after(ms(1))
+        .time_limit(ms(100))
+        .run(move |_| async move {
+            sleep(ms(50)).await;
+            drop(payload);
+        });
+    sleep(ms(10)).await;
+    timer.shutdown();
+    let start = Instant::now();
+    job.await.unwrap();
+    assert_eq!((start.elapsed(), Arc::strong_count(&held)), (ms(41), 1));
+    // Without jobs, it notices the stop at the next one.
+    let late = scheduler.after(ms(1)).run(|_| async {});
+    assert!(matches!(late.await, Err(JobError::Shutdown)));
+    assert!(scheduler.is_shutdown());
 }
 
-#[test]
-fn no_attempt_is_made_after_the_last_instant() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let job = scheduler
-            .every(ms(100))
-            .until(start + ms(150))
-            .on_error(OnError::BackOff(BackOff::new(ms(30), ms(30))));
-        let job = job.run(|_| async { Err::<(), _>("fails") });
-        assert!(matches!(job.await, Err(JobError::Failed(_))));
-        assert_eq!((start.elapsed(), scheduler.counts().finished), (ms(130), 2));
-    });
+#[tokio::test(start_paused = true)]
+async fn no_attempt_is_made_after_the_last_instant() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let job = scheduler
+        .every(ms(100))
+        .until(start + ms(150))
+        .on_error(OnError::BackOff(BackOff::new(ms(30), ms(30))));
+    let job = job.run(|_| async { Err::<(), _>("fails") });
+    assert!(matches!(job.await, Err(JobError::Failed(_))));
+    assert_eq!((start.elapsed(), scheduler.counts().finished), (ms(130), 2));
 }
 
 // 2 to the 32nd does not fit into the factor.

@@ -6,265 +6,235 @@ use tokio::time::{Instant, sleep};
 use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::Scheduler;
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, ms, secs};
 
-#[test]
-fn a_job_after_a_delay_runs_once_and_gives_its_value() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let job = scheduler
-            .after(ms(250))
-            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
-        assert_eq!(job.await.unwrap(), ms(250));
-        assert_eq!(scheduler.counts().finished, 1);
-        sleep(HOUR).await;
-        assert_eq!(scheduler.counts().finished, 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_after_a_delay_runs_once_and_gives_its_value() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let job = scheduler
+        .after(ms(250))
+        .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+    assert_eq!(job.await.unwrap(), ms(250));
+    assert_eq!(scheduler.counts().finished, 1);
+    sleep(HOUR).await;
+    assert_eq!(scheduler.counts().finished, 1);
 }
 
-#[test]
-fn a_job_at_an_instant_runs_then_and_a_past_one_at_once() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let at = scheduler
-            .at(start + secs(70))
-            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
-        assert_eq!(at.await.unwrap(), secs(70));
-        let past = scheduler
-            .at(start)
-            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
-        assert_eq!(past.await.unwrap(), secs(70));
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_at_an_instant_runs_then_and_a_past_one_at_once() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let at = scheduler
+        .at(start + secs(70))
+        .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+    assert_eq!(at.await.unwrap(), secs(70));
+    let past = scheduler
+        .at(start)
+        .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+    assert_eq!(past.await.unwrap(), secs(70));
 }
 
 // JDK-6725789: a delay near the end of the range wrapped and ran at once.
-#[test]
-fn the_longest_delays_do_not_overflow() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let far = [
-            scheduler.after(Duration::MAX).run(|_| async {}),
-            scheduler.every(Duration::MAX).run(|_| async {}),
-            scheduler
-                .with_delay(Duration::MAX)
-                .jitter(Duration::MAX)
-                .run(|_| async {}),
-            scheduler
-                .every(ms(1))
-                .first_after(Duration::MAX)
-                .run(|_| async {}),
-        ];
-        sleep(24 * HOUR).await;
-        assert_eq!(scheduler.counts().finished, 0);
-        for job in far {
-            assert!(job.time_left().unwrap() > 365 * 24 * HOUR);
-        }
-        // A period that is longer than what is left of the range.
-        let first = scheduler
-            .every(Duration::MAX)
-            .first_after(ms(1))
-            .max_runs(2);
-        let first = first.run(|_| async {});
-        sleep(HOUR).await;
-        assert_eq!((first.runs(), first.is_done()), (1, false));
-    });
+#[tokio::test(start_paused = true)]
+async fn the_longest_delays_do_not_overflow() {
+    let scheduler = Scheduler::new();
+    let far = [
+        scheduler.after(Duration::MAX).run(|_| async {}),
+        scheduler.every(Duration::MAX).run(|_| async {}),
+        scheduler
+            .with_delay(Duration::MAX)
+            .jitter(Duration::MAX)
+            .run(|_| async {}),
+        scheduler
+            .every(ms(1))
+            .first_after(Duration::MAX)
+            .run(|_| async {}),
+    ];
+    sleep(24 * HOUR).await;
+    assert_eq!(scheduler.counts().finished, 0);
+    for job in far {
+        assert!(job.time_left().unwrap() > 365 * 24 * HOUR);
+    }
+    // A period that is longer than what is left of the range.
+    let first = scheduler
+        .every(Duration::MAX)
+        .first_after(ms(1))
+        .max_runs(2);
+    let first = first.run(|_| async {});
+    sleep(HOUR).await;
+    assert_eq!((first.runs(), first.is_done()), (1, false));
 }
 
-#[test]
-fn a_fixed_rate_keeps_its_grid_beside_slow_runs() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.every(ms(100)).max_runs(4).run(move |context| {
+#[tokio::test(start_paused = true)]
+async fn a_fixed_rate_keeps_its_grid_beside_slow_runs() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler.every(ms(100)).max_runs(4).run(move |context| {
+        runs.add(context.run());
+        // Slower each time, but never than the period.
+        sleep(ms(30 * context.run()))
+    });
+    job.await.unwrap();
+    assert_eq!(log.times(), [100, 200, 300, 400]);
+    assert_eq!(log.lines(), [1, 2, 3, 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fixed_delay_counts_from_the_end_of_a_run() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler
+        .with_delay(ms(100))
+        .max_runs(3)
+        .run(move |context| {
             runs.add(context.run());
-            // Slower each time, but never than the period.
-            sleep(ms(30 * context.run()))
+            sleep(ms(30))
         });
-        job.await.unwrap();
-        assert_eq!(log.times(), [100, 200, 300, 400]);
-        assert_eq!(log.lines(), [1, 2, 3, 4]);
-    });
+    job.await.unwrap();
+    assert_eq!(log.times(), [100, 230, 360]);
 }
 
-#[test]
-fn a_fixed_delay_counts_from_the_end_of_a_run() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .with_delay(ms(100))
-            .max_runs(3)
-            .run(move |context| {
-                runs.add(context.run());
-                sleep(ms(30))
-            });
-        job.await.unwrap();
-        assert_eq!(log.times(), [100, 230, 360]);
-    });
+#[tokio::test(start_paused = true)]
+async fn the_first_run_is_a_period_from_now_or_as_asked() {
+    let scheduler = Scheduler::new();
+    let start = Instant::now();
+    let log = Log::new();
+    let jobs = [
+        (1, scheduler.every(ms(100))),
+        (2, scheduler.every(ms(100)).first_after(Duration::ZERO)),
+        (3, scheduler.every(ms(100)).first_at(start + ms(250))),
+    ];
+    for (name, job) in jobs {
+        drop(job.max_runs(2).run(log.job(name)));
+    }
+    sleep(secs(1)).await;
+    let mut lines: Vec<_> = log.times().into_iter().zip(log.lines()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines[..4], [(0, 2), (100, 1), (100, 2), (200, 1)]);
+    assert_eq!(lines[4..], [(250, 3), (350, 3)]);
 }
 
-#[test]
-fn the_first_run_is_a_period_from_now_or_as_asked() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let start = Instant::now();
-        let log = Log::new();
-        let jobs = [
-            (1, scheduler.every(ms(100))),
-            (2, scheduler.every(ms(100)).first_after(Duration::ZERO)),
-            (3, scheduler.every(ms(100)).first_at(start + ms(250))),
-        ];
-        for (name, job) in jobs {
-            let runs = log.clone();
-            drop(job.max_runs(2).run(move |_| {
-                runs.add(name);
-                async {}
-            }));
-        }
-        sleep(secs(1)).await;
-        let mut lines: Vec<_> = log.times().into_iter().zip(log.lines()).collect();
-        lines.sort_unstable();
-        assert_eq!(lines[..4], [(0, 2), (100, 1), (100, 2), (200, 1)]);
-        assert_eq!(lines[4..], [(250, 3), (350, 3)]);
-    });
+#[tokio::test(start_paused = true)]
+async fn until_and_max_runs_end_a_job_well() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let until = scheduler.every(ms(100)).until(start + ms(300));
+    let until = until.run(|_| async {});
+    let most = scheduler.every(ms(100)).max_runs(2).run(|_| async {});
+    sleep(secs(10)).await;
+    assert_eq!((until.runs(), most.runs()), (3, 2));
+    assert!(until.is_done() && most.is_done());
+    until.await.unwrap();
+    most.await.unwrap();
+    // None of its runs is due in time.
+    let never = scheduler.every(ms(100)).until(Instant::now() + ms(99));
+    let never = never.run(|_| async {});
+    let waited = Instant::now();
+    never.await.unwrap();
+    assert_eq!(waited.elapsed(), Duration::ZERO);
+    assert_eq!(scheduler.counts().finished, 5);
 }
 
-#[test]
-fn until_and_max_runs_end_a_job_well() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let until = scheduler.every(ms(100)).until(start + ms(300));
-        let until = until.run(|_| async {});
-        let most = scheduler.every(ms(100)).max_runs(2).run(|_| async {});
-        sleep(secs(10)).await;
-        assert_eq!((until.runs(), most.runs()), (3, 2));
-        assert!(until.is_done() && most.is_done());
-        until.await.unwrap();
-        most.await.unwrap();
-        // None of its runs is due in time.
-        let never = scheduler.every(ms(100)).until(Instant::now() + ms(99));
-        let never = never.run(|_| async {});
-        let waited = Instant::now();
-        never.await.unwrap();
-        assert_eq!(waited.elapsed(), Duration::ZERO);
-        assert_eq!(scheduler.counts().finished, 5);
-    });
-}
-
-#[test]
-fn jitter_makes_runs_later_and_moves_no_grid() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        let runs = log.clone();
-        let job = scheduler.every(ms(100)).jitter(ms(50)).max_runs(200);
-        job.run(move |context| {
-            runs.add(context.scheduled());
-            async {}
-        })
-        .await
-        .unwrap();
-        let times = log.times();
-        for (run, at) in (1_u64..).zip(&times) {
-            assert!(
-                (run * 100..=run * 100 + 51).contains(at),
-                "run {run} at {at}"
-            );
-        }
-        // Of 200 draws from 51 values, some are early and some are late.
-        assert!(times.iter().any(|at| at % 100 < 10) && times.iter().any(|at| at % 100 > 40));
-    });
+#[tokio::test(start_paused = true)]
+async fn jitter_makes_runs_later_and_moves_no_grid() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    let runs = log.clone();
+    let job = scheduler.every(ms(100)).jitter(ms(50)).max_runs(200);
+    job.run(move |context| {
+        runs.add(context.scheduled());
+        async {}
+    })
+    .await
+    .unwrap();
+    let times = log.times();
+    for (run, at) in (1_u64..).zip(&times) {
+        assert!(
+            (run * 100..=run * 100 + 51).contains(at),
+            "run {run} at {at}"
+        );
+    }
+    // Of 200 draws from 51 values, some are early and some are late.
+    assert!(times.iter().any(|at| at % 100 < 10) && times.iter().any(|at| at % 100 > 40));
 }
 
 // As a delay beyond the range of `Instant`: thirty years. The random part was up to 584 years.
-#[test]
-fn jitter_without_a_bound_is_thirty_years_at_most() {
-    paused().block_on(async {
-        let (scheduler, start) = (Scheduler::new(), Instant::now());
-        let thirty_years = 24 * HOUR * 365 * 30;
-        let waits: Vec<Duration> = (0..50)
-            .map(|n| {
-                let job = match n % 2 {
-                    0 => scheduler
-                        .after(HOUR)
-                        .jitter(Duration::MAX)
-                        .run(|_| async {}),
-                    _ => scheduler
-                        .every(HOUR)
-                        .jitter(Duration::MAX)
-                        .run(|_| async {}),
-                };
-                job.next_run().unwrap() - start
-            })
-            .collect();
-        assert!(
-            waits.iter().all(|wait| *wait <= HOUR + thirty_years),
-            "{waits:?}"
-        );
-        // Each of them is in the first third with a chance of one in three.
-        assert!(
-            waits.iter().any(|wait| *wait > thirty_years / 3),
-            "{waits:?}"
-        );
-        assert!(scheduler.shutdown_now().len() == waits.len());
-    });
+#[tokio::test(start_paused = true)]
+async fn jitter_without_a_bound_is_thirty_years_at_most() {
+    let (scheduler, start) = (Scheduler::new(), Instant::now());
+    let thirty_years = 24 * HOUR * 365 * 30;
+    let waits: Vec<Duration> = (0..50)
+        .map(|n| {
+            let job = match n % 2 {
+                0 => scheduler
+                    .after(HOUR)
+                    .jitter(Duration::MAX)
+                    .run(|_| async {}),
+                _ => scheduler
+                    .every(HOUR)
+                    .jitter(Duration::MAX)
+                    .run(|_| async {}),
+            };
+            job.next_run().unwrap() - start
+        })
+        .collect();
+    assert!(
+        waits.iter().all(|wait| *wait <= HOUR + thirty_years),
+        "{waits:?}"
+    );
+    // Each of them is in the first third with a chance of one in three.
+    assert!(
+        waits.iter().any(|wait| *wait > thirty_years / 3),
+        "{waits:?}"
+    );
+    assert!(scheduler.shutdown_now().len() == waits.len());
 }
 
-#[test]
-fn a_job_of_a_timer_by_hand_waits_for_its_clock() {
-    paused().block_on(async {
-        let clock = ManualClock::new();
-        let timer = Timer::builder().clock(clock.clone()).start().unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let job = scheduler.after(HOUR).run(|_| async {});
-        sleep(24 * HOUR).await;
-        assert_eq!(job.time_left(), Some(HOUR));
-        clock.advance(HOUR - ms(1));
-        sleep(ms(1)).await;
-        assert!(!job.is_done());
-        clock.advance(ms(1));
-        job.await.unwrap();
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_of_a_timer_by_hand_waits_for_its_clock() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let job = scheduler.after(HOUR).run(|_| async {});
+    sleep(24 * HOUR).await;
+    assert_eq!(job.time_left(), Some(HOUR));
+    clock.advance(HOUR - ms(1));
+    sleep(ms(1)).await;
+    assert!(!job.is_done());
+    clock.advance(ms(1));
+    job.await.unwrap();
 }
 
-#[test]
-fn a_closure_that_blocks_runs_on_a_thread_of_its_own() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closure_that_blocks_runs_on_a_thread_of_its_own() {
     // A thread that blocks keeps a paused clock from jumping, so this is real time.
-    super::support::multi_thread().block_on(async {
-        let scheduler = Scheduler::new();
-        let here = std::thread::current().id();
-        let once = scheduler.after(ms(1)).run_blocking(move |context| {
-            assert_eq!(context.run(), 1);
-            Ok::<_, String>(std::thread::current().id() != here)
+    let scheduler = Scheduler::new();
+    let here = std::thread::current().id();
+    let once = scheduler.after(ms(1)).run_blocking(move |context| {
+        assert_eq!(context.run(), 1);
+        Ok::<_, String>(std::thread::current().id() != here)
+    });
+    assert!(once.await.unwrap());
+    let mut sum = 0;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let again = scheduler
+        .every(ms(1))
+        .max_runs(3)
+        .run_blocking(move |context| {
+            sum += context.run();
+            sender.send(sum).unwrap();
         });
-        assert!(once.await.unwrap());
-        let mut sum = 0;
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let again = scheduler
-            .every(ms(1))
-            .max_runs(3)
-            .run_blocking(move |context| {
-                sum += context.run();
-                sender.send(sum).unwrap();
-            });
-        again.await.unwrap();
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), [1, 3, 6]);
-    });
+    again.await.unwrap();
+    assert_eq!(receiver.iter().collect::<Vec<_>>(), [1, 3, 6]);
 }
 
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "`period` must be non-zero.")]
-fn a_zero_period_is_refused() {
-    paused().block_on(async {
-        let _ = Scheduler::new().every(Duration::ZERO);
-    });
+async fn a_zero_period_is_refused() {
+    let _ = Scheduler::new().every(Duration::ZERO);
 }
 
-#[test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "`period` must be non-zero.")]
-fn a_zero_delay_between_runs_is_refused() {
-    paused().block_on(async {
-        let _ = Scheduler::new().with_delay(Duration::ZERO);
-    });
+async fn a_zero_delay_between_runs_is_refused() {
+    let _ = Scheduler::new().with_delay(Duration::ZERO);
 }
 
 #[test]

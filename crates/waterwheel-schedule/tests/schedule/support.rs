@@ -1,12 +1,12 @@
 //! What the tests share.
 
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
-use waterwheel_schedule::Counts;
+use waterwheel_schedule::{Context, Counts};
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -78,6 +78,18 @@ impl<T: Clone> Log<T> {
     pub(crate) fn add(&self, line: T) {
         let at = self.start.elapsed().as_millis() as u64;
         self.lines.lock().unwrap().push((at, line));
+    }
+
+    /// A job that adds this line in each run.
+    pub(crate) fn job(&self, line: T) -> impl FnMut(Context) -> Ready<()> + Send + use<T>
+    where
+        T: Send + 'static,
+    {
+        let log = self.clone();
+        move |_| {
+            log.add(line.clone());
+            ready(())
+        }
     }
 
     pub(crate) fn lines(&self) -> Vec<T> {

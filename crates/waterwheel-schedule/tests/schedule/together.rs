@@ -117,31 +117,29 @@ fn jobs_that_block_in_place_delay_no_other() {
     }));
 }
 
-#[test]
-fn a_herd_lets_other_tasks_run_in_between() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let (at, log) = (Instant::now() + ms(5), Log::new());
-        let other = log.clone();
-        drop(scheduler.at(at).run(|_| async move {
-            tokio::spawn(async move {
-                for _ in 0..10_000 {
-                    other.add("other");
-                    be_polled_again().await;
-                }
-            });
-        }));
-        for _ in 0..HERD {
-            let log = log.clone();
-            drop(scheduler.at(at).run(|_| async move { log.add("job") }));
-        }
-        sleep(ms(10)).await;
-        let lines = log.lines();
-        let longest = lines.chunk_by(|a, b| a == b).filter(|run| run[0] == "job");
-        let longest = longest.map(<[_]>::len).max().unwrap();
-        assert!(longest <= 100, "{longest} jobs in a row");
-        assert_eq!(lines.iter().filter(|line| **line == "job").count(), HERD);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_herd_lets_other_tasks_run_in_between() {
+    let scheduler = Scheduler::new();
+    let (at, log) = (Instant::now() + ms(5), Log::new());
+    let other = log.clone();
+    drop(scheduler.at(at).run(|_| async move {
+        tokio::spawn(async move {
+            for _ in 0..10_000 {
+                other.add("other");
+                be_polled_again().await;
+            }
+        });
+    }));
+    for _ in 0..HERD {
+        let log = log.clone();
+        drop(scheduler.at(at).run(|_| async move { log.add("job") }));
+    }
+    sleep(ms(10)).await;
+    let lines = log.lines();
+    let longest = lines.chunk_by(|a, b| a == b).filter(|run| run[0] == "job");
+    let longest = longest.map(<[_]>::len).max().unwrap();
+    assert!(longest <= 100, "{longest} jobs in a row");
+    assert_eq!(lines.iter().filter(|line| **line == "job").count(), HERD);
 }
 
 // Each run is dropped with the runtime, those that no task has begun among them.
@@ -229,27 +227,25 @@ fn a_job_that_is_cancelled_while_it_waits_for_its_task_never_runs() {
 }
 
 // 8 receives each: 16 of them use up what a task may do in a poll.
-#[test]
-fn no_job_of_a_herd_finds_its_budget_used_up() {
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let at = Instant::now() + ms(5);
-        let jobs: Vec<JobHandle<()>> = (0..100)
-            .map(|_| {
-                let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-                (0..8).for_each(|n| sender.send(n).unwrap());
-                scheduler.at(at).run(|_| async move {
-                    for _ in 0..8 {
-                        let ready = poll_fn(|cx| Poll::Ready(receiver.poll_recv(cx).is_ready()));
-                        assert!(ready.await, "it was pending with a message there");
-                    }
-                })
+#[tokio::test(start_paused = true)]
+async fn no_job_of_a_herd_finds_its_budget_used_up() {
+    let scheduler = Scheduler::new();
+    let at = Instant::now() + ms(5);
+    let jobs: Vec<JobHandle<()>> = (0..100)
+        .map(|_| {
+            let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+            (0..8).for_each(|n| sender.send(n).unwrap());
+            scheduler.at(at).run(|_| async move {
+                for _ in 0..8 {
+                    let ready = poll_fn(|cx| Poll::Ready(receiver.poll_recv(cx).is_ready()));
+                    assert!(ready.await, "it was pending with a message there");
+                }
             })
-            .collect();
-        for job in jobs {
-            job.await.unwrap();
-        }
-    });
+        })
+        .collect();
+    for job in jobs {
+        job.await.unwrap();
+    }
 }
 
 // Each place that was free let the next one begin, which the runtime dropped, which freed its place: a stack of them.

@@ -28,80 +28,76 @@ impl Drop for Unruly {
     }
 }
 
-#[test]
-fn what_a_job_holds_is_dropped_without_the_lock() {
-    paused().block_on(async {
-        for panics in [false, true] {
-            let (scheduler, log) = (Scheduler::builder().max_pending(8).build(), Log::new());
-            let unruly = || Unruly {
-                scheduler: scheduler.clone(),
-                panics,
-                log: log.clone(),
-            };
-            // Cancelled, and shut down.
-            for _ in 0..2 {
-                let held = unruly();
-                let job = scheduler
-                    .after(HOUR)
-                    .run(move |_| async move { drop(held) });
-                assert!(job.cancel());
-                assert!(matches!(job.await, Err(JobError::Cancelled)));
-            }
-            // A closure that is called again, and a future.
-            let (closure, future) = (unruly(), unruly());
-            let mut future = Some(future);
-            let job = scheduler
-                .every(ms(1))
-                .on_error(OnError::Continue)
-                .max_runs(2);
-            job.run(move |_| {
-                let _held = &closure;
-                let held = future.take();
-                async move {
-                    sleep(ms(1)).await;
-                    drop(held);
-                }
-            })
-            .await
-            .unwrap();
-            assert_eq!(log.len(), 4);
-            // A result that no handle takes.
+#[tokio::test(start_paused = true)]
+async fn what_a_job_holds_is_dropped_without_the_lock() {
+    for panics in [false, true] {
+        let (scheduler, log) = (Scheduler::builder().max_pending(8).build(), Log::new());
+        let unruly = || Unruly {
+            scheduler: scheduler.clone(),
+            panics,
+            log: log.clone(),
+        };
+        // Cancelled, and shut down.
+        for _ in 0..2 {
             let held = unruly();
             let job = scheduler
-                .after(ms(1))
-                .run(move |_| async move { Ok::<_, String>(held) });
-            sleep(ms(5)).await;
-            assert!(job.is_done());
-            let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(job)));
-            assert_eq!((dropped.is_err(), log.len()), (panics, 5));
-            let held = unruly();
-            let kept = scheduler
                 .after(HOUR)
                 .run(move |_| async move { drop(held) });
-            scheduler.shutdown_now();
-            assert_eq!(log.len(), 6);
-            assert!(matches!(kept.await, Err(JobError::Shutdown)));
-            scheduler.drain().await;
+            assert!(job.cancel());
+            assert!(matches!(job.await, Err(JobError::Cancelled)));
         }
-    });
+        // A closure that is called again, and a future.
+        let (closure, future) = (unruly(), unruly());
+        let mut future = Some(future);
+        let job = scheduler
+            .every(ms(1))
+            .on_error(OnError::Continue)
+            .max_runs(2);
+        job.run(move |_| {
+            let _held = &closure;
+            let held = future.take();
+            async move {
+                sleep(ms(1)).await;
+                drop(held);
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(log.len(), 4);
+        // A result that no handle takes.
+        let held = unruly();
+        let job = scheduler
+            .after(ms(1))
+            .run(move |_| async move { Ok::<_, String>(held) });
+        sleep(ms(5)).await;
+        assert!(job.is_done());
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(job)));
+        assert_eq!((dropped.is_err(), log.len()), (panics, 5));
+        let held = unruly();
+        let kept = scheduler
+            .after(HOUR)
+            .run(move |_| async move { drop(held) });
+        scheduler.shutdown_now();
+        assert_eq!(log.len(), 6);
+        assert!(matches!(kept.await, Err(JobError::Shutdown)));
+        scheduler.drain().await;
+    }
 }
 
-#[test]
-fn a_job_may_submit_jobs_without_end() {
-    paused().block_on(async {
-        let (scheduler, log) = (Scheduler::new(), Log::new());
-        fn submit(scheduler: &Scheduler, log: Log<u64>, n: u64) {
-            drop(scheduler.after(ms(1)).run(move |context| async move {
-                log.add(n);
-                if n < 1_000 {
-                    submit(&context.scheduler(), log, n + 1);
-                }
-            }));
-        }
-        submit(&scheduler, log.clone(), 0);
-        sleep(secs(10)).await;
-        assert_eq!(log.lines(), (0..=1_000).collect::<Vec<_>>());
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_may_submit_jobs_without_end() {
+    let (scheduler, log) = (Scheduler::new(), Log::new());
+    fn submit(scheduler: &Scheduler, log: Log<u64>, n: u64) {
+        drop(scheduler.after(ms(1)).run(move |context| async move {
+            log.add(n);
+            if n < 1_000 {
+                submit(&context.scheduler(), log, n + 1);
+            }
+        }));
+    }
+    submit(&scheduler, log.clone(), 0);
+    sleep(secs(10)).await;
+    assert_eq!(log.lines(), (0..=1_000).collect::<Vec<_>>());
 }
 
 // The waker that a handle holds calls its scheduler when it is woken.

@@ -13,98 +13,88 @@ fn virtual_wall() -> Scheduler {
     Scheduler::builder().virtual_wall_clock(START).build()
 }
 
-#[test]
-fn a_job_by_the_wall_clock_runs_when_it_shows_its_time() {
-    paused().block_on(async {
-        let (scheduler, start) = (virtual_wall(), Instant::now());
-        let job = scheduler
-            .at_wall(START + 100 * 24 * HOUR)
-            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
-        assert_eq!(job.time_left(), Some(100 * 24 * HOUR));
-        assert_eq!(job.await.unwrap(), 100 * 24 * HOUR);
-        // One that is past.
-        let past = scheduler.at_wall(START - HOUR).run(|_| async {});
-        let waited = Instant::now();
-        past.await.unwrap();
-        assert_eq!(waited.elapsed(), Duration::ZERO);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_job_by_the_wall_clock_runs_when_it_shows_its_time() {
+    let (scheduler, start) = (virtual_wall(), Instant::now());
+    let job = scheduler
+        .at_wall(START + 100 * 24 * HOUR)
+        .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+    assert_eq!(job.time_left(), Some(100 * 24 * HOUR));
+    assert_eq!(job.await.unwrap(), 100 * 24 * HOUR);
+    // One that is past.
+    let past = scheduler.at_wall(START - HOUR).run(|_| async {});
+    let waited = Instant::now();
+    past.await.unwrap();
+    assert_eq!(waited.elapsed(), Duration::ZERO);
 }
 
-#[test]
-fn jitter_makes_a_job_by_the_wall_clock_later_never_earlier() {
-    paused().block_on(async {
-        let (scheduler, log) = (virtual_wall(), Log::new());
-        for _ in 0..200 {
-            let runs = log.clone();
-            let job = scheduler.at_wall(START + secs(10)).jitter(ms(100));
-            drop(job.run(move |_| async move { runs.add(()) }));
-        }
-        sleep(secs(20)).await;
-        let times = log.times();
-        assert_eq!(times.len(), 200);
-        assert!(
-            times.iter().all(|at| (10_000..=10_101).contains(at)),
-            "{times:?}"
-        );
-        assert!(times[0] < 10_020 && times[199] > 10_080);
-    });
-}
-
-#[test]
-fn a_job_by_the_wall_clock_can_be_paused_moved_and_cancelled() {
-    paused().block_on(async {
-        let (scheduler, start) = (virtual_wall(), Instant::now());
-        let at = |seconds| {
-            scheduler
-                .at_wall(START + secs(seconds))
-                .run(move |_| async move { Ok::<_, String>(start.elapsed()) })
-        };
-        let (held, moved, now, never) = (at(10), at(10), at(10), at(10));
-        assert!(
-            held.pause() && moved.reschedule_after(secs(3)) && now.trigger_now() && never.cancel()
-        );
-        sleep(secs(5)).await;
-        assert!(held.resume());
-        assert_eq!(now.await.unwrap(), ms(0));
-        assert_eq!(moved.await.unwrap(), secs(3));
-        assert_eq!(held.await.unwrap(), secs(10));
-    });
-}
-
-#[test]
-fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
-    paused().block_on(async {
-        let (scheduler, log) = (virtual_wall(), Log::new());
-        let at = START + secs(10);
-        let submit = |name: &'static str| {
-            let runs = log.clone();
-            let job = scheduler.at_wall(at).name(name).jitter(secs(5));
-            job.run(move |context| {
-                runs.add((name, context.scheduled_wall()));
-                async {}
-            })
-        };
-        let (jittered, moved, early) = (submit("jittered"), submit("moved"), submit("early"));
-        assert!(moved.reschedule_after(secs(20)) && early.trigger_now());
+#[tokio::test(start_paused = true)]
+async fn jitter_makes_a_job_by_the_wall_clock_later_never_earlier() {
+    let (scheduler, log) = (virtual_wall(), Log::new());
+    for _ in 0..200 {
         let runs = log.clone();
-        let retried = scheduler.at_wall(at).retry(BackOff::new(secs(30), HOUR));
-        let retried = retried.run(move |context| {
-            runs.add(("retried", context.scheduled_wall()));
-            let fails = context.attempt() == 1;
-            async move { if fails { Err("fails") } else { Ok(()) } }
-        });
-        for job in [early, jittered, moved, retried] {
-            job.await.unwrap();
-        }
-        let mut lines = log.lines();
-        lines.sort_unstable();
-        let names = ["early", "jittered", "moved", "retried", "retried"];
-        assert_eq!(lines, names.map(|name| (name, Some(at))));
-        // By the timer alone.
-        let plain = scheduler.after(ms(1)).name("plain");
-        let plain = plain.run(|context| async move { Ok::<_, String>(context.scheduled_wall()) });
-        assert_eq!(plain.await.unwrap(), None);
+        let job = scheduler.at_wall(START + secs(10)).jitter(ms(100));
+        drop(job.run(move |_| async move { runs.add(()) }));
+    }
+    sleep(secs(20)).await;
+    let times = log.times();
+    assert_eq!(times.len(), 200);
+    assert!(
+        times.iter().all(|at| (10_000..=10_101).contains(at)),
+        "{times:?}"
+    );
+    assert!(times[0] < 10_020 && times[199] > 10_080);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_by_the_wall_clock_can_be_paused_moved_and_cancelled() {
+    let (scheduler, start) = (virtual_wall(), Instant::now());
+    let at = |seconds| {
+        scheduler
+            .at_wall(START + secs(seconds))
+            .run(move |_| async move { Ok::<_, String>(start.elapsed()) })
+    };
+    let (held, moved, now, never) = (at(10), at(10), at(10), at(10));
+    assert!(held.pause() && moved.reschedule_after(secs(3)) && now.trigger_now() && never.cancel());
+    sleep(secs(5)).await;
+    assert!(held.resume());
+    assert_eq!(now.await.unwrap(), ms(0));
+    assert_eq!(moved.await.unwrap(), secs(3));
+    assert_eq!(held.await.unwrap(), secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
+    let (scheduler, log) = (virtual_wall(), Log::new());
+    let at = START + secs(10);
+    let submit = |name: &'static str| {
+        let runs = log.clone();
+        let job = scheduler.at_wall(at).name(name).jitter(secs(5));
+        job.run(move |context| {
+            runs.add((name, context.scheduled_wall()));
+            async {}
+        })
+    };
+    let (jittered, moved, early) = (submit("jittered"), submit("moved"), submit("early"));
+    assert!(moved.reschedule_after(secs(20)) && early.trigger_now());
+    let runs = log.clone();
+    let retried = scheduler.at_wall(at).retry(BackOff::new(secs(30), HOUR));
+    let retried = retried.run(move |context| {
+        runs.add(("retried", context.scheduled_wall()));
+        let fails = context.attempt() == 1;
+        async move { if fails { Err("fails") } else { Ok(()) } }
     });
+    for job in [early, jittered, moved, retried] {
+        job.await.unwrap();
+    }
+    let mut lines = log.lines();
+    lines.sort_unstable();
+    let names = ["early", "jittered", "moved", "retried", "retried"];
+    assert_eq!(lines, names.map(|name| (name, Some(at))));
+    // By the timer alone.
+    let plain = scheduler.after(ms(1)).name("plain");
+    let plain = plain.run(|context| async move { Ok::<_, String>(context.scheduled_wall()) });
+    assert_eq!(plain.await.unwrap(), None);
 }
 
 // The machine's clock, in real time.
@@ -134,29 +124,27 @@ fn the_machines_clock_has_passed_when_a_job_runs() {
 }
 
 // The timer's clock runs ahead of the wall clock, as if that had been set back: the job is filed again, and waits.
-#[test]
-fn a_job_waits_for_a_wall_clock_that_lags_behind() {
-    paused().block_on(async {
-        let clock = waterwheel::ManualClock::new();
-        let timer = waterwheel::Timer::builder()
-            .clock(clock.clone())
-            .start()
-            .unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
-        let job = scheduler
-            .at_wall(SystemTime::now() + HOUR)
-            .run(|_| async {});
-        for _ in 0..3 {
+#[tokio::test(start_paused = true)]
+async fn a_job_waits_for_a_wall_clock_that_lags_behind() {
+    let clock = waterwheel::ManualClock::new();
+    let timer = waterwheel::Timer::builder()
+        .clock(clock.clone())
+        .start()
+        .unwrap();
+    let scheduler = Scheduler::builder().timer(&timer).build();
+    let job = scheduler
+        .at_wall(SystemTime::now() + HOUR)
+        .run(|_| async {});
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+        clock.advance(2 * HOUR);
+        for _ in 0..10 {
             tokio::task::yield_now().await;
-            clock.advance(2 * HOUR);
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-            assert!(!job.is_done());
-            assert!(job.time_left().unwrap() > HOUR / 2, "filed again");
         }
-        job.cancel();
-    });
+        assert!(!job.is_done());
+        assert!(job.time_left().unwrap() > HOUR / 2, "filed again");
+    }
+    job.cancel();
 }
 
 // The timer's clock stands, as if the machine had slept: the wall clock alone brings the job up.
