@@ -1,4 +1,4 @@
-//! What a search takes: nanoseconds of one thread for each `next_after`, for each search of croner's own, and for each `parse`.
+//! The time of a search: nanoseconds of one thread for each `next_after`, for each search of croner's own, and for each `parse`.
 //!
 //! ```sh
 //! cargo bench -p waterwheel-schedule --features cron --bench calendar
@@ -19,7 +19,7 @@ use waterwheel_schedule::calendar::jiff::{SignedDuration, Timestamp};
 
 const ROUNDS: usize = 11;
 const SEARCHES: u32 = 20_000;
-/// Of croner's, each some milliseconds where nothing is found for long.
+/// Fewer for croner, whose searches take some milliseconds each where nothing is found for long.
 const CRONERS_SEARCHES: u32 = 500;
 /// Seconds. A prime number.
 const STEP: i64 = 12_611;

@@ -97,7 +97,6 @@ mod info;
 mod policy;
 mod scheduler;
 mod submit;
-mod sync;
 
 pub use engine::{Context, Outcome};
 pub use error::{JobError, Panic, SubmitError};

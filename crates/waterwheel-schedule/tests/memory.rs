@@ -1,4 +1,4 @@
-//! What jobs take on the heap, by an allocator that counts: while they wait, and when they are gone.
+//! The heap memory of jobs while they wait and after they have ended, measured by a counting allocator.
 
 use std::alloc::System;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What the harness may take meanwhile.
+/// Bytes that the harness may allocate meanwhile.
 const SLACK: usize = 1_024;
 
 /// The count is of all threads, so the tests take turns.

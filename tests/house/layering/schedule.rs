@@ -13,13 +13,12 @@ const HOUSE: House = House {
 
 /// From the ground up.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("sync", &[]),
     ("error", &[]),
     // Values, which no lock and no clock stands behind.
     ("calendar", &[]),
     ("policy", &[]),
     ("info", &[]),
-    ("engine", &["sync", "error", "calendar", "policy", "info"]),
+    ("engine", &["error", "calendar", "policy", "info"]),
     // What users have: each is a way into the engine.
     ("group", &["engine"]),
     ("handle", &["error", "calendar", "info", "engine"]),

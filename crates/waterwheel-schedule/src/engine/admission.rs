@@ -3,8 +3,8 @@
 //!
 //! # The run queue
 //!
-//! A few admitted runs are spawned as tasks of their own. Of many, the driver makes a queue, and spawns a worker task that starts one run
-//! after the other. A run that is still pending after its first poll keeps that worker. As long as the queue is not empty, the driver is
+//! A few admitted runs are spawned as tasks of their own. If there are more, they are queued, and the driver spawns a worker task that
+//! starts one run after the other. A run that is still pending after its first poll keeps that worker. As long as the queue is not empty, the driver is
 //! polled again and again, and spawns one more worker each time. So a run that takes long, or blocks its thread, delays the others no more
 //! than if each had a task of its own.
 
@@ -18,9 +18,8 @@ use tokio::task::coop::has_budget_remaining;
 use waterwheel::wheel::Key;
 
 use super::concurrency_limit::Rank;
-use super::table::{AdmittedRun, Run, State, Status, Table};
+use super::table::{AdmittedRun, Run, State, Status, Table, lock};
 use crate::info::Event;
-use crate::sync::lock;
 
 impl State {
     /// Admits a job that is due, or queues it for a permit.

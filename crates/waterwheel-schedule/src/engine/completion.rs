@@ -1,4 +1,4 @@
-//! What follows a run: the next run is filed, or the job ends, and the jobs that waited for its permits start.
+//! After a run: the next run is filed, or the job ends, and the jobs that waited for its permits start.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,11 +22,11 @@ pub(crate) enum RunEnd {
     Aborted,
     /// The runtime dropped the run as it ended.
     Dropped,
-    /// The same, before the closure was called.
+    /// The runtime dropped the run before its closure was called.
     NeverStarted,
 }
 
-/// What the future of a run has to do once the table is up to date.
+/// The work that is left for the future of a run once the table is up to date.
 pub(crate) enum AfterRun {
     /// Nothing: the job has another run.
     RunAgain,
@@ -38,7 +38,7 @@ pub(crate) enum AfterRun {
     EndWithError(JobError),
 }
 
-/// What the table has to do after a run.
+/// The next step of a job in the table.
 struct NextStep {
     after: AfterRun,
     /// The tick to file the job at. `None` if the job is paused or has ended.

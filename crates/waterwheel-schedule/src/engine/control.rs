@@ -1,4 +1,4 @@
-//! What users do to jobs, via handles, controls and the scheduler: inspect, pause, resume, trigger, reschedule, cancel, and shut down.
+//! Operations on jobs, via handles, controls and the scheduler: inspect, pause, resume, trigger, reschedule, cancel, and shut down.
 
 use std::sync::{Arc, MutexGuard};
 use std::thread::yield_now;
@@ -230,7 +230,7 @@ impl Table {
         match entry.status {
             Status::Admitted => return !entry.job.has_begun(),
             Status::Queued | Status::QueuedInGroup => return true,
-            // A job by the wall clock goes on: if the clock was set back, the driver would file the job again.
+            // Not if the job follows the wall clock: that may have been set back, and the driver would file the job again.
             Status::Due if !follows_wall_clock => return true,
             // Filing it again would postpone a job that is triggered again and again, tick by tick.
             Status::Waiting if !follows_wall_clock && entry.deadline <= now => return true,
@@ -335,7 +335,7 @@ impl Table {
     }
 }
 
-/// What happens to the runs in progress of the jobs that end.
+/// Whether the runs in progress of the jobs that end are cancelled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunsInProgress {
     Continue,

@@ -173,7 +173,7 @@ impl DueJobs {
             let mut state = table.state();
             let next = self.tick.or_else(|| state.wheel.next_expiration());
             let Some(tick) = next.filter(|&next| next <= now) else {
-                // Moves the hand to now, so that the next jobs are filed on low dials.
+                // Moves the hand to now, so that new jobs with near deadlines are filed on the first dials.
                 state.wheel.skip_to(now);
                 drop(state);
                 return self.sorted();

@@ -191,7 +191,7 @@ impl Plan {
     fn is_late(&self, time: SystemTime, wall: SystemTime) -> bool {
         let is_late = wall
             .duration_since(time)
-            .is_ok_and(|late| late >= MISFIRE_THRESHOLD);
+            .is_ok_and(|late| late >= MISFIRE_CHECK_AFTER);
         is_late && self.is_by_calendar() && self.failures == 0 && !self.is_triggered
     }
 
@@ -319,7 +319,7 @@ pub(crate) fn saturating_add(instant: Instant, duration: Duration) -> Instant {
 
 /// How late a run by the calendar must be to look for a misfire.
 #[cfg(feature = "cron")]
-const MISFIRE_THRESHOLD: Duration = Duration::from_secs(1);
+const MISFIRE_CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// Thirty years, the limit to which tokio clamps long sleeps.
 const MAX_DELAY: Duration = Duration::from_secs(86_400 * 365 * 30);
@@ -564,7 +564,7 @@ mod tests {
         for (expression, period) in PERIODS {
             let (plan, ran) = ran_at_10(expression);
             let next = hour(10 + period);
-            // At half past ten a run beside the schedule ends, or the run that was moved. The clock goes back by two hours.
+            // At half past ten, a run that was triggered or rescheduled ends, and the clock goes back by two hours.
             let now = ran + HOUR / 2;
             for wall in [hour(10) + HOUR / 2, hour(8) + HOUR / 2] {
                 let mut beside = plan.clone();

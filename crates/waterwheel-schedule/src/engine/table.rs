@@ -9,7 +9,7 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,6 @@ use super::plan::{Plan, Recurrence};
 use super::wall_clock::{WallClock, WallDeadlines};
 use crate::error::{JobError, Refusal, SubmitError};
 use crate::info::{Counts, Event, Hook, JobId};
-use crate::sync::lock;
 
 /// The part of a scheduler that all of its clones, handles and jobs share.
 pub(crate) struct Table {
@@ -42,7 +41,7 @@ pub(crate) struct Table {
     pub(crate) terminated: Notify,
 }
 
-/// What the lock of a [`Table`] protects.
+/// The state of a [`Table`], behind its lock.
 pub(crate) struct State {
     pub(crate) wheel: Wheel<Entry>,
     /// The number of entries, disarmed ones included.
@@ -191,6 +190,11 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").finish_non_exhaustive()
     }
+}
+
+/// Locks without poisoning, since no foreign code runs while a lock is held.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wakes the driver. Call it without the table's lock: a waker is foreign code.

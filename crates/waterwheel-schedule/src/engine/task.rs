@@ -23,10 +23,9 @@ use waterwheel::Sleep;
 
 use super::completion::{AfterRun, RunEnd};
 use super::context::Context;
-use super::table::{Job, Run, Table, TableRef, cancelled_token};
+use super::table::{Job, Run, Table, TableRef, cancelled_token, lock};
 use super::work::{Holder, Work};
 use crate::error::{JobError, Panic};
-use crate::sync::lock;
 
 /// A job with its closure and its result.
 pub(crate) struct JobCell<W: Work> {

@@ -1,4 +1,4 @@
-//! What `parse` refuses: with the field that is wrong, and without a panic whatever it is handed.
+//! Expressions that `parse` refuses. It names the invalid field, and never panics.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;

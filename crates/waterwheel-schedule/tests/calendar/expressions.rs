@@ -1,4 +1,4 @@
-//! What an expression may have: names, nicknames, lists, steps, seconds and years.
+//! The syntax of expressions: names, nicknames, lists, steps, seconds and years.
 
 use waterwheel_schedule::calendar::ScheduleOptions;
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 pub(crate) static ORACLE: LazyLock<Oracle> =
     LazyLock::new(|| Oracle::read(include_str!("oracle.txt")));
 
-/// What the oracle says.
+/// The contents of `oracle.txt`.
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) version: &'static str,

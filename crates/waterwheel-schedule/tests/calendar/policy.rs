@@ -1,4 +1,4 @@
-//! What happens when the clock is put forward or back, case by case as the docs list them. 2026: Berlin's clock goes from 2:00 to 3:00 on
+//! Changes of the clock, forward and back, case by case as the docs list them. 2026: Berlin's clock goes from 2:00 to 3:00 on
 //! 29 March, and from 3:00 to 2:00 on 25 October.
 
 use crate::support::{on_the_wall, runs, schedule, utc};

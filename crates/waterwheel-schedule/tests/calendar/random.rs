@@ -25,7 +25,7 @@ const ZONES: &[&str] = &[
     "Europe/Dublin",
 ];
 
-/// Of five fields or six. Some never come.
+/// An expression of five or six fields. Some never run.
 pub(crate) fn expression() -> impl Strategy<Value = String> {
     let seconds = prop_oneof![3 => Just(String::new()), 1 => field(0, 59).prop_map(|it| it + " ")];
     let times = (seconds, field(0, 59), field(0, 23));

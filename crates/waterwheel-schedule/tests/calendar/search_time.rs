@@ -13,7 +13,7 @@ use crate::support::{schedule, utc, with_years};
 /// An unoptimised search takes seven times as long, so its limit is the stricter one.
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 4 } else { 1 });
 
-/// Of this thread alone: what else the machine does is not in it.
+/// The CPU time of this thread, which does not depend on what else the machine does.
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};

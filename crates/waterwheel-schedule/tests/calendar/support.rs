@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
 
-/// Of the bundled database, whatever the machine has: the oracle's.
+/// A zone of the bundled database, which is the one that the oracle used, whatever the machine has.
 pub(crate) fn zone(name: &str) -> TimeZone {
     TimeZoneDatabase::bundled().get(name).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What a schedule is as a value: small, shared, comparable, printable.
+//! Schedules as values: small, shared, comparable, printable.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 

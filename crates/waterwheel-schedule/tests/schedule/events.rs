@@ -1,4 +1,4 @@
-//! What a scheduler reports.
+//! The events and lists of a scheduler.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What a handle says of its job.
+//! The methods of a handle that report the state of its job.
 
 use std::time::Duration;
 

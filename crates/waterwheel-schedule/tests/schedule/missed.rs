@@ -1,4 +1,4 @@
-//! What becomes of runs that were missed.
+//! Runs that were missed, under each misfire policy.
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Missed, Scheduler};

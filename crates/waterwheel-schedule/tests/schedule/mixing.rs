@@ -1,4 +1,4 @@
-//! What pauses, triggers, moves and ends of a job do to one another.
+//! Combinations of pausing, triggering, rescheduling and ending a job.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What happens to a job between a run that failed and the next attempt.
+//! A job between a run that failed and the next attempt.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers of the tests.
 
 use std::future::{Future, Ready, ready};
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("it takes longer than a minute")
 }
 
-/// What happened, in order, with the time since the log was made.
+/// A log of events in order, with the time since the log was created.
 #[derive(Clone)]
 pub(crate) struct Log<T> {
     start: Instant,

@@ -1,4 +1,4 @@
-//! What a thread does with jobs: its own, and those of the others.
+//! The operations of a thread on its own jobs and on those of the others.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What happened to a job, and what must not have.
+//! Records of what happened to a job, and the checks of them.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +8,7 @@ use waterwheel_schedule::{Context, Group, JobError, Scheduler};
 
 use super::round::End;
 
-/// What the jobs of a round share.
+/// The state that the jobs of a round share.
 #[derive(Default)]
 pub(crate) struct Ground {
     pub(crate) jobs: Mutex<Vec<Arc<Facts>>>,
@@ -61,7 +61,7 @@ pub(crate) struct Facts {
     pub(crate) id: usize,
     pub(crate) kind: Kind,
     pub(crate) blocks: bool,
-    /// Of the two groups.
+    /// Which of the two groups it is in, if any.
     pub(crate) group: Option<usize>,
     pub(crate) was_taken: AtomicBool,
     /// How often its closure was called.

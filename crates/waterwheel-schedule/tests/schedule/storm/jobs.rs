@@ -137,7 +137,7 @@ fn repeat(
     }
 }
 
-/// What a job does, and what it must find.
+/// The work of a job, and the checks that it makes.
 struct Work {
     held: Held,
     ground: Arc<Ground>,

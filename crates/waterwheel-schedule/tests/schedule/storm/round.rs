@@ -17,7 +17,7 @@ use super::facts::Ground;
 use super::home::Home;
 
 const THREADS: usize = 3;
-/// Of a thread.
+/// The number of operations of one thread.
 const ACTS: usize = 120;
 const ALL_ACTS: usize = THREADS * ACTS;
 
@@ -164,7 +164,7 @@ impl Round {
         None
     }
 
-    /// What `shutdown_now` returned.
+    /// The jobs that `shutdown_now` returned.
     fn note(&self, returned: &[JobInfo]) {
         let jobs = self.ground.jobs.lock().unwrap();
         for info in returned {

@@ -1,7 +1,0 @@
-//! Locking without poisoning, since no foreign code runs while a lock is held.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
