@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
 use waterwheel_schedule::{BackOff, Event, Missed, OnError, Repeat, Scheduler};
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, builder_on_manual_clock, ms, paused, secs};
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
@@ -302,12 +302,8 @@ async fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
 
 /// A clock that is moved by hand, and a scheduler by it, in 1970.
 fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
-    let clock = waterwheel::ManualClock::new();
-    let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
-    let builder = Scheduler::builder()
-        .timer(&timer.unwrap())
-        .virtual_wall_clock(SystemTime::UNIX_EPOCH);
-    (clock, builder)
+    let (clock, builder) = builder_on_manual_clock();
+    (clock, builder.virtual_wall_clock(SystemTime::UNIX_EPOCH))
 }
 
 // The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.

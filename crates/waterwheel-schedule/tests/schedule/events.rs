@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{BackOff, Builder, Event, JobStatus, Missed, OnError, Scheduler};
 
-use super::support::{HOUR, Log, ms, secs, within};
+use super::support::{HOUR, Log, builder_on_manual_clock, ms, secs, within};
 
 #[tokio::test(start_paused = true)]
 async fn each_run_start_end_miss_and_refusal_is_reported() {
@@ -157,9 +156,8 @@ fn a_blocking_run_is_late_until_it_has_a_thread() {
     runtime.block_on(within(async {
         let (release, released) = std::sync::mpsc::channel::<()>();
         let holds = tokio::task::spawn_blocking(move || released.recv());
-        let clock = ManualClock::new();
-        let timer = Timer::builder().clock(clock.clone()).start().unwrap();
-        let (scheduler, log) = timed(Scheduler::builder().timer(&timer), clock.now());
+        let (clock, builder) = builder_on_manual_clock();
+        let (scheduler, log) = timed(builder, clock.now());
         let passes = clock.clone();
         let job = scheduler.after(ms(10));
         let job = job.run_blocking(move |_| passes.advance(ms(5)));

@@ -3,7 +3,7 @@
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Missed, Scheduler};
 
-use super::support::{Log, ms, paused, secs};
+use super::support::{Log, ms, on_manual_clock, paused, secs};
 
 /// The times of the runs, and the places of the grid that they stood for, of a job every 100 ms whose first run takes 350 ms.
 fn runs(missed: Missed) -> (Vec<u64>, Vec<u64>, u64) {
@@ -69,12 +69,7 @@ fn catching_up_to_none_is_skipping() {
 // A jump over many periods, such as a suspended machine's, costs no replay: spring#18458.
 #[tokio::test(start_paused = true)]
 async fn a_long_gap_is_one_late_run_and_then_the_grid() {
-    let clock = waterwheel::ManualClock::new();
-    let timer = waterwheel::Timer::builder()
-        .clock(clock.clone())
-        .start()
-        .unwrap();
-    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (clock, scheduler) = on_manual_clock();
     let start = clock.now();
     let log = Log::new();
     let runs = log.clone();

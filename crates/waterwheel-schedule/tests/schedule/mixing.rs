@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{BackOff, JobError, JobHandle, Missed, OnError, Repeat, Scheduler};
 
-use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+use super::support::{HOUR, Log, ms, multi_thread, on_manual_clock, paused, secs, within};
 
 fn logged(job: Repeat<'_>, log: &Log<u32>) -> JobHandle<()> {
     let log = log.clone();
@@ -50,15 +49,14 @@ async fn a_job_that_is_due_can_be_paused_or_cancelled_before_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_triggered_again_and_again_is_not_put_off() {
-    let clock = ManualClock::new();
-    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
-    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (clock, scheduler) = on_manual_clock();
+    let tick = scheduler.timer().resolution();
     let job = scheduler.every(HOUR).run(|_| async {});
     sleep(ms(1)).await;
     for _ in 0..10 {
         assert!(job.trigger_now());
         // Within a tick, so that one put off would not be due.
-        clock.advance(timer.resolution() + timer.resolution() / 3);
+        clock.advance(tick + tick / 3);
     }
     assert!(job.trigger_now());
     sleep(ms(1)).await;

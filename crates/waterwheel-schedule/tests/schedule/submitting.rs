@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::Scheduler;
 
-use super::support::{HOUR, Log, ms, secs};
+use super::support::{HOUR, Log, ms, on_manual_clock, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_job_after_a_delay_runs_once_and_gives_its_value() {
@@ -189,9 +188,7 @@ async fn jitter_without_a_bound_is_thirty_years_at_most() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_of_a_timer_by_hand_waits_for_its_clock() {
-    let clock = ManualClock::new();
-    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
-    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (clock, scheduler) = on_manual_clock();
     let job = scheduler.after(HOUR).run(|_| async {});
     sleep(24 * HOUR).await;
     assert_eq!(job.time_left(), Some(HOUR));

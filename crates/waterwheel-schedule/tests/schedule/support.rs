@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
-use waterwheel_schedule::{Context, Counts};
+use waterwheel::{ManualClock, Timer};
+use waterwheel_schedule::{Context, Counts, Scheduler};
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -46,6 +47,18 @@ pub(crate) fn with_workers(workers: usize) -> Runtime {
         .enable_all()
         .build()
         .unwrap()
+}
+
+/// A scheduler whose timer follows a clock that is advanced by hand. The wall clock is that of the machine.
+pub(crate) fn on_manual_clock() -> (ManualClock, Scheduler) {
+    let (clock, builder) = builder_on_manual_clock();
+    (clock, builder.build())
+}
+
+pub(crate) fn builder_on_manual_clock() -> (ManualClock, waterwheel_schedule::Builder) {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    (clock, Scheduler::builder().timer(&timer))
 }
 
 /// Whether each job that was taken is in one place.

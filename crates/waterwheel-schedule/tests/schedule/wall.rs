@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{BackOff, JobInfo, Scheduler};
 
-use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+use super::support::{HOUR, Log, ms, multi_thread, on_manual_clock, paused, secs, within};
 
 const START: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -126,12 +126,7 @@ fn the_machines_clock_has_passed_when_a_job_runs() {
 // The timer's clock runs ahead of the wall clock, as if that had been set back: the job is filed again, and waits.
 #[tokio::test(start_paused = true)]
 async fn a_job_waits_for_a_wall_clock_that_lags_behind() {
-    let clock = waterwheel::ManualClock::new();
-    let timer = waterwheel::Timer::builder()
-        .clock(clock.clone())
-        .start()
-        .unwrap();
-    let scheduler = Scheduler::builder().timer(&timer).build();
+    let (clock, scheduler) = on_manual_clock();
     let job = scheduler
         .at_wall(SystemTime::now() + HOUR)
         .run(|_| async {});
@@ -151,11 +146,7 @@ async fn a_job_waits_for_a_wall_clock_that_lags_behind() {
 #[test]
 fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
     multi_thread().block_on(within(async {
-        let timer = waterwheel::Timer::builder()
-            .clock(waterwheel::ManualClock::new())
-            .start()
-            .unwrap();
-        let scheduler = Scheduler::builder().timer(&timer).build();
+        let (_, scheduler) = on_manual_clock();
         let job = scheduler
             .at_wall(SystemTime::now() + ms(30))
             .run(|_| async {});
@@ -169,9 +160,7 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     runtime.block_on(within(async {
-        let clock = waterwheel::ManualClock::new();
-        let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
-        let scheduler = Scheduler::builder().timer(&timer.unwrap()).build();
+        let (clock, scheduler) = on_manual_clock();
         let mut ahead = secs(2);
         let (time, jobs) = loop {
             let time = SystemTime::now() + ahead;
@@ -222,7 +211,7 @@ fn jitter_holds_a_job_back_on_the_machines_clock() {
 #[test]
 fn a_wall_clock_does_not_bring_up_what_is_paused_or_gone() {
     multi_thread().block_on(within(async {
-        let scheduler = on_a_clock_that_stands();
+        let (_, scheduler) = on_manual_clock();
         let now = SystemTime::now();
         let gone = scheduler.at_wall(now + ms(20)).run(|_| async {});
         let held = scheduler.at_wall(now + ms(20)).run(|_| async {});
@@ -237,7 +226,7 @@ fn a_wall_clock_does_not_bring_up_what_is_paused_or_gone() {
 #[test]
 fn many_cancelled_times_take_no_other_with_them() {
     multi_thread().block_on(within(async {
-        let scheduler = on_a_clock_that_stands();
+        let (_, scheduler) = on_manual_clock();
         let job = scheduler.at_wall(SystemTime::now() + ms(50));
         let job = job.run(|_| async {});
         for n in 0..1_000 {
@@ -248,21 +237,13 @@ fn many_cancelled_times_take_no_other_with_them() {
     }));
 }
 
-/// Only the machine's wall clock brings a job up.
-fn on_a_clock_that_stands() -> Scheduler {
-    let timer = waterwheel::Timer::builder().clock(waterwheel::ManualClock::new());
-    Scheduler::builder().timer(&timer.start().unwrap()).build()
-}
-
 // By the wall clock it is not due, so the driver would file it again.
 #[test]
 fn a_job_by_the_wall_clock_that_is_due_and_triggered_runs_now() {
     // In the same tick it is taken together with the others, and in a later one it still waits.
     for before in [Duration::from_micros(1), ms(10)] {
         paused().block_on(within(async {
-            let clock = waterwheel::ManualClock::new();
-            let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
-            let scheduler = Scheduler::builder().timer(&timer.unwrap()).build();
+            let (clock, scheduler) = on_manual_clock();
             let by_wall = scheduler.at_wall(SystemTime::now() + HOUR);
             let by_wall = by_wall.run(|_| async {});
             let at = by_wall.next_run().unwrap() - before;
