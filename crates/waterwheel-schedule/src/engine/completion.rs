@@ -7,9 +7,7 @@ use tokio::time::Instant;
 use waterwheel::wheel::Tick;
 
 use super::plan::{NextRun, RunResult};
-use super::table::Run;
-use super::table::{Entry, Status};
-use super::table::{Phase, Table, wake};
+use super::table::{Entry, Phase, Run, Status, Table, wake};
 use crate::error::JobError;
 use crate::info::Event;
 

@@ -6,8 +6,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::table::Table;
-use super::table::{Job, Run, cancelled_token};
+use super::table::{Job, Run, Table, cancelled_token};
 use crate::info::JobId;
 
 /// The context of a run, which is passed to the job's closure.

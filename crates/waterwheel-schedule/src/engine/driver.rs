@@ -64,7 +64,7 @@ fn poll(
         }
         let waker = cx.waker().clone();
         let mut state = table.state();
-        if state.is_over() {
+        if state.is_finished() {
             state.phase = Phase::Terminated;
             return Poll::Ready(());
         }

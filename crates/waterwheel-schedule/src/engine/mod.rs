@@ -1,17 +1,10 @@
 //! The engine: it decides when a job starts, runs it, and decides what follows.
 //!
 //! ```text
-//! submit          a handle, a control, a shutdown
-//!    │                         │
-//!    ▼                         ▼
-//! ┌─ table ◄─────────────── control ─┐        plan: when is the next run?
-//! │    │ due                         │
-//! │    ▼                             │
-//! │  driver ──► admission ──► task ──┤
-//! │    ▲        permits,      one    │
-//! │    │        run queue     run    │
-//! │    └─────── completion ◄─────────┘
-//! └──────────────────────────────────
+//! submit ──► table ──► driver ──► admission ──► task ──► completion ─┐
+//!             ▲ ▲                                                    │
+//!             │ └────────────── the next run, by the plan ◄──────────┘
+//!             └── control: pause, resume, trigger, reschedule, cancel, shutdown
 //! ```
 //!
 //! | file | contents |

@@ -113,12 +113,12 @@ impl Table {
         lock(&self.state)
     }
 
-    /// Accepts a job and assigns its id. From then on it is never lost: it runs, or its handle says why not. A job that `is_over` has no
-    /// time to run at, and ends at once with `Ok`.
+    /// Accepts a job and assigns its id. From then on it is never lost: it runs, or its handle says why not. A job that `has_no_run`, because
+    /// all its times have passed, ends at once with `Ok`.
     pub(crate) fn submit(
         &self,
         mut entry: Entry,
-        is_over: bool,
+        has_no_run: bool,
     ) -> Result<(Key, JobId), SubmitError> {
         let tick = self.timer.tick_after(entry.deadline);
         let wall = entry.wall();
@@ -143,7 +143,7 @@ impl Table {
         let id = JobId::from(state.counts.submitted);
         entry.id = id;
         let key = state.wheel.insert(tick, entry);
-        if is_over {
+        if has_no_run {
             state.counts.ended += 1;
             let removed = state.wheel.cancel(key);
             drop(state);
@@ -216,14 +216,14 @@ impl State {
     /// Takes the driver's waker if the driver should end, or sleeps although the wheel is empty. The latter matters on a paused clock,
     /// which would jump to the end of that sleep.
     pub(crate) fn driver_waker_if_idle(&mut self) -> Option<Waker> {
-        match self.is_over() || self.wheel.is_empty() && self.driver_waits_until.is_some() {
+        match self.is_finished() || self.wheel.is_empty() && self.driver_waits_until.is_some() {
             true => self.driver_waker.take(),
             false => None,
         }
     }
 
     /// Whether no job is left, and none can be submitted.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.jobs == 0 && (self.phase != Phase::Running || self.scheduler_clones == 0)
     }
 

@@ -404,7 +404,7 @@ impl<W: Work> RunFuture<W> {
             guard: RunGuard {
                 cell,
                 run,
-                is_over: false,
+                has_ended: false,
             },
         }
     }
@@ -515,7 +515,7 @@ impl<W: Work> Future for RunFuture<W> {
             Ended::With(result) => this.guard.end(result),
             Ended::Aborted => this.guard.end_by(RunEnd::Aborted),
             // The call that withdrew the run has updated the table, and ends the job.
-            Ended::NeverStarted => this.guard.is_over = true,
+            Ended::NeverStarted => this.guard.has_ended = true,
         }
         Poll::Ready(())
     }
@@ -525,12 +525,12 @@ impl<W: Work> Future for RunFuture<W> {
 struct RunGuard<W: Work> {
     cell: Arc<JobCell<W>>,
     run: Run,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl<W: Work> RunGuard<W> {
     fn end(&mut self, result: Result<W::Value, JobError>) {
-        self.is_over = true;
+        self.has_ended = true;
         let began = self.cell.take_start_time();
         if !W::IS_ONCE {
             self.cell.forget_run();
@@ -567,7 +567,7 @@ impl<W: Work> RunGuard<W> {
 
     /// The run has no result, and the job ends with it.
     fn end_by(&mut self, end: RunEnd) {
-        self.is_over = true;
+        self.has_ended = true;
         let began = self.cell.take_start_time();
         self.cell.forget_run();
         if let AfterRun::EndWithError(error) = self.cell.table().finished(&self.run, began, end) {
@@ -578,7 +578,7 @@ impl<W: Work> RunGuard<W> {
 
 impl<W: Work> Drop for RunGuard<W> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.has_ended {
             self.end_dropped();
         }
     }

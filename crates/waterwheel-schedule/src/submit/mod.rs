@@ -62,7 +62,7 @@ pub(crate) struct Submission<'a> {
     /// `None` for a job that runs once and is not retried.
     pub(crate) plan: Option<Plan>,
     /// It has no time to run at.
-    pub(crate) is_over: bool,
+    pub(crate) has_no_run: bool,
 }
 
 impl Submission<'_> {
@@ -79,7 +79,8 @@ impl Submission<'_> {
             }
             None => saturating_add(options.deadline, later),
         };
-        let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.allows(deadline));
+        let has_no_run =
+            self.has_no_run || plan.as_ref().is_some_and(|plan| !plan.allows(deadline));
         let cell = Arc::new(JobCell::new(Arc::clone(options.table), work));
         let is_plain = options.name.is_none()
             && options.group.is_none()
@@ -97,7 +98,7 @@ impl Submission<'_> {
             })
         });
         let entry = Entry::new(Arc::clone(&cell) as Arc<dyn Job>, deadline, extras);
-        let (key, id) = options.table.submit(entry, is_over)?;
+        let (key, id) = options.table.submit(entry, has_no_run)?;
         Ok(JobHandle::new(cell as Arc<dyn TypedJob<W::Value>>, key, id))
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Once<'a> {
         Submission {
             options: self.options,
             plan: None,
-            is_over: false,
+            has_no_run: false,
         }
     }
 }
@@ -251,7 +251,7 @@ impl<'a> Retry<'a> {
         Submission {
             options: self.options,
             plan: Some(plan),
-            is_over: false,
+            has_no_run: false,
         }
     }
 }

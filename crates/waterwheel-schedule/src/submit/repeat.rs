@@ -30,7 +30,7 @@ pub struct Repeat<'a> {
     max_runs: Option<u64>,
     until: Option<Instant>,
     /// It has no time to run at.
-    is_over: bool,
+    has_no_run: bool,
 }
 
 impl<'a> Repeat<'a> {
@@ -42,14 +42,14 @@ impl<'a> Repeat<'a> {
             on_error: OnError::default(),
             max_runs: None,
             until: None,
-            is_over: false,
+            has_no_run: false,
         }
     }
 
     /// A job whose calendar has no time left.
     #[cfg(feature = "cron")]
     pub(crate) fn without_runs(mut self) -> Self {
-        self.is_over = true;
+        self.has_no_run = true;
         self
     }
 
@@ -168,7 +168,7 @@ impl<'a> Repeat<'a> {
         Submission {
             options: self.options,
             plan: Some(plan),
-            is_over: self.is_over,
+            has_no_run: self.has_no_run,
         }
     }
 }
