@@ -9,13 +9,9 @@ use std::error::Error;
 use std::future::Future;
 use std::pin::pin;
 
+use fastrand::Rng;
 use futures::future::join_all;
 use waterwheel::{Duration, Instant, ManualClock, Timer};
-
-#[path = "common/dice.rs"]
-mod dice;
-
-use dice::Dice;
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 const LIMIT: Duration = Duration::from_millis(200);
@@ -44,7 +40,8 @@ async fn simulate(clients: u64, seed: u64) -> Result<Seen, Box<dyn Error>> {
     let timer = Timer::builder().clock(clock.clone()).start()?;
     let seen = RefCell::new(Seen::default());
     let end = clock.now() + WEEK;
-    let clients = (0..clients).map(|number| client(&timer, end, Dice::new(seed, number), &seen));
+    let clients =
+        (0..clients).map(|number| client(&timer, end, Rng::with_seed(seed + number), &seen));
     run(&clock, join_all(clients)).await;
     Ok(seen.into_inner())
 }
@@ -65,19 +62,21 @@ async fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
 }
 
 /// Calls about once an hour. A call that takes too long is retried, after a backoff that doubles each time.
-async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen>) {
+async fn client(timer: &Timer, end: Instant, mut random: Rng, seen: &RefCell<Seen>) {
     while timer.now() < end {
         timer
-            .sleep(dice.between(Duration::ZERO, Duration::from_secs(7_200)))
+            .sleep(up_to(Duration::from_secs(7_200), &mut random))
             .await;
         let begun = timer.now();
         let mut backoff = Duration::from_secs(1);
         // One call in ten takes longer than its limit.
-        while timer.timeout(LIMIT, call(timer, &mut dice)).await.is_err() {
+        while timer
+            .timeout(LIMIT, call(timer, &mut random))
+            .await
+            .is_err()
+        {
             seen.borrow_mut().timeouts += 1;
-            timer
-                .sleep(backoff + dice.between(Duration::ZERO, backoff))
-                .await;
+            timer.sleep(backoff + up_to(backoff, &mut random)).await;
             backoff *= 2;
         }
         let mut seen = seen.borrow_mut();
@@ -86,8 +85,10 @@ async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen
     }
 }
 
-async fn call(timer: &Timer, dice: &mut Dice) {
-    timer
-        .sleep(dice.between(Duration::ZERO, LIMIT * 10 / 9))
-        .await;
+async fn call(timer: &Timer, random: &mut Rng) {
+    timer.sleep(up_to(LIMIT * 10 / 9, random)).await;
+}
+
+fn up_to(most: Duration, random: &mut Rng) -> Duration {
+    most.mul_f64(random.f64())
 }

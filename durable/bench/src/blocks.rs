@@ -1,6 +1,7 @@
 //! The tables, as they are printed and as the page has them.
 
-use crate::Spread;
+use waterwheel_bench_kit::{Spread, text::in_groups};
+
 use crate::results::Results;
 use crate::targets::{self, Target, Unit, Want};
 
@@ -264,13 +265,5 @@ fn count(number: f64) -> String {
     if number < 9.95 {
         return format!("{number:.1}");
     }
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
+    in_groups(&format!("{number:.0}"), ' ')
 }

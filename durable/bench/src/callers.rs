@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use waterwheel_bench_kit::quantile;
+
 use crate::place::Failure;
 use crate::sample::Sample;
 
@@ -20,9 +22,10 @@ impl Calls {
     pub(crate) fn note(mut self, sample: &mut Sample) {
         self.micros.sort_unstable();
         for (name, share) in [("call p50 µs", 0.5), ("call p99 µs", 0.99)] {
-            let rank = (self.micros.len() as f64 * share).ceil() as usize;
-            let micros = self.micros.get(rank.saturating_sub(1));
-            sample.set(name, micros.map_or(f64::NAN, |&it| f64::from(it)));
+            sample.set(
+                name,
+                quantile(&self.micros, share).map_or(f64::NAN, f64::from),
+            );
         }
     }
 }

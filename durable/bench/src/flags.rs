@@ -1,6 +1,10 @@
-//! What was asked for on the command line.
+//! The command line.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+use clap::Parser;
+use waterwheel_bench_kit::target_dir;
 
 /// Nine interleaved rounds at least: the machine is shared.
 const ROUNDS: usize = 9;
@@ -8,79 +12,60 @@ const QUICK_ROUNDS: usize = 1;
 const PENDING: usize = 10_000_000;
 const QUICK_PENDING: usize = 100_000;
 
-/// A measurement, or a check of plausibility (`--quick`), of all rows or of some.
-#[derive(Debug)]
+/// Measures what durable timers cost, and writes the page and the charts if all of it was measured.
+#[derive(Debug, Parser)]
 pub(crate) struct Flags {
+    /// Takes small sizes and one round, for plausibility only
+    #[arg(long)]
     pub(crate) quick: bool,
-    pub(crate) rounds: usize,
-    pub(crate) pending: usize,
+    /// Measures this row, and those that it needs; may be repeated [default: all rows]
+    #[arg(long, value_name = "ROW")]
     pub(crate) only: Vec<String>,
-    pub(crate) folder: PathBuf,
-    /// Plays no round, and writes the pages of the results that are there.
+    /// How often each row is measured, in turn [default: 9, or 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = number)]
+    rounds: Option<NonZeroUsize>,
+    /// How many timers are pending [default: 10 million, or 100 000 with --quick]
+    #[arg(long, value_name = "N", value_parser = number)]
+    pending: Option<NonZeroUsize>,
+    /// Where the stores are [default: durable-bench in the target folder]
+    #[arg(long, value_name = "PATH")]
+    folder: Option<PathBuf>,
+    /// Measures nothing, and writes the page and the charts of the results that are there
+    #[arg(long)]
     pub(crate) pages: bool,
-    /// One round of a row, in a child process.
+    /// Plays one round of a row, as a child process of a measurement
+    #[arg(long, hide = true, value_name = "ROW")]
     pub(crate) sample: Option<String>,
 }
 
-const KNOWN: &str = "--quick, --only ROW, --rounds N, --pending N, --folder PATH, --pages";
-
 impl Flags {
-    /// Reads the arguments after the program's name.
-    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Flags, String> {
-        let mut flags = Flags {
-            quick: false,
-            rounds: 0,
-            pending: 0,
-            only: Vec::new(),
-            folder: target_dir().join("durable-bench"),
-            pages: false,
-            sample: None,
+    pub(crate) fn rounds(&self) -> usize {
+        let default = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        self.rounds.map_or(default, NonZeroUsize::get)
+    }
+
+    pub(crate) fn pending(&self) -> usize {
+        let default = if self.quick { QUICK_PENDING } else { PENDING };
+        self.pending.map_or(default, NonZeroUsize::get)
+    }
+
+    /// By default on the disk of the target folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let default = || {
+            target_dir()
+                .unwrap_or_else(std::env::temp_dir)
+                .join("durable-bench")
         };
-        while let Some(argument) = arguments.next() {
-            let mut value = |what: &str| {
-                let value = arguments.next();
-                value.ok_or_else(|| format!("{argument} takes {what}"))
-            };
-            match argument.as_str() {
-                "--quick" => flags.quick = true,
-                "--pages" => flags.pages = true,
-                "--only" => flags.only.push(value("a row")?),
-                "--folder" => flags.folder = value("a folder")?.into(),
-                "--sample" => flags.sample = Some(value("a row")?),
-                "--rounds" => flags.rounds = number(&value("a number")?)?,
-                "--pending" => flags.pending = number(&value("a number")?)?,
-                _ => return Err(format!("{argument}: not one of {KNOWN}")),
-            }
-        }
-        let (rounds, pending) = match flags.quick {
-            true => (QUICK_ROUNDS, QUICK_PENDING),
-            false => (ROUNDS, PENDING),
-        };
-        if flags.rounds == 0 {
-            flags.rounds = rounds;
-        }
-        if flags.pending == 0 {
-            flags.pending = pending;
-        }
-        Ok(flags)
+        self.folder.clone().unwrap_or_else(default)
     }
 
     /// Whether all of it is measured, so that its figures may be shown.
     pub(crate) fn is_whole(&self) -> bool {
-        !self.quick && self.only.is_empty() && self.rounds >= ROUNDS && self.pending >= PENDING
+        !self.quick && self.only.is_empty() && self.rounds() >= ROUNDS && self.pending() >= PENDING
     }
 }
 
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.replace('_', "").parse().ok().filter(|it| *it > 0);
-    number.ok_or_else(|| format!("{text}: not a number from 1 up"))
-}
-
-/// Cargo's target folder, the one that this program was built in: on a disk, most likely.
-pub(crate) fn target_dir() -> PathBuf {
-    let program = std::env::current_exe().unwrap_or_default();
-    let built_in = program
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").exists());
-    built_in.map_or_else(std::env::temp_dir, PathBuf::from)
+/// `10_000_000` is a number, too.
+fn number(text: &str) -> Result<NonZeroUsize, std::num::ParseIntError> {
+    text.replace('_', "").parse()
 }

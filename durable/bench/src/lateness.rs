@@ -1,5 +1,7 @@
 //! What is made of many latenesses.
 
+use waterwheel_bench_kit::quantile;
+
 use crate::sample::Sample;
 
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
@@ -9,12 +11,7 @@ const A_NINE: u32 = 20;
 /// Notes the percentiles in ms, and the curve, of latenesses in µs.
 pub(crate) fn note(of: &str, mut micros: Vec<i64>, sample: &mut Sample) {
     micros.sort_unstable();
-    let quantile = |share: f64| {
-        let rank = (micros.len() as f64 * share).ceil() as usize;
-        micros
-            .get(rank.saturating_sub(1))
-            .map_or(f64::NAN, |&it| it as f64)
-    };
+    let quantile = |share| quantile(&micros, share).map_or(f64::NAN, |it| it as f64);
     for (name, share) in SHARES {
         sample.set(&format!("{of} {name} ms"), quantile(share) / 1e3);
     }

@@ -15,13 +15,10 @@
 //! | `policies` | what does it cost to have policies? |
 //! | `disk`, `control` | what does the machine do without us? |
 //! | `targets/` | what is wanted, and is it reached? |
-//! | `page`, `blocks`, `charts/`, `results` | where does it go? |
+//! | `pages`, `blocks`, `charts`, `results` | where does it go? |
 //!
-//! Drawing and filling pages are the root's `tools/suite`'s, whose sources are compiled here too.
+//! The root's `tools/kit` draws, fills pages, and starts the child processes.
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
-
-// What the suite's sources call their library.
-extern crate self as waterwheel_suite;
 
 mod blocks;
 mod callers;
@@ -35,7 +32,6 @@ mod pages;
 mod place;
 mod policies;
 mod process;
-mod random;
 mod results;
 mod round;
 mod rows;
@@ -45,50 +41,15 @@ mod seen;
 mod store;
 mod targets;
 
-#[path = "../../../tools/suite/src/page.rs"]
-#[allow(unreachable_pub, reason = "the suite's is a library")]
-mod page;
-#[path = "../../../tools/suite/src/verdict.rs"]
-#[allow(dead_code, unreachable_pub, reason = "only `Spread` is used")]
-mod verdict;
-
-#[path = "../../../tools/suite/src/bin/charts/bars/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "a part of it is used")]
-mod bars;
-#[path = "../../../tools/suite/src/bin/charts/card.rs"]
-mod card;
-#[path = "../../../tools/suite/src/bin/charts/curves.rs"]
-#[allow(dead_code, reason = "a part of it is used")]
-mod curves;
-#[path = "../../../tools/suite/src/bin/charts/draw.rs"]
-mod draw;
-#[path = "../../../tools/suite/src/bin/charts/figures.rs"]
-#[allow(dead_code, reason = "a part of it is used")]
-mod figures;
-#[path = "../../../tools/suite/src/bin/charts/looks.rs"]
-#[allow(dead_code, reason = "a part of it is used")]
-mod looks;
-#[path = "../../../tools/suite/src/bin/charts/scale.rs"]
-mod scale;
-mod source;
-#[path = "../../../tools/suite/src/bin/charts/theme.rs"]
-mod theme;
-
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use flags::Flags;
 use place::{Failure, Place, WORKERS};
 use results::Results;
-pub(crate) use verdict::Spread;
 
 fn main() -> ExitCode {
-    let flags = match Flags::parse(std::env::args().skip(1)) {
-        Ok(flags) => flags,
-        Err(why) => {
-            eprintln!("{why}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let flags = Flags::parse();
     let done = match &flags.sample {
         Some(row) => sample(&flags, row),
         None => measure(&flags),
@@ -111,9 +72,9 @@ fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
         .enable_all()
         .build()?;
     let place = Place {
-        folder: flags.folder.clone(),
+        folder: flags.folder(),
         quick: flags.quick,
-        pending: flags.pending,
+        pending: flags.pending(),
     };
     let sample = runtime.block_on((row.play)(place))?;
     println!("{}", serde_json::to_string(&sample)?);

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use waterwheel_bench_kit::filled;
+
 use crate::place::Failure;
 use crate::results::Results;
-use crate::{blocks, charts, page};
+use crate::{blocks, charts};
 
 fn durable() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -31,7 +33,7 @@ pub(crate) fn write(results: &Results) -> Result<(), Failure> {
 fn texts(results: &Results) -> Result<Vec<(PathBuf, String)>, Failure> {
     let path = durable().join("BENCHMARKS.md");
     let before = fs::read_to_string(&path)?;
-    let after = page::filled(&before, |name| {
+    let after = filled(&before, |name| {
         let block = blocks::ALL.iter().find(|(its, _)| *its == name);
         let (_, make) = block.ok_or_else(|| format!("there is no block {name:?}"))?;
         Ok(make(results))

@@ -4,25 +4,26 @@ use std::fs;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use waterwheel_bench_kit::machine;
 
 /// The bytes that it has sent to the disk.
 pub(crate) fn written() -> f64 {
-    field("/proc/self/io", "write_bytes:").unwrap_or(f64::NAN)
+    io("write_bytes")
 }
 
 /// The bytes that it has fetched from the disk.
 pub(crate) fn read() -> f64 {
-    field("/proc/self/io", "read_bytes:").unwrap_or(f64::NAN)
+    io("read_bytes")
 }
 
 /// The most memory that it has had so far, in bytes.
 pub(crate) fn peak_memory() -> f64 {
-    field("/proc/self/status", "VmHWM:").map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
+    machine::peak_memory() as f64
 }
 
 /// The memory that it has now, in bytes.
 pub(crate) fn memory() -> f64 {
-    field("/proc/self/status", "VmRSS:").map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
+    machine::resident() as f64
 }
 
 /// The CPU time of all of its threads, with those that have ended.
@@ -32,8 +33,8 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::from_nanos(nanos)
 }
 
-fn field(file: &str, name: &str) -> Option<f64> {
-    let text = fs::read_to_string(file).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
-    value.split_whitespace().next()?.parse().ok()
+fn io(name: &str) -> f64 {
+    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let value = machine::field(&text, name).and_then(|it| it.parse().ok());
+    value.unwrap_or(f64::NAN)
 }

@@ -1,11 +1,11 @@
 //! The file that a run writes.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+use waterwheel_bench_kit::{Spread, read_json, write_json};
 
-use crate::Spread;
 use crate::conditions::Conditions;
 use crate::sample::Sample;
 
@@ -28,14 +28,11 @@ pub(crate) struct Measured {
 
 impl Results {
     pub(crate) fn read(path: &Path) -> io::Result<Results> {
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
+        read_json(path)
     }
 
-    /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let draft = path.with_extension("json.part");
-        fs::write(&draft, serde_json::to_vec(self)?)?;
-        fs::rename(draft, path)
+        write_json(path, self)
     }
 
     pub(crate) fn row(&self, name: &str) -> Option<&Measured> {
@@ -48,7 +45,7 @@ impl Results {
         row: &str,
         figure: impl Fn(&Sample) -> Option<f64>,
     ) -> Option<Spread> {
-        spread(self.row(row)?.samples.iter().filter_map(figure))
+        Spread::of_finite(self.row(row)?.samples.iter().filter_map(figure))
     }
 
     /// What `figure` makes of each round of a row and that of another row, which was played next to it.
@@ -64,7 +61,7 @@ impl Results {
             return None;
         }
         let pairs = row.samples.iter().zip(&other.samples);
-        spread(pairs.filter_map(|(sample, other)| figure(sample, other)))
+        Spread::of_finite(pairs.filter_map(|(sample, other)| figure(sample, other)))
     }
 
     /// What went wrong, whatever the machine is like.
@@ -88,9 +85,4 @@ impl Results {
         }
         faults
     }
-}
-
-fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
-    let values: Vec<f64> = values.filter(|it| it.is_finite()).collect();
-    (!values.is_empty()).then(|| Spread::of(values))
 }

@@ -1,11 +1,10 @@
 //! Each round is played in a process of its own: so its memory, its CPU time and what it writes are its own.
 
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+
+use waterwheel_bench_kit::output;
 
 use crate::flags::Flags;
 use crate::sample::Sample;
@@ -65,10 +64,10 @@ fn run(flags: &Flags, command: &mut Command, row: &str, folder: &Path) -> Result
         "--sample",
         row,
         "--pending",
-        &flags.pending.to_string(),
+        &flags.pending().to_string(),
         "--folder",
     ]);
-    command.arg(folder).stdout(Stdio::piped());
+    command.arg(folder);
     let patience = if flags.quick {
         QUICK_PATIENCE
     } else {
@@ -76,30 +75,6 @@ fn run(flags: &Flags, command: &mut Command, row: &str, folder: &Path) -> Result
     };
     let text = output(command, patience)?;
     serde_json::from_str(&text).map_err(|error| format!("no sample: {error}"))
-}
-
-fn output(command: &mut Command, patience: Duration) -> Result<String, String> {
-    let child = command.spawn();
-    let mut child = child.map_err(|error| format!("its process does not start: {error}"))?;
-    let mut output = child.stdout.take().ok_or("its output is not piped")?;
-    let (sender, receiver) = mpsc::channel();
-    // A thread that blocks: polling would take CPU time from what is measured.
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        let _ = output.read_to_string(&mut text);
-        let _ = sender.send(text);
-    });
-    let text = receiver.recv_timeout(patience);
-    if text.is_err() {
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    let _ = reader.join();
-    let text = text.map_err(|_| format!("it did not end within {patience:?}"))?;
-    match status.success() {
-        true => Ok(text),
-        false => Err(format!("its process failed: {status}")),
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const FEW: usize = 3;
 
 /// Plays all rounds of the rows that were asked for.
 pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
-    fs::create_dir_all(&flags.folder).map_err(|error| error.to_string())?;
+    fs::create_dir_all(flags.folder()).map_err(|error| error.to_string())?;
     let start = Instant::now();
     let mut results = Results {
         conditions: conditions::read(flags),
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
         }
         let is_asked = |row: &&Row| row.file == file && is_asked(flags, row);
         let asked: Vec<&Row> = rows::ALL.iter().filter(is_asked).collect();
-        for number in 0..flags.rounds {
+        for number in 0..flags.rounds() {
             for row in asked.iter().filter(|row| is_in(row.rounds, number)) {
                 play(flags, row, &mut results);
             }
@@ -108,7 +108,7 @@ fn play(flags: &Flags, row: &Row, results: &mut Results) {
 }
 
 fn folder(flags: &Flags, file: File) -> PathBuf {
-    flags.folder.join(match file {
+    flags.folder().join(match file {
         File::New => "new",
         File::Pending | File::Grown => "pending",
         File::Keyed => "keyed",

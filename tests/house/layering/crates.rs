@@ -13,10 +13,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("durable/simulator", 4),
     ("durable/sqlite", 14),
     ("durable/store", 3),
-    ("tools/contention", 3),
-    ("tools/meter", 5),
-    ("tools/ports", 3),
-    ("tools/suite", 3),
 ];
 
 /// The folders below this one that have a manifest and sources.

@@ -12,96 +12,52 @@
 
 #![forbid(unsafe_code)]
 
+mod heap;
 mod measure;
 mod report;
-mod spread;
 mod timers;
 
-use std::alloc::System;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cap::Cap;
-use clap::{Arg, ArgAction, Command, value_parser};
+use clap::{Parser, value_parser};
+use waterwheel_bench_kit::text::{grouped, print};
+use waterwheel_bench_kit::{exit_code, machine::cores};
 
 use crate::measure::{Beats, Measured};
 use crate::report::{Line, Report, Unit};
 use crate::timers::{Timers, Tokio, Waterwheel};
 
-#[global_allocator]
-static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-
-/// The bytes of heap that are in use.
-fn allocated() -> usize {
-    ALLOCATOR.allocated()
-}
-
+/// Measures the timers of tokio and of waterwheel in turn, and checks every timer
+#[derive(Parser)]
+#[command(
+    after_help = "Exit codes: 0 if every timer kept its promise, 1 if one did not or could not be measured, \
+    2 if the arguments are invalid."
+)]
 struct Flags {
-    workers: usize,
-    tasks: usize,
+    /// Workers of each runtime [default: one for each core]
+    #[arg(long, value_name = "N", default_value_t = cores() as u64, hide_default_value = true)]
+    #[arg(value_parser = value_parser!(u64).range(1..=1_024))]
+    workers: u64,
+    /// Tasks that wake at once
+    #[arg(long, value_name = "N", default_value = "200000", value_parser = value_parser!(u64).range(1..=4_000_000))]
+    tasks: u64,
+    /// How often each library is measured, in turn
+    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=99))]
     pairs: u32,
+    /// Print a Markdown table, to paste into an issue
+    #[arg(long)]
     markdown: bool,
 }
 
-impl Flags {
-    /// Ends the process for `--help` and for flags that make no sense.
-    fn parse() -> Flags {
-        let matches = Flags::command().get_matches();
-        let whole = |name: &str| matches.get_one::<u32>(name).copied();
-        Flags {
-            workers: whole("workers").map_or_else(measure::cores, |count| count as usize),
-            tasks: whole("tasks").map_or(0, |count| count as usize),
-            pairs: whole("pairs").unwrap_or(1),
-            markdown: matches.get_flag("markdown"),
-        }
-    }
-
-    fn command() -> Command {
-        let number = |name: &'static str, most: i64, help: &'static str| {
-            Arg::new(name)
-                .long(name)
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=most))
-                .help(help)
-        };
-        Command::new("waterwheel-contention")
-            .about("Measures tokio::time and waterwheel in turn, and checks every timer")
-            .after_help(
-                "Exit codes: 0 if every timer kept its promise, 1 if one did not or could not be measured, \
-                 2 if the arguments are invalid.",
-            )
-            .arg(number(
-                "workers",
-                1_024,
-                "Workers of each runtime [default: one for each core]",
-            ))
-            .arg(number("tasks", 4_000_000, "Tasks that wake at once").default_value("200000"))
-            .arg(number("pairs", 99, "How often each library is measured, in turn").default_value("3"))
-            .arg(
-                Arg::new("markdown")
-                    .long("markdown")
-                    .action(ArgAction::SetTrue)
-                    .help("Print a Markdown table, to paste into an issue"),
-            )
-    }
-}
-
 fn main() -> ExitCode {
-    let flags = Flags::parse();
-    match run(&flags) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("waterwheel-contention: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("waterwheel-contention", run(&Flags::parse()))
 }
 
 /// True if every timer kept its promise.
 fn run(flags: &Flags) -> io::Result<bool> {
-    let mut report = Report::new(flags.workers);
+    let mut report = Report::new(flags.workers as usize);
     if !flags.markdown {
         print(&report.head());
     }
@@ -115,13 +71,13 @@ fn run(flags: &Flags) -> io::Result<bool> {
         flags.pairs,
         &mut cancel,
         &mut report.failures,
-        || measure::arm_and_cancel::<Tokio>(flags.workers, window),
-        || measure::arm_and_cancel::<Waterwheel>(flags.workers, window),
+        || measure::arm_and_cancel::<Tokio>(flags.workers as usize, window),
+        || measure::arm_and_cancel::<Waterwheel>(flags.workers as usize, window),
     )?;
 
     let label = format!(
         "{} tasks wake at once: longest stall of another task",
-        report::grouped(flags.tasks)
+        grouped(flags.tasks)
     );
     let mut herd = Line::new(label, Unit::Milliseconds);
     let mut beats = [Beats::default(), Beats::default()];
@@ -142,8 +98,8 @@ fn run(flags: &Flags) -> io::Result<bool> {
         flags.pairs,
         &mut late,
         &mut report.failures,
-        || measure::lateness::<Tokio>(flags.workers, 150),
-        || measure::lateness::<Waterwheel>(flags.workers, 150),
+        || measure::lateness::<Tokio>(flags.workers as usize, 150),
+        || measure::lateness::<Waterwheel>(flags.workers as usize, 150),
     )?;
 
     let mut heap = Line::new("memory of a pending boxed sleep", Unit::Bytes);
@@ -167,10 +123,10 @@ fn run(flags: &Flags) -> io::Result<bool> {
 
 /// The longest stall of the heartbeat. What it did in the last round is kept for the picture.
 fn stall<T: Timers>(flags: &Flags, kept: &mut Beats) -> io::Result<Measured<f64>> {
-    let Some(measured) = measure::herd::<T>(flags.workers, flags.tasks)? else {
+    let Some(measured) = measure::herd::<T>(flags.workers as usize, flags.tasks as usize)? else {
         return Err(io::Error::other(format!(
             "the machine is too busy to arm {} timers before they are due; try fewer --tasks",
-            report::grouped(flags.tasks)
+            grouped(flags.tasks)
         )));
     };
     *kept = measured.figure;
@@ -212,15 +168,11 @@ fn in_turn(
     Ok(())
 }
 
-/// A closed pipe (`… | head`) is no reason to panic.
-fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
 #[cfg(test)]
 mod tests {
     use std::pin::Pin;
+
+    use clap::CommandFactory as _;
 
     use super::*;
     use crate::timers::Instant;
@@ -228,7 +180,7 @@ mod tests {
     #[test]
     fn the_command_is_well_formed_and_refuses_zero() {
         Flags::command().debug_assert();
-        let refused = Flags::command().try_get_matches_from(["contention", "--tasks", "0"]);
+        let refused = Flags::try_parse_from(["contention", "--tasks", "0"]);
         assert!(refused.is_err());
     }
 

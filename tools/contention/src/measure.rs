@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
-use crate::allocated;
+use crate::heap::allocated;
 use crate::timers::{Instant, Timers};
 
 /// Far beyond the end of a measurement: these timers are all cancelled.
@@ -305,9 +304,4 @@ pub(crate) fn lateness<T: Timers>(workers: usize, timers: u32) -> io::Result<Mea
         .unwrap_or(f64::NAN);
     runtime.shutdown_background();
     Ok(Measured { figure, failures })
-}
-
-/// The number of cores that this process may use.
-pub(crate) fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::fs;
-use std::process::Command;
+use std::path::Path;
 
-use crate::measure::{Beats, cores};
-use crate::spread::Spread;
+use waterwheel_bench_kit::Spread;
+use waterwheel_bench_kit::machine::{cores, locked, processor};
+
+use crate::measure::Beats;
 use crate::timers::{Timers as _, Tokio, Waterwheel};
 
 /// The columns of the picture.
@@ -42,19 +43,6 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// `1234567` as `1 234 567`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// One figure of both libraries.
 pub(crate) struct Line {
     pub(crate) label: Cow<'static, str>,
@@ -74,17 +62,18 @@ impl Line {
 
     /// What both took, and how many times better waterwheel is.
     fn cells(&self) -> [String; 3] {
-        let tokio = Spread::of(self.pairs.iter().map(|pair| pair.0));
-        let waterwheel = Spread::of(self.pairs.iter().map(|pair| pair.1));
+        let tokio = Spread::of(self.pairs.iter().map(|pair| pair.0).collect());
+        let waterwheel = Spread::of(self.pairs.iter().map(|pair| pair.1).collect());
         let times = Spread::of(
             self.pairs
                 .iter()
-                .map(|(tokio, waterwheel)| tokio / waterwheel),
+                .map(|(tokio, waterwheel)| tokio / waterwheel)
+                .collect(),
         );
         let mut ratio = digits(times.median);
         if self.pairs.len() > 1 {
-            let _ = write!(ratio, " ({}–{})", digits(times.least), digits(times.most));
-            if !times.is_beside(1.0) {
+            let _ = write!(ratio, " ({}–{})", digits(times.min), digits(times.max));
+            if !(times.max < 1.0 || times.min > 1.0) {
                 ratio += " inconclusive";
             }
         }
@@ -127,10 +116,12 @@ impl Report {
     }
 
     fn conditions(&self) -> String {
+        let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+        let version = |package| locked(&lock, package);
         format!(
             "waterwheel {}, tokio {}; {}, {} cores, {} workers; {} {}",
-            version_of("waterwheel"),
-            version_of("tokio"),
+            version("waterwheel"),
+            version("tokio"),
             processor(),
             cores(),
             self.workers,
@@ -237,42 +228,6 @@ impl Report {
     }
 }
 
-/// The version in the lock file of the repository, which this was built with.
-fn version_of(package: &str) -> &'static str {
-    let lock = include_str!("../../../Cargo.lock");
-    let name = format!("name = \"{package}\"\nversion = \"");
-    let after = lock.split_once(&name).map(|(_, after)| after);
-    after.and_then(|text| text.split('"').next()).unwrap_or("?")
-}
-
-fn processor() -> String {
-    let described = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = field(&described, "model name");
-    // Linux on other processors than x86, and macOS.
-    model
-        .or_else(|| field(&output("lscpu", &[])?, "Model name"))
-        .or_else(|| output("sysctl", &["-n", "machdep.cpu.brand_string"]))
-        .map_or_else(
-            || "unknown processor".to_owned(),
-            |name| name.trim().to_owned(),
-        )
-}
-
-/// The value in the first line of this name.
-fn field(text: &str, name: &str) -> Option<String> {
-    let mut values = text.lines().filter_map(|line| {
-        let rest = line.trim_start().strip_prefix(name)?;
-        rest.trim_start().strip_prefix(':')
-    });
-    Some(values.next()?.trim().to_owned())
-}
-
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    (output.status.success() && !text.trim().is_empty()).then_some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +253,10 @@ mod tests {
     fn a_range_that_includes_one_is_inconclusive() {
         let cells = report(&[(1.0, 2.0), (3.0, 2.0)]).lines[0].cells();
         assert_eq!(cells[2], "1.00 (0.50–1.50) inconclusive");
+        let cells = report(&[(2.0, 2.0), (6.0, 2.0)]).lines[0].cells();
+        assert_eq!(cells[2], "2.00 (1.00–3.00) inconclusive");
+        let cells = report(&[(f64::NAN, 2.0), (1.0, 2.0)]).lines[0].cells();
+        assert!(cells[2].ends_with("inconclusive"), "{}", cells[2]);
     }
 
     #[test]
@@ -325,24 +284,5 @@ mod tests {
                 .text()
                 .ends_with("FAILED\n  tokio::time: 1 timer fired before its deadline\n")
         );
-    }
-
-    #[test]
-    fn the_processor_is_read_from_each_form() {
-        let x86 = "processor\t: 0\nmodel name\t: AMD EPYC\nmodel\t: 1\n";
-        assert_eq!(field(x86, "model name").as_deref(), Some("AMD EPYC"));
-        let arm = "Architecture:   aarch64\n  Model name:   Neoverse-N1\n";
-        assert_eq!(field(arm, "Model name").as_deref(), Some("Neoverse-N1"));
-        assert_eq!(field(arm, "Vendor"), None);
-    }
-
-    #[test]
-    fn versions_are_in_the_lock_file() {
-        assert!(
-            version_of("tokio").starts_with("1."),
-            "{}",
-            version_of("tokio")
-        );
-        assert!(version_of("waterwheel").starts_with("0."));
     }
 }

@@ -5,42 +5,34 @@
 mod load;
 mod signals;
 
-use std::env;
 use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use clap::{Parser, value_parser};
 use tokio::runtime::Builder;
 use waterwheel::Timer;
 use waterwheel_meter::{JobList, Meter};
 
 use signals::Signals;
 
-const HELP: &str = "\
-Usage: waterwheel-meter [--once] [--timers N] [--orders N]
-
-Shows a timer of waterwheel's, a load of timers on it, and the jobs of a scheduler, until `q` is pressed.
-
-  --once      print a summary of a second as plain text, and end
-  --timers N  how many requests are under way, each with a timeout of up to a minute (50000)
-  --orders N  how many jobs that run once wait, each for up to half an hour (10000)
-  --help      print this
-
-If stdout is no terminal, it does what --once does.
-";
+/// Shows a timer of waterwheel's, a load of timers on it, and the jobs of a scheduler, until `q` is pressed.
+#[derive(Debug, PartialEq, Eq, Parser)]
+#[command(after_help = "If stdout is no terminal, it does what --once does.")]
+struct Flags {
+    /// Print a summary of a second as plain text, and end
+    #[arg(long)]
+    once: bool,
+    /// How many requests are under way, each with a timeout of up to a minute
+    #[arg(long, value_name = "N", default_value = "50000", value_parser = value_parser!(u64).range(..=10_000_000))]
+    timers: u64,
+    /// How many jobs that run once wait, each for up to half an hour
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = value_parser!(u64).range(..=10_000_000))]
+    orders: u64,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let flags = match Flags::parse(env::args().skip(1)) {
-        Ok(flags) => flags,
-        Err(wrong) => {
-            eprint!("waterwheel-meter: {wrong}\n\n{HELP}");
-            std::process::exit(2);
-        }
-    };
-    if flags.help {
-        print!("{HELP}");
-        return Ok(());
-    }
+    let flags = Flags::parse();
     // The I/O driver is for the signals.
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let builder = Timer::builder().name("requests");
@@ -68,54 +60,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(ended?)
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Flags {
-    once: bool,
-    timers: u64,
-    orders: u64,
-    help: bool,
-}
-
-impl Flags {
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Flags, String> {
-        let mut flags = Flags {
-            once: false,
-            timers: 50_000,
-            orders: 10_000,
-            help: false,
-        };
-        while let Some(argument) = arguments.next() {
-            match &*argument {
-                "--once" => flags.once = true,
-                "--help" | "-h" => flags.help = true,
-                "--timers" => flags.timers = number(&argument, arguments.next())?,
-                "--orders" => flags.orders = number(&argument, arguments.next())?,
-                _ => return Err(format!("no such flag: {argument}")),
-            }
-        }
-        Ok(flags)
-    }
-}
-
-fn number(flag: &str, value: Option<String>) -> Result<u64, String> {
-    let value = value.ok_or(format!("{flag} needs a number"))?;
-    let parsed = value.parse().ok().filter(|it| *it <= 10_000_000);
-    parsed.ok_or(format!("not a number up to 10000000: {value}"))
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::Flags;
 
     fn parse(line: &str) -> Result<Flags, String> {
-        Flags::parse(line.split_whitespace().map(str::to_owned))
+        let words = ["waterwheel-meter"]
+            .into_iter()
+            .chain(line.split_whitespace());
+        Flags::try_parse_from(words).map_err(|error| error.to_string())
     }
 
     #[test]
     fn flags_are_read_and_wrong_ones_are_named() {
         let flags = parse("--once --timers 7 --orders 0").expect("flags");
-        assert!(flags.once && flags.timers == 7 && flags.orders == 0 && !flags.help);
-        assert!(parse("-h").expect("flags").help);
+        assert!(flags.once && flags.timers == 7 && flags.orders == 0);
+        let flags = parse("").expect("flags");
+        assert!(!flags.once && flags.timers == 50_000 && flags.orders == 10_000);
+        assert!(parse("-h").expect_err("help").contains("--timers"));
         for wrong in [
             "--twice",
             "--timers",

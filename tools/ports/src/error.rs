@@ -32,8 +32,8 @@ pub(crate) enum Error {
     },
     /// The registry's packages do not have the crate in this version.
     NoSources { name: String, version: String },
-    /// No line of the README switches a crate.
-    NoCommand,
+    /// No line of the README begins like this, and so none switches a crate.
+    NoCommand(&'static str),
     /// An import that is not understood.
     Import { path: PathBuf, line: usize },
     /// The tests of a crate do not compile.
@@ -81,10 +81,9 @@ impl fmt::Display for Error {
                 f,
                 "cargo metadata names no {name} {version}: mend its line in `tools/ports/src/crates.rs`"
             ),
-            Self::NoCommand => write!(
+            Self::NoCommand(begins) => write!(
                 f,
-                "README.md has no line that begins with `{}`: name the new command in `tools/ports/src/switch.rs`",
-                crate::switch::BEGINS
+                "README.md has no line that begins with `{begins}`: name the new command in `tools/ports/src/switch.rs`"
             ),
             Self::Import { path, line } => write!(
                 f,

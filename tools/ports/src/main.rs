@@ -40,16 +40,16 @@ mod switch;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::{env, fs};
 
-use waterwheel_suite::{filled, target_dir};
+use clap::Parser;
+use waterwheel_bench_kit::{filled, machine, target_dir};
 
 use crate::compare::compare;
 use crate::crates::{CRATES, Published};
 use crate::error::{Error, file};
 use crate::prepare::{Copies, copies};
-use crate::program::output;
 use crate::results::Port;
 use crate::run::Tested;
 
@@ -59,9 +59,15 @@ const PAGE: &str = "COMPARISON.md";
 /// The name of the table's block.
 const BLOCK: &str = "ports";
 
+/// Switches published crates to waterwheel, and runs their tests before and after.
+#[derive(Parser)]
+struct Flags {
+    /// The crates, by name; the results of the others stay [default: all]
+    crates: Vec<String>,
+}
+
 fn main() -> ExitCode {
-    let names: Vec<String> = env::args().skip(1).collect();
-    match wanted(&names).and_then(|crates| publish(&crates)) {
+    match wanted(&Flags::parse().crates).and_then(|crates| publish(&crates)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ports: {error}");
@@ -96,7 +102,8 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
     let command = switch::command(&readme)?;
     // Before anything is built.
     switch::is_installed(&env::var_os("PATH").unwrap_or_default())?;
-    let folder = target_dir().join("ports");
+    let target = target_dir().unwrap_or_else(|| root.join("target"));
+    let folder = target.join("ports");
     // All of them, so that cargo chooses the same versions whatever is wanted.
     let sources = fetch::sources(&folder.join("sources"), CRATES)?;
     let results = root.join(RESULTS);
@@ -159,9 +166,9 @@ fn port(
     Ok(Port {
         name: name.to_owned(),
         version: version.to_owned(),
-        date: output("date", Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
+        date: machine::date(),
         tokio,
-        rustc: output("rustc", Command::new("rustc").arg("--version"))?,
+        rustc: machine::rustc(),
         lines: changed.lines,
         imports: changed.imports,
         compared: compare(&before, &after)?,

@@ -10,7 +10,7 @@ use crate::program::output;
 use crate::split;
 
 /// How the command begins, in a line of the README.
-pub(crate) const BEGINS: &str = "grep -rl tokio::time ";
+const BEGINS: &str = "grep -rl tokio::time ";
 
 /// What the command calls, each with the package that has it.
 const CALLS: &[(&str, &str)] = &[("grep", "grep"), ("xargs", "findutils"), ("perl", "perl")];
@@ -29,7 +29,7 @@ pub(crate) fn command(readme: &str) -> Result<&str, Error> {
     let mut lines = readme.lines();
     lines
         .find(|line| line.starts_with(BEGINS))
-        .ok_or(Error::NoCommand)
+        .ok_or(Error::NoCommand(BEGINS))
 }
 
 /// Whether all that the command calls is in a folder of this `PATH`.

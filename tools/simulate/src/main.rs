@@ -9,17 +9,17 @@
 
 #![forbid(unsafe_code)]
 
-mod cpu;
-
 use std::future::poll_fn;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use waterwheel::{ManualClock, Timer};
+use waterwheel_bench_kit::threads;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// The contestant on a clock of its own, which the program moves.
@@ -27,9 +27,18 @@ const BY_HAND: &str = "own, manual clock";
 /// Sleeps between two reads of the clock.
 const BATCH: u32 = 10_000;
 
+#[derive(Parser)]
+struct Flags {
+    /// Measures for a twentieth of a second instead of a second
+    #[arg(long)]
+    quick: bool,
+    /// How many tasks, and the contestant
+    #[arg(long, num_args = 2, required = true)]
+    sample: Vec<String>,
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match sample(&arguments) {
+    match sample(&Flags::parse()) {
         Ok(nanos) => {
             println!(r#"{{"values":[{nanos}],"early":0,"lost":0,"retaken":0}}"#);
             ExitCode::SUCCESS
@@ -42,18 +51,14 @@ fn main() -> ExitCode {
 }
 
 /// CPU nanoseconds a sleep.
-fn sample(arguments: &[String]) -> Result<f64, String> {
-    let (quick, arguments) = match arguments {
-        [flag, rest @ ..] if flag == "--quick" => (true, rest),
-        all => (false, all),
-    };
-    let [_, tasks, name] = arguments else {
+fn sample(flags: &Flags) -> Result<f64, String> {
+    let [tasks, name] = &flags.sample[..] else {
         return Err("not `simulate [--quick] --sample TASKS CONTESTANT`".to_owned());
     };
     let tasks = tasks
         .parse()
         .map_err(|error| format!("{tasks:?}, for TASKS: {error}"))?;
-    let time = Duration::from_millis(if quick { 50 } else { 1000 });
+    let time = Duration::from_millis(if flags.quick { 50 } else { 1000 });
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(name != BY_HAND)
@@ -117,13 +122,13 @@ fn measure<S: Future<Output = ()> + Send + 'static>(
     };
     batch();
     let start = Instant::now();
-    let before = cpu::nanos();
+    let before = cpu();
     let mut batches = 0;
     while start.elapsed() < time {
         batch();
         batches += 1;
     }
-    (cpu::nanos() - before) / f64::from(batches * BATCH)
+    (cpu() - before) / f64::from(batches * BATCH)
 }
 
 /// Moves the clock to the next deadline, and lets the tasks run, until the sleep is over.
@@ -133,4 +138,11 @@ async fn by_hand(clock: &ManualClock, sleep: impl Future<Output = ()>) {
         clock.advance_to_next();
         yield_now().await;
     }
+}
+
+/// CPU nanoseconds of all threads so far, to a scheduler tick (4 ms). NaN where the system does not count them.
+fn cpu() -> f64 {
+    let nanos = threads::all().filter_map(|thread| threads::nanos(&thread));
+    let nanos = nanos.reduce(|sum, nanos| sum + nanos);
+    nanos.map_or(f64::NAN, |nanos| nanos as f64)
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use waterwheel_suite::target_dir;
+use waterwheel_suite::build_dir;
 
 /// Its name among the contestants.
 pub(crate) const NAME: &str = "tokio, alt timer";
@@ -33,7 +33,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         ])
         .args(["--message-format", "json-render-diagnostics"])
         .arg("--target-dir")
-        .arg(target_dir().join("alt-timer"))
+        .arg(build_dir().join("alt-timer"))
         // Cargo would take it instead of `RUSTFLAGS`.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("RUSTFLAGS", format!("{flags} {CFGS}"))

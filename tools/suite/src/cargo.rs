@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use waterwheel_suite::target_dir;
+use waterwheel_suite::build_dir;
 
 /// Calls `cargo build` with these arguments, in a target folder of this name: in one folder, builds with other features
 /// would throw each other's away.
@@ -16,7 +16,7 @@ pub(crate) fn build(folder: &str, arguments: &[&str]) -> Result<(), String> {
         .args(["build", "--locked"])
         .args(arguments)
         .arg("--target-dir")
-        .arg(target_dir().join(folder))
+        .arg(build_dir().join(folder))
         .status()
         .map_err(|error| format!("cargo does not start: {error}"))?;
     if !status.success() {
@@ -27,7 +27,7 @@ pub(crate) fn build(folder: &str, arguments: &[&str]) -> Result<(), String> {
 
 /// Where a program of that folder is.
 pub(crate) fn built(folder: &str, program: impl AsRef<Path>) -> PathBuf {
-    target_dir()
+    build_dir()
         .join(folder)
         .join(program)
         .with_extension(env::consts::EXE_EXTENSION)

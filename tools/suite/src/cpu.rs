@@ -10,6 +10,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use waterwheel_bench_kit::threads;
+
 /// What the measured threads took while something was done. NaN where the system does not count it, and if a thread
 /// ended meanwhile, since its figure ends with it.
 pub(crate) struct Cost {
@@ -67,12 +69,8 @@ pub(crate) fn nanos() -> Option<u64> {
         .filter(|&nanos| nanos > 0)
 }
 
-/// `/proc/self/schedstat` would be the main thread's alone, and `/proc/self/stat` counts in hundredths of a second.
 fn nanos_by_thread() -> ByThread {
-    of_each(|thread| {
-        let line = fs::read_to_string(thread.join("schedstat")).ok()?;
-        line.split_ascii_whitespace().next()?.parse().ok()
-    })
+    of_each(threads::nanos)
 }
 
 fn switches_by_thread() -> ByThread {
@@ -93,8 +91,8 @@ pub(crate) fn wake_ups_of_others() -> Option<u64> {
 /// `None` if there is no such thread.
 fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let counts = of_each(|thread| {
-        let name = fs::read_to_string(thread.join("comm")).ok()?;
-        wanted(name.trim_end()).then(|| switches(thread, VOLUNTARY))?
+        let name = threads::name(thread)?;
+        wanted(&name).then(|| switches(thread, VOLUNTARY))?
     });
     counts.into_values().reduce(|sum, count| sum + count)
 }
@@ -113,12 +111,8 @@ fn switches(thread: &Path, kind: &str) -> Option<u64> {
 /// reading.
 fn of_each(figure: impl Fn(&Path) -> Option<u64>) -> ByThread {
     let main = std::process::id().to_string();
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return ByThread::new();
-    };
-    threads
-        .flatten()
-        .filter(|thread| thread.file_name() != *main)
-        .filter_map(|thread| Some((thread.file_name(), figure(&thread.path())?)))
+    threads::all()
+        .filter_map(|thread| Some((thread.file_name()?.to_owned(), figure(&thread)?)))
+        .filter(|(number, _)| **number != *main)
         .collect()
 }

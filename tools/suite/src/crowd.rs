@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::yield_now;
+
+use waterwheel_bench_kit::random;
 
 use crate::contestant::Sleeps;
 use crate::crew::Crew;
 use crate::operation::arm;
-use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage, WORKERS};
 
 /// Dropping it cancels them.
@@ -42,7 +44,7 @@ impl<S: Future<Output = ()> + Send + 'static> Crowd<S> {
             let armer = Armer {
                 sleeps: sleeps.clone(),
                 delays: delays.clone(),
-                random: SplitMix64(seed),
+                random: Rng::with_seed(seed),
                 share: std::mem::take(share),
             };
             stage.spawn(armer.run(crew.clone()))
@@ -54,7 +56,7 @@ impl<S: Future<Output = ()> + Send + 'static> Crowd<S> {
 struct Armer<S: Sleeps> {
     sleeps: S,
     delays: Range<Duration>,
-    random: SplitMix64,
+    random: Rng,
     share: Vec<Pin<Box<S::Sleep>>>,
 }
 
@@ -78,7 +80,7 @@ impl<S: Sleeps> Armer<S> {
     }
 
     fn arm_one(&mut self, context: &mut Context<'_>) {
-        let delay = self.random.duration(&self.delays);
+        let delay = random::duration(&mut self.random, self.delays.clone());
         let mut sleep = Box::pin(self.sleeps.sleep(delay));
         arm(sleep.as_mut(), context);
         self.share.push(sleep);

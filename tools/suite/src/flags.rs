@@ -1,90 +1,50 @@
-//! What was asked for on the command line.
+//! The command line.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::Parser;
 use waterwheel_suite::default_path;
-
-use crate::process;
 
 /// Nine interleaved rounds at least: tokio's two-thread figures are bimodal.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
 
-/// A plausibility check (`--quick`) or a measurement, of all workloads or of some.
-pub(crate) struct Flags {
-    pub(crate) quick: bool,
-    pub(crate) alt_timer: bool,
-    pub(crate) rounds: usize,
-    pub(crate) json: PathBuf,
-    pub(crate) filters: Vec<String>,
-}
+/// The flag that cargo appends under `cargo bench`.
+pub(crate) const BENCH: &str = "--bench";
 
-/// `cargo bench` passes `--bench`. Without it the binary was started by `cargo test --all-targets` or the like, which
-/// must not take minutes.
-pub(crate) enum Wish {
-    Measure(Flags),
-    /// As a child process of a measurement.
-    Sample {
-        quick: bool,
-        title: String,
-        name: String,
-    },
-    Nothing,
+/// Measures waterwheel beside its peers, and prints tables and verdicts. It runs under `cargo bench -p waterwheel-suite`.
+#[derive(Parser)]
+pub(crate) struct Flags {
+    /// Takes small sizes and few rounds, for plausibility only
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Leaves out tokio's alternative timer, which is a build of its own
+    #[arg(long)]
+    pub(crate) no_alt_timer: bool,
+    /// How often each contestant is measured, in turn [default: 9, or 3 with --quick]
+    #[arg(long, value_name = "N")]
+    rounds: Option<NonZeroUsize>,
+    /// Where all samples go [default: suite/results.json in the target folder]
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+    /// Takes one sample, as a child process of a measurement
+    #[arg(long, hide = true, num_args = 2)]
+    pub(crate) sample: Vec<String>,
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// How the titles of the wanted workloads begin [default: all]
+    filters: Vec<String>,
 }
 
 impl Flags {
-    /// Reads the arguments after the program's name.
-    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
-        // Cargo appends its `--bench`, so it is looked for first: it must not be taken for the value of a flag.
-        let (benches, arguments): (Vec<_>, Vec<_>) =
-            arguments.partition(|argument| argument == "--bench");
-        let under_bench = !benches.is_empty();
-        let mut arguments = arguments.into_iter();
-        let (mut quick, mut alt_timer, mut rounds) = (false, true, None);
-        let (mut json, mut filters) = (None, Vec::new());
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--quick" => quick = true,
-                "--no-alt-timer" => alt_timer = false,
-                process::FLAG => {
-                    let (title, name) = arguments
-                        .next()
-                        .zip(arguments.next())
-                        .ok_or("--sample takes a title and a contestant")?;
-                    return Ok(Wish::Sample { quick, title, name });
-                }
-                "--rounds" => {
-                    let number = arguments.next().and_then(|text| text.parse().ok());
-                    rounds = Some(
-                        number
-                            .filter(|&n| n > 0)
-                            .ok_or("--rounds takes a number from 1 up")?,
-                    );
-                }
-                "--json" => {
-                    json = Some(arguments.next().ok_or("--json takes a path")?.into());
-                }
-                // A test harness has flags of its own.
-                _ if !under_bench => {}
-                unknown if unknown.starts_with('-') => {
-                    return Err(format!(
-                        "{unknown}: not one of --quick, --no-alt-timer, --rounds N, --json PATH, or a filter"
-                    ));
-                }
-                _ => filters.push(argument),
-            }
-        }
-        if !under_bench {
-            return Ok(Wish::Nothing);
-        }
-        let rounds = rounds.unwrap_or(if quick { QUICK_ROUNDS } else { ROUNDS });
-        Ok(Wish::Measure(Self {
-            quick,
-            alt_timer,
-            rounds,
-            json: json.unwrap_or_else(default_path),
-            filters,
-        }))
+    pub(crate) fn rounds(&self) -> usize {
+        let default = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        self.rounds.map_or(default, NonZeroUsize::get)
+    }
+
+    pub(crate) fn json(&self) -> PathBuf {
+        self.json.clone().unwrap_or_else(default_path)
     }
 
     /// Whether the workload of this title was asked for: a filter is how a title begins. `fire` is not in

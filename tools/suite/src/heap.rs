@@ -19,17 +19,17 @@ mod crew;
 mod crowd;
 mod entrant;
 mod operation;
-mod random;
 mod stage;
 
 use std::alloc::System;
-use std::fs;
 use std::mem::size_of;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use cap::Cap;
+use clap::Parser;
+use waterwheel_bench_kit::machine::resident;
 use waterwheel_suite::Sample;
 
 use contestant::{Measure, Sleeps, Start, everyone};
@@ -47,9 +47,15 @@ const IN_THE_LIST: usize = size_of::<usize>();
 /// A hundredth more sleeps at a time, until the contestant's memory grows.
 const STEPS: usize = 100;
 
+#[derive(Parser)]
+struct Flags {
+    /// How many sleeps, and the contestant
+    #[arg(long, num_args = 2, required = true)]
+    sample: Vec<String>,
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match sample(&arguments) {
+    match sample(&Flags::parse().sample) {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS
@@ -62,7 +68,7 @@ fn main() -> ExitCode {
 }
 
 fn sample(arguments: &[String]) -> Result<String, String> {
-    let [_, sleeps, name] = arguments else {
+    let [sleeps, name] = arguments else {
         return Err("not `heap --sample SLEEPS CONTESTANT`".to_owned());
     };
     let sleeps = sleeps
@@ -149,18 +155,4 @@ impl Heap {
 
 fn arm<S: Sleeps>(stage: &Stage, sleeps: &S, crowd: &mut Crowd<S::Sleep>) {
     crowd.arm(stage, sleeps, &DELAYS);
-}
-
-/// The resident memory of the process, in bytes. It includes what the allocator adds to each allocation and keeps for
-/// later. 0 where there is no `/proc`.
-fn resident() -> usize {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kilobytes = status.lines().find_map(|line| {
-        line.strip_prefix("VmRSS:")?
-            .trim()
-            .strip_suffix(" kB")?
-            .parse()
-            .ok()
-    });
-    kilobytes.unwrap_or(0) * 1024
 }

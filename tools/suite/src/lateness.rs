@@ -1,5 +1,6 @@
 //! What is made of many latenesses: some percentiles and a curve.
 
+use waterwheel_bench_kit::quantile;
 use waterwheel_suite::Curve;
 
 /// Points of the curve up to 0.99, evenly.
@@ -40,9 +41,6 @@ impl Lateness {
 
     /// In microseconds; NaN if no timer fired.
     fn quantile(&self, share: f64) -> f64 {
-        let rank = (self.0.len() as f64 * share).ceil() as usize;
-        self.0
-            .get(rank.saturating_sub(1))
-            .map_or(f64::NAN, |&nanos| nanos as f64 / 1e3)
+        quantile(&self.0, share).map_or(f64::NAN, |nanos| nanos as f64 / 1e3)
     }
 }

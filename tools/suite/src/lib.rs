@@ -6,7 +6,6 @@
 //! `cargo test`.
 
 mod measured;
-mod page;
 mod printed;
 mod report;
 mod results;
@@ -14,9 +13,8 @@ mod target;
 mod verdict;
 
 pub use measured::{Absent, Better, Curve, Failure, Metric, Sample, Series, Table};
-pub use page::filled;
 pub use printed::printed;
 pub use report::{report, report_conditions, report_table, report_targets, verdict_table};
-pub use results::{Conditions, Results, default_path, target_dir};
+pub use results::{Conditions, Results, build_dir, default_path};
 pub use target::{Target, Want};
-pub use verdict::{Outcome, Spread, Verdict};
+pub use verdict::{Outcome, Verdict};

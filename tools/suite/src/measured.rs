@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Spread;
+use waterwheel_bench_kit::Spread;
 
 /// The result of one workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,13 +6,11 @@
 //!   So the rounds see many layouts and not one.
 //! - tokio's alternative timer, which is another program, takes part in each round like the others.
 
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
+use waterwheel_bench_kit::output;
 use waterwheel_suite::Sample;
 
 use crate::workload::Workload;
@@ -43,34 +41,6 @@ impl Program {
         let text = output(&mut command, PATIENCE)?;
         serde_json::from_str(&text).map_err(|error| format!("no sample: {error}"))
     }
-}
-
-/// Runs a program and returns what it printed, if it succeeds and does not take longer than this.
-pub(crate) fn output(command: &mut Command, patience: Duration) -> Result<String, String> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("its process does not start: {error}"))?;
-    let mut output = child.stdout.take().expect("the output is piped");
-    let (sender, receiver) = mpsc::channel();
-    // A thread that blocks: polling would take CPU time from what is measured.
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        let _ = output.read_to_string(&mut text);
-        let _ = sender.send(text);
-    });
-    let text = receiver.recv_timeout(patience);
-    if text.is_err() {
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    let _ = reader.join();
-    let text = text.map_err(|_| format!("no sample within {patience:?}"))?;
-    if !status.success() {
-        let failure = format!("its process failed: {status}\n{text}");
-        return Err(failure.trim_end().to_owned());
-    }
-    Ok(text)
 }
 
 /// The child's side: takes one sample, of the contestant of this name in the workload of this title, and prints it.

@@ -1,6 +1,8 @@
 //! The report as text: the conditions first, then a table for each workload, then a verdict on each target.
 
-use crate::{Absent, Better, Conditions, Failure, Outcome, Results, Spread, Table, Verdict};
+use waterwheel_bench_kit::Spread;
+
+use crate::{Absent, Better, Conditions, Failure, Outcome, Results, Table, Verdict};
 
 /// All of a run.
 pub fn report(results: &Results) -> String {

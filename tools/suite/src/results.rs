@@ -1,10 +1,11 @@
 //! The file that a run writes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
 
 use serde::{Deserialize, Serialize};
+use waterwheel_bench_kit::{read_json, target_dir, write_json};
 
 use crate::{Table, Verdict};
 
@@ -58,33 +59,21 @@ pub struct Conditions {
 impl Results {
     /// Reads what [`write`](Self::write) wrote.
     pub fn read(path: &Path) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
+        read_json(path)
     }
 
     /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let draft = path.with_extension("json.part");
-        fs::write(&draft, serde_json::to_vec(self)?)?;
-        fs::rename(draft, path)
+        write_json(path, self)
     }
 }
 
 /// Where the suite writes and the charts read by default: `target/suite/results.json`.
 pub fn default_path() -> PathBuf {
-    target_dir().join("suite").join("results.json")
+    build_dir().join("suite").join("results.json")
 }
 
 /// Cargo's target folder, the one that this program was built in; the workspace's if it was moved out of one.
-pub fn target_dir() -> PathBuf {
-    let program = env::current_exe().unwrap_or_default();
-    let built_in = program
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").exists());
-    built_in.map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        Path::to_path_buf,
-    )
+pub fn build_dir() -> PathBuf {
+    target_dir().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"))
 }

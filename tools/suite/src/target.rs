@@ -1,6 +1,8 @@
 //! The targets that the project set itself, and how a run is judged by them.
 
-use crate::{Outcome, Series, Spread, Table, Verdict};
+use waterwheel_bench_kit::Spread;
+
+use crate::{Outcome, Series, Table, Verdict};
 
 /// What one contestant is to reach in one workload.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use waterwheel_durable::{Cancelled, Drain, Durable, Handle, NewTimer};
 
 use super::pending::take_handles;
 use crate::callers::call;
 use crate::place::{HANDLER, Place, Played, Span, payload};
-use crate::random::Random;
 use crate::sample::Sample;
 
 const CALLERS: usize = 1_024;
@@ -21,7 +21,7 @@ pub(crate) async fn recent(place: Place) -> Played {
     let batch = (0..count).map(|_| NewTimer::after(HANDLER, DELAY).bytes(payload()));
     let inserted = timers.insert_many(batch).await?;
     let mut handles: Vec<_> = inserted.iter().map(|it| it.handle().clone()).collect();
-    Random(1).shuffle(&mut handles);
+    Rng::with_seed(1).shuffle(&mut handles);
     play(place, timers, handles).await
 }
 

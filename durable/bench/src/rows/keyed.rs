@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fastrand::Rng;
 use waterwheel_durable::{Drain, Durable, NewTimer};
 
 use super::pending::DAY;
 use crate::callers::call;
 use crate::place::{HANDLER, Place, Played, Span, payload, size};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 
 const CALLERS: usize = 1_024;
@@ -25,7 +25,7 @@ pub(crate) async fn play(place: Place) -> Played {
         let timers = timers.clone();
         call(CALLERS, time, move |caller, number| {
             let seed = (u64::from(salt) << 32) ^ ((number * CALLERS + caller) as u64);
-            let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95));
+            let mut random = Rng::with_seed(seed.wrapping_mul(0xd134_2543_de82_ef95));
             let (due, key) = (due(now, &mut random), key(&mut random));
             let timers = timers.clone();
             Some(async move {
@@ -58,7 +58,7 @@ pub(crate) async fn play(place: Place) -> Played {
 /// Inserts millions, in batches: this is how the file comes about.
 pub(crate) async fn prepare(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
-    let mut random = Random(9);
+    let mut random = Rng::with_seed(9);
     let now = SystemTime::now();
     let mut left = place.pending;
     while left > 0 {
@@ -83,15 +83,15 @@ pub(crate) async fn prepare(place: Place) -> Played {
 }
 
 /// Evenly over the month after the next days.
-fn due(now: SystemTime, random: &mut Random) -> SystemTime {
+fn due(now: SystemTime, random: &mut Rng) -> SystemTime {
     let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
-    now + DAY * 2 + Duration::from_millis(random.below(millis))
+    now + DAY * 2 + Duration::from_millis(random.u64(0..millis))
 }
 
-pub(super) fn key(random: &mut Random) -> [u8; 16] {
+pub(super) fn key(random: &mut Rng) -> [u8; 16] {
     let mut key = [0; 16];
     for part in key.chunks_exact_mut(8) {
-        part.copy_from_slice(&random.below(u64::MAX).to_le_bytes());
+        part.copy_from_slice(&random.u64(..).to_le_bytes());
     }
     key
 }

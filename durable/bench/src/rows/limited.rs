@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use fastrand::Rng;
 use waterwheel_durable::{Drain, Durable, Namespace, NewTimer, Policy, Rate};
 
 use crate::control::Control;
 use crate::lateness;
 use crate::place::{Failure, HANDLER, Place, Played, payload};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 use crate::seen::{Seen, micros_late, most_in};
 
@@ -58,10 +58,10 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
     insert(&timers, &busy, overdue, |_| SystemTime::now()).await?;
     let begin = SystemTime::now() + Duration::from_secs(1);
     let count = place.pick(1_000, 400);
-    let mut random = Random(8);
+    let mut random = Rng::with_seed(8);
     let millis = u64::try_from(time.as_millis())?;
     insert(&timers, &other, count, |_| {
-        begin + Duration::from_millis(random.below(millis))
+        begin + Duration::from_millis(random.u64(0..millis))
     })
     .await?;
     let late = Arc::new(Seen::default());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use fastrand::Rng;
 use waterwheel_durable::{BackOff, Drain, Durable, Namespace, Policy, Rate, Retry, Shift};
 
 use super::limited::insert;
@@ -11,7 +12,6 @@ use crate::control::Control;
 use crate::lateness;
 use crate::place::{Failure, HANDLER, Place, Played};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 use crate::seen::{Seen, micros_late};
 
@@ -65,9 +65,9 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     }
     let count = RATE as usize * usize::try_from(time.as_secs())?;
     let begin = now(&shift) + place.pick(Duration::from_secs(4), Duration::from_secs(2));
-    let mut random = Random(10);
+    let mut random = Rng::with_seed(10);
     let millis = u64::try_from(time.as_millis())?;
-    let mut due = |_| begin + Duration::from_millis(random.below(millis));
+    let mut due = |_| begin + Duration::from_millis(random.u64(0..millis));
     insert(&timers, &other, count, &mut due).await?;
     if outage != Outage::Fails {
         insert(&timers, &failing, count, &mut due).await?;

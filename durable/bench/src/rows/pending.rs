@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use waterwheel_durable::{Drain, Durable, Handle, NewTimer};
 
 use crate::place::{Failure, HANDLER, Place, Played, payload, size};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
@@ -25,7 +25,7 @@ pub(crate) async fn play(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
     let first = first_midnight();
     let mut dues = dues(first);
-    let mut random = Random(6);
+    let mut random = Rng::with_seed(6);
     let mut handles = Vec::new();
     let mut left = place.pending;
     while left > 0 {
@@ -39,7 +39,7 @@ pub(crate) async fn play(place: Place) -> Played {
                 .due
                 .time()
                 .is_some_and(|due| due > first + DAY * PLAYED);
-            if stays && random.below(place.pending as u64) < HANDLES {
+            if stays && random.u64(0..place.pending as u64) < HANDLES {
                 handles.push(handle.clone());
             }
         }
@@ -66,9 +66,9 @@ pub(crate) async fn play(place: Place) -> Played {
 
 /// When the pending timers are due, in the order of their inserts.
 fn dues(first: SystemTime) -> impl Iterator<Item = SystemTime> {
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
-    std::iter::repeat_with(move || first + Duration::from_millis(random.below(millis)))
+    std::iter::repeat_with(move || first + Duration::from_millis(random.u64(0..millis)))
 }
 
 /// The start of the first day on which some of them are due: not so near that a bucket cascades while other rows run.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
+use fastrand::Rng;
 use rustix::fs::{Advice, fadvise};
 use waterwheel_durable::{Drain, Durable, NewTimer};
 
 use super::spread::Delivered;
 use crate::place::{Failure, HANDLER, Place, Played, payload};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 
 /// So long ago the oldest of them was due.
@@ -22,9 +22,9 @@ const DOWN: Duration = Duration::from_secs(600);
 pub(crate) async fn prepare(place: Place) -> Played {
     let overdue = place.pick(100_000, 10_000);
     let timers = place.open(Durable::builder()).await?;
-    let mut random = Random(5);
+    let mut random = Rng::with_seed(5);
     let now = SystemTime::now();
-    let due = |_| now - Duration::from_millis(random.below(DOWN.as_millis() as u64));
+    let due = |_| now - Duration::from_millis(random.u64(0..DOWN.as_millis() as u64));
     let batch: Vec<_> = (0..overdue).map(due).collect();
     let batch = batch
         .into_iter()

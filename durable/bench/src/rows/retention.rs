@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use fastrand::Rng;
 use waterwheel_durable::{Cancelled, Drain, Durable, NewTimer, Policy, Shift};
 
 use super::keyed::key;
@@ -11,7 +12,6 @@ use super::pending::DAY;
 use super::spread::Delivered;
 use crate::place::{Failure, HANDLER, Place, Played, payload, size_alone};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 use crate::store::Longest;
 
@@ -69,7 +69,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
         async { Ok(()) }
     });
     let caller = Caller::start(&timers);
-    let mut random = Random(KEYS);
+    let mut random = Rng::with_seed(KEYS);
     for number in 1..=portions {
         let ahead = Duration::from_micros(shift.wall().unsigned_abs());
         let due = SystemTime::now() + ahead + STEP / 2;
@@ -132,7 +132,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
 
 /// How many of the first keys are taken. One that is free is free after that too.
 async fn taken(timers: &Durable) -> Result<usize, Failure> {
-    let mut random = Random(KEYS);
+    let mut random = Rng::with_seed(KEYS);
     let mut taken = 0;
     for _ in 0..LOOKED_AT {
         let far = SystemTime::now() + DAY * 800;
@@ -154,7 +154,7 @@ async fn insert(
     handler: &str,
     count: usize,
     due: SystemTime,
-    mut keys: Option<&mut Random>,
+    mut keys: Option<&mut Rng>,
 ) -> Result<(), Failure> {
     let mut inserted = 0;
     while inserted < count {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
+use fastrand::Rng;
 use tokio::sync::Notify;
 use waterwheel_durable::{Drain, Durable, Shift};
 
@@ -11,7 +12,6 @@ use super::pending::DAY;
 use crate::callers::call;
 use crate::place::{Failure, HANDLER, Place, Played, Span, payload};
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 
 pub(crate) const CALLERS: usize = 1_024;
@@ -24,9 +24,9 @@ const STEP: Duration = Duration::from_secs(45 * 60);
 pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
     let from = SystemTime::now() + SOONEST;
     let span = (DAY * days).saturating_sub(SOONEST);
-    let mut random = Random(2);
+    let mut random = Rng::with_seed(2);
     let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let due = |_| from + Duration::from_millis(random.below(millis));
+    let due = |_| from + Duration::from_millis(random.u64(0..millis));
     (0..count).map(due).collect()
 }
 

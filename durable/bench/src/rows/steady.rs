@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use fastrand::Rng;
 use waterwheel_durable::{Drain, Durable, NewTimer, Shift};
 
 use super::pending::{Calendar, DAY, DAYS};
@@ -14,7 +15,6 @@ use crate::lateness;
 use crate::place::{Failure, HANDLER, PAYLOAD, Place, Played, Span, payload};
 use crate::policies::Policies;
 use crate::process;
-use crate::random::Random;
 use crate::sample::Sample;
 use crate::seen::micros_late;
 
@@ -134,12 +134,12 @@ async fn insert_before(
     time: Duration,
     mut left: usize,
 ) -> Result<(), Failure> {
-    let mut random = Random(4);
+    let mut random = Rng::with_seed(4);
     let millis = u64::try_from(time.as_millis())?;
     while left > 0 {
         let count = left.min(BATCH);
         left -= count;
-        let dues = (0..count).map(|_| begin + Duration::from_millis(random.below(millis)));
+        let dues = (0..count).map(|_| begin + Duration::from_millis(random.u64(0..millis)));
         let batch = dues.map(|due| NewTimer::at(handler, due).bytes(marked()));
         timers.insert_many(batch.collect::<Vec<_>>()).await?;
     }
@@ -161,7 +161,7 @@ async fn insert(
         .map(|caller| {
             let timers = timers.clone();
             tokio::spawn(async move {
-                let mut random = Random(u64::from(caller) << 32);
+                let mut random = Rng::with_seed(u64::from(caller) << 32);
                 let mut next = start + pause * caller / CALLERS;
                 let (mut inserted, mut soon) = (0_usize, 0);
                 while next < start + time {
@@ -169,10 +169,10 @@ async fn insert(
                     next += pause;
                     let (due, payload) = if inserted.is_multiple_of(SOON) {
                         soon += 1;
-                        let delay = Duration::from_millis(1_000 + random.below(1_000));
+                        let delay = Duration::from_millis(1_000 + random.u64(0..1_000));
                         (SystemTime::now() + ahead + delay, marked())
                     } else {
-                        let far = Duration::from_millis(random.below(millis));
+                        let far = Duration::from_millis(random.u64(0..millis));
                         (end + far, payload())
                     };
                     timers.at(handler, due).bytes(payload).insert().await?;

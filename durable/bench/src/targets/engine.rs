@@ -1,8 +1,8 @@
 //! What timers without policies cost.
 
-use super::Unit::{Bytes, Count, Megabytes, Millis, Percent, Rate, Ratio};
-use super::Want::{AtLeast, AtMost, AtMostInEach};
-use super::{Target, Want, beside, memory, of, p99_beyond_the_thread, rate};
+use super::target::Unit::{Bytes, Count, Megabytes, Millis, Percent, Rate, Ratio};
+use super::target::Want::{AtLeast, AtMost, AtMostInEach};
+use super::target::{Target, Want, beside, memory, of, p99_beyond_the_thread, rate};
 use crate::sample::Sample;
 
 fn of_syncs(sample: &Sample) -> Option<f64> {

@@ -1,8 +1,8 @@
 //! Do namespaces, keys and retention cost what they may, and does one namespace delay no other?
 
-use super::Unit::{Bytes, Count, Megabytes, Millis, Rate, Ratio};
-use super::Want::{AtLeast, AtLeastInEach, AtMost, AtMostInEach, WithinInEach};
-use super::{Target, Want, beside, memory, of, p99_beyond_the_thread, rate};
+use super::target::Unit::{Bytes, Count, Megabytes, Millis, Rate, Ratio};
+use super::target::Want::{AtLeast, AtLeastInEach, AtMost, AtMostInEach, WithinInEach};
+use super::target::{Target, Want, beside, memory, of, p99_beyond_the_thread, rate};
 use crate::sample::Sample;
 
 fn p99(sample: &Sample) -> Option<f64> {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
-use super::{BARS, HAND, draw_box, inside};
+use super::pane::{BARS, HAND, draw_box, inside};
 use crate::format;
 use crate::reading::{Dial, Reading};
 

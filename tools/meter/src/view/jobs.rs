@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Block;
 
-use super::{draw_box, inside};
+use super::pane::{draw_box, inside};
 use crate::columns::{cut, fill};
 use crate::format;
 use crate::job::{Job, JobList};

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
-use super::{BARS, draw_box, inside};
+use super::pane::{BARS, draw_box, inside};
 use crate::bars;
 use crate::format;
 use crate::history::History;

@@ -7,33 +7,30 @@
 //! | 7 | `rates`, `late` | how many a second, and how late |
 //! | the rest | `jobs` | the jobs |
 //!
+//! `pane` draws any of the boxes.
+//!
 //! A smaller terminal shows less of them, from the end.
 
 mod dials;
 mod jobs;
 mod late;
+mod pane;
 mod rates;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::layout::{Constraint, Layout};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph};
 
 use crate::columns::cut;
 use crate::format;
 use crate::history::{History, ROWS};
 use crate::job::JobList;
 use crate::reading::Reading;
+use pane::TITLE;
 
 pub(crate) use dials::{beyond, rows};
 pub(crate) use jobs::row as row_of_job;
 pub(crate) use late::quantiles;
-
-const BARS: Style = Style::new().fg(Color::Cyan);
-const HAND: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
-const FRAME: Style = Style::new().fg(Color::DarkGray);
-const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// Of a timer's name, at least so much is shown.
 const SHORTEST_NAME: usize = 8;
@@ -91,17 +88,6 @@ pub(crate) fn title_of(reading: &Reading, columns: usize) -> String {
     let name = reading.name.as_deref().unwrap_or("a timer");
     let columns = columns.saturating_sub(rest.chars().count());
     cut(name, columns.max(SHORTEST_NAME)) + &rest
-}
-
-/// Draws lines in a box.
-fn draw_box<'a>(frame: &mut Frame<'_>, area: Rect, block: Block<'a>, lines: Vec<Line<'a>>) {
-    let block = block.border_style(FRAME).title_style(TITLE);
-    frame.render_widget(Paragraph::new(lines).block(block), area);
-}
-
-/// How many columns a box has inside.
-fn inside(area: Rect) -> usize {
-    usize::from(area.width.saturating_sub(2))
 }
 
 #[cfg(test)]

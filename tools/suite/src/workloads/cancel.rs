@@ -12,13 +12,14 @@ use std::pin::pin;
 use std::task::Context;
 use std::time::Duration;
 
+use fastrand::Rng;
+use waterwheel_bench_kit::random;
 use waterwheel_suite::{Sample, Target, Want};
 
 use crate::alt_timer;
 use crate::contestant::{Floor, Measure, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
-use crate::random::SplitMix64;
 use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
 use crate::workload::Workload;
@@ -85,7 +86,7 @@ impl Measure for Measured {
         engine::sample(self.0, start, |sleeps, seed| Cancel {
             sleeps,
             others: Ring::new(),
-            random: SplitMix64(seed),
+            random: Rng::with_seed(seed),
         })
     }
 }
@@ -93,7 +94,7 @@ impl Measure for Measured {
 struct Cancel<S: Sleeps> {
     sleeps: S,
     others: Ring<S::Sleep>,
-    random: SplitMix64,
+    random: Rng,
 }
 
 impl<S: Sleeps> Operation for Cancel<S> {
@@ -102,7 +103,7 @@ impl<S: Sleeps> Operation for Cancel<S> {
     }
 
     fn hold_one(&mut self, context: &mut Context<'_>) {
-        let delay = self.random.duration(&OTHERS);
+        let delay = random::duration(&mut self.random, OTHERS);
         arm(self.others.add(self.sleeps.sleep(delay)), context);
     }
 }

@@ -1,28 +1,25 @@
-//! `service`: the example `rpc_timeouts`, which is much like a service: a server and its client over loopback TCP,
+//! `service`: the load generator `tools/rpc-timeouts`, which is much like a service: a server and its client over loopback TCP,
 //! thousands of calls in flight, each under a timeout, idle deadlines that each frame postpones, and heartbeats.
 //!
-//! Each sample is a run of the example with one clock alone (`--only`), as a process of its own. Its figures are the
+//! Each sample is a run of it with one clock alone (`--only`), as a process of its own. Its figures are the
 //! medians that it prints, and a run whose self-check fails is a failed sample. The CPU time is that of the runtime's
 //! threads and the wake-up thread; lateness is that of the calls that timed out.
-//!
-//! An example is built with the dev-dependencies, tokio's feature `test-util` among them. With it each read of tokio's clock
-//! asks first whether a clock was ever paused, for both contestants.
 
 use std::process::Command;
 use std::time::Duration;
 
+use waterwheel_bench_kit::output;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want, printed};
 
 use crate::alt_timer;
 use crate::cargo;
 use crate::contestant::{Current, Guarded, Own, Sleeps, Tokio};
 use crate::entrant::Entrant;
-use crate::process;
 use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "service";
 
-const EXAMPLE: &str = "rpc_timeouts";
+const PROGRAM: &str = "waterwheel-rpc-timeouts";
 const CPU: &str = "CPU a call";
 const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
@@ -32,7 +29,7 @@ const METRICS: &[Metric] = &[
     Metric::lower(P50, "ms"),
     Metric::lower(P99, "ms"),
 ];
-/// In the order of the metrics: the label in the example's report, and the unit there.
+/// In the order of the metrics: the label in its report, and the unit there.
 const FIGURES: [(&str, &str); 4] = [
     ("CPU time a call", "µs"),
     ("calls a second", ""),
@@ -42,18 +39,18 @@ const FIGURES: [(&str, &str); 4] = [
 /// How much longer than asked for a run may take, to connect and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Each with its name on the example's command line.
+/// Each with its name on the command line.
 const CLOCKS: [(&str, &str); 2] = [(Tokio::NAME, "tokio"), (Current::NAME, "waterwheel")];
 
 fn title() -> String {
-    format!("{NAME}, {EXAMPLE}")
+    format!("{NAME}, rpc_timeouts")
 }
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let seconds = if quick { 2 } else { 4 };
     vec![Workload {
         title: title(),
-        work: format!("the example of this name, each clock alone for {seconds} s"),
+        work: format!("the load generator of this name, each clock alone for {seconds} s"),
         metrics: METRICS,
         entrants: CLOCKS
             .map(|(name, clock)| Entrant::new(name, move || sample(clock, seconds)))
@@ -61,9 +58,9 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         absent: vec![
             Absent::new(
                 Own::<Guarded>::NAME,
-                "the example calls the free functions, as a service would",
+                "it calls the free functions, as a service would",
             ),
-            Absent::new(alt_timer::NAME, "the example does not enable it"),
+            Absent::new(alt_timer::NAME, "it does not enable it"),
         ],
     }]
 }
@@ -83,15 +80,14 @@ pub(crate) fn targets() -> Vec<Target> {
 }
 
 pub(crate) fn build() -> Result<(), String> {
-    let example = ["--package", "waterwheel", "--example", EXAMPLE];
-    cargo::build(NAME, &[&example[..], &["--profile", "bench"]].concat())
+    cargo::build(NAME, &["--package", PROGRAM, "--profile", "bench"])
 }
 
 fn sample(clock: &str, seconds: u64) -> Sample {
-    let path = cargo::built(NAME, format!("release/examples/{EXAMPLE}"));
+    let path = cargo::built(NAME, format!("release/{PROGRAM}"));
     let mut command = Command::new(&path);
     command.args(["--seconds", &seconds.to_string(), "--only", clock]);
-    let values = process::output(&mut command, Duration::from_secs(seconds) + PATIENCE)
+    let values = output(&mut command, Duration::from_secs(seconds) + PATIENCE)
         .and_then(|report| figures(&report))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Sample {

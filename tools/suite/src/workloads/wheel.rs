@@ -20,11 +20,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use waterwheel::wheel::{Key, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::entrant::Entrant;
-use crate::random::SplitMix64;
 use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
@@ -122,9 +122,9 @@ pub(crate) fn targets() -> Vec<Target> {
 }
 
 fn sample(load: Load) -> Sample {
-    let mut random = SplitMix64(0);
+    let mut random = Rng::with_seed(0);
     let mut offsets: Vec<Ticks> = (0..load.population)
-        .map(|_| Ticks::new(1 + random.below(load.spread)))
+        .map(|_| Ticks::new(1 + random.u64(0..load.spread)))
         .collect();
     if let Order::InTurn = load.order {
         offsets.sort_unstable();
@@ -219,9 +219,9 @@ impl Subject {
         start.elapsed()
     }
 
-    fn shuffle(&mut self, random: &mut SplitMix64) {
+    fn shuffle(&mut self, random: &mut Rng) {
         for last in (1..self.keys.len()).rev() {
-            self.keys.swap(last, random.below(last as u64 + 1) as usize);
+            self.keys.swap(last, random.usize(..=last));
         }
     }
 

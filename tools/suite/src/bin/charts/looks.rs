@@ -1,34 +1,6 @@
 //! How each contestant is shown: the same colour, mark and label on every chart.
 
-/// What stands for a contestant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
-    /// Its place on every chart: the drop-in first.
-    pub(crate) rank: usize,
-    /// Its class in the style sheet.
-    pub(crate) class: &'static str,
-    /// What the chart calls it.
-    pub(crate) label: String,
-    /// The package it comes from, for the versions in the footer.
-    pub(crate) package: Option<&'static str>,
-    /// Its points in line charts.
-    pub(crate) mark: Mark,
-    /// One of this project's: its label is bold.
-    pub(crate) ours: bool,
-}
-
-/// The shape of a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    Circle,
-    Ring,
-    Square,
-    OpenSquare,
-    Diamond,
-    TriangleUp,
-    TriangleDown,
-    Cross,
-}
+use waterwheel_bench_kit::chart::{Look, Mark};
 
 /// In the order of the charts: the drop-in, a timer of one's own, tokio's two, then the others.
 const KNOWN: [Known; 9] = [

@@ -17,27 +17,29 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it wrote")]
 
-mod bars;
-mod card;
 mod charts;
 mod conditions;
-mod curves;
-mod draw;
-mod figures;
 mod looks;
-mod scale;
 mod source;
 mod tables;
-mod theme;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs};
 
+use clap::Parser;
+use waterwheel_bench_kit::chart;
 use waterwheel_suite::{Results, default_path};
 
+/// Draws the charts of BENCHMARKS.md.
+#[derive(Parser)]
+struct Flags {
+    /// What the suite has written [default: suite/results.json in the target folder]
+    results: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
-    let path = env::args().nth(1).map_or_else(default_path, PathBuf::from);
+    let path = Flags::parse().results.unwrap_or_else(default_path);
     let results = match Results::read(&path) {
         Ok(results) => results,
         Err(error) => {
@@ -61,10 +63,10 @@ fn write_all(results: &Results, folder: &Path) -> std::io::Result<()> {
     for (name, build) in charts::ALL {
         let file = format!("{name}.svg");
         match build(results) {
-            Ok(chart) => {
-                let conditions = conditions::line(&results.conditions, &chart.source);
+            Ok((chart, source)) => {
+                let conditions = conditions::line(&results.conditions, &source);
                 let alert = conditions::alert(&results.conditions);
-                let card = card::frame(chart, &conditions, alert);
+                let card = chart::frame(chart, alert, &source.faults, &conditions);
                 fs::write(folder.join(&file), format!("{card}\n"))?;
                 println!("docs/charts/{file}");
             }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use waterwheel_suite::{Results, Series, Spread, Table};
+use waterwheel_bench_kit::Spread;
+use waterwheel_suite::{Results, Series, Table};
 
 /// Why a chart cannot be drawn.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,11 +48,5 @@ pub(crate) fn spread(series: &Series, metric: usize) -> Option<Spread> {
         .samples
         .iter()
         .filter_map(|sample| sample.values.get(metric));
-    spread_of(values.copied().collect())
-}
-
-/// The same of bare values.
-pub(crate) fn spread_of(mut values: Vec<f64>) -> Option<Spread> {
-    values.retain(|value| value.is_finite());
-    (!values.is_empty()).then(|| Spread::of(values))
+    Spread::of_finite(values.copied())
 }

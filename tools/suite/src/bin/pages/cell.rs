@@ -1,6 +1,6 @@
 //! A figure as a reader of a table wants it: three digits, in the unit that suits it.
 
-use waterwheel_suite::Spread;
+use waterwheel_bench_kit::{Spread, text::in_groups};
 
 /// For what is not there.
 pub(crate) const NONE: &str = "–";
@@ -25,7 +25,7 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
         // A lateness of 640 µs is better read as 0.64 ms.
         "us" => (value * 1e3, MS.1 / 10.0),
         "ms" => (value * 1e6, 0.0),
-        "count" if value.fract() == 0.0 => return grouped(format!("{value:.0}")),
+        "count" if value.fract() == 0.0 => return in_groups(&format!("{value:.0}"), ' '),
         "count" => return digits(value),
         "calls/s" if value >= 1e6 => return format!("{} million", digits(value / 1e6)),
         "calls/s" => return digits(value),
@@ -66,20 +66,8 @@ fn digits(value: f64) -> String {
     match value {
         _ if value < 9.995 => format!("{value:.2}"),
         _ if value < 99.95 => format!("{value:.1}"),
-        _ => grouped(format!("{value:.0}")),
+        _ => in_groups(&format!("{value:.0}"), ' '),
     }
-}
-
-/// In groups of three.
-fn grouped(digits: String) -> String {
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -16,11 +16,13 @@ mod cell;
 mod grid;
 mod grids;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs};
 
-use waterwheel_suite::{Results, filled, report};
+use clap::Parser;
+use waterwheel_bench_kit::filled;
+use waterwheel_suite::{Results, report};
 
 /// From the root of the repository.
 const PAGES: [&str; 4] = [
@@ -32,11 +34,17 @@ const PAGES: [&str; 4] = [
 const RESULTS: &str = "tools/suite/results.json";
 const REPORT: &str = "tools/suite/results.md";
 
+/// Writes the figures of a run of the suite into the pages of the repository.
+#[derive(Parser)]
+struct Flags {
+    /// A new run, which becomes tools/suite/results.json [default: that file]
+    results: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let root = root();
-    let source = env::args()
-        .nth(1)
-        .map_or_else(|| root.join(RESULTS), PathBuf::from);
+    let source = Flags::parse().results;
+    let source = source.unwrap_or_else(|| root.join(RESULTS));
     match publish(&source, &root) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

@@ -10,6 +10,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
@@ -19,7 +20,6 @@ use crate::cpu;
 use crate::lateness::Lateness;
 use crate::lead;
 use crate::patience;
-use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage};
 
 /// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
@@ -51,7 +51,7 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
     let tasks = [0, 1].map(|seed| {
         let arming = Arming {
             sleeps: sleeps.clone(),
-            random: SplitMix64(seed as u64),
+            random: Rng::with_seed(seed as u64),
             due: first..last,
         };
         stage.spawn(arming.arm((load.timers + seed) / 2))
@@ -77,7 +77,7 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
 /// One task's share of the arming.
 struct Arming<S: Sleeps> {
     sleeps: S,
-    random: SplitMix64,
+    random: Rng,
     due: Range<u64>,
 }
 
@@ -85,7 +85,7 @@ impl<S: Sleeps> Arming<S> {
     async fn arm(mut self, count: usize) -> Vec<Armed<S::Sleep>> {
         let mut all = Vec::with_capacity(count);
         for index in 0..count {
-            let deadline = self.due.start + self.random.below(self.due.end - self.due.start);
+            let deadline = self.due.start + self.random.u64(0..self.due.end - self.due.start);
             let sleep = self.sleeps.sleep_until(instant(deadline));
             all.push(Armed::new(sleep, deadline));
             if index % BATCH == BATCH - 1 {

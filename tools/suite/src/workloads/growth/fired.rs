@@ -17,14 +17,15 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use tokio::sync::mpsc;
+use waterwheel_bench_kit::random;
 use waterwheel_suite::{Metric, Sample};
 
 use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::cpu;
 use crate::operation::LONG;
-use crate::random::SplitMix64;
 use crate::stage::{Stage, WORKERS};
 use crate::workload::Workload;
 
@@ -127,7 +128,7 @@ impl Fired {
 struct Stream<S: Sleeps> {
     sleeps: S,
     percent: u64,
-    random: SplitMix64,
+    random: Rng,
     /// The oldest first.
     kept: VecDeque<Vec<Pin<Box<S::Sleep>>>>,
     to_fire: u64,
@@ -141,7 +142,7 @@ impl<S: Sleeps> Stream<S> {
         Self {
             sleeps,
             percent,
-            random: SplitMix64(seed),
+            random: Rng::with_seed(seed),
             kept: VecDeque::with_capacity(KEPT),
             to_fire: 0,
             waker: Waker::from(fired.clone()),
@@ -161,9 +162,9 @@ impl<S: Sleeps> Stream<S> {
     }
 
     fn make(&mut self) -> Pin<Box<S::Sleep>> {
-        let fires = self.random.below(100) < self.percent;
+        let fires = self.random.u64(0..100) < self.percent;
         let delay = if fires {
-            self.random.duration(&SHORT)
+            random::duration(&mut self.random, SHORT)
         } else {
             LONG
         };

@@ -8,13 +8,14 @@ use std::pin::pin;
 use std::task::Context;
 use std::time::Duration;
 
+use fastrand::Rng;
+use waterwheel_bench_kit::random;
 use waterwheel_suite::{Metric, Sample};
 
 use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::operation::{Operation, arm};
-use crate::random::SplitMix64;
 use crate::ring::Ring;
 use crate::workload::Workload;
 
@@ -56,7 +57,7 @@ impl Climb for Population {
             engine::sample(load, start, |sleeps, seed| ArmAndCancel {
                 sleeps,
                 others: Ring::new(),
-                random: SplitMix64(seed),
+                random: Rng::with_seed(seed),
             })
         };
         POPULATIONS[..self.points].iter().map(step).collect()
@@ -67,7 +68,7 @@ impl Climb for Population {
 pub(super) struct ArmAndCancel<S: Sleeps> {
     pub(super) sleeps: S,
     pub(super) others: Ring<S::Sleep>,
-    pub(super) random: SplitMix64,
+    pub(super) random: Rng,
 }
 
 impl<S: Sleeps> Operation for ArmAndCancel<S> {
@@ -76,7 +77,7 @@ impl<S: Sleeps> Operation for ArmAndCancel<S> {
     }
 
     fn hold_one(&mut self, context: &mut Context<'_>) {
-        let delay = self.random.duration(&OTHERS);
+        let delay = random::duration(&mut self.random, OTHERS);
         arm(self.others.add(self.sleeps.sleep(delay)), context);
     }
 }

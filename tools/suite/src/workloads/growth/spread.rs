@@ -9,13 +9,13 @@ use std::pin::Pin;
 use std::task::Context;
 use std::time::Duration;
 
+use fastrand::Rng;
 use waterwheel_suite::{Metric, Sample};
 
 use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::operation::Operation;
-use crate::random::SplitMix64;
 use crate::ring::Ring;
 use crate::workload::Workload;
 
@@ -81,9 +81,9 @@ impl Climb for Spread {
 }
 
 fn delays(least: f64, greatest: f64, shape: Shape, seed: u64) -> Vec<Duration> {
-    let mut random = SplitMix64(seed);
+    let mut random = Rng::with_seed(seed);
     let mut delay = || {
-        let share = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+        let share = random.f64();
         let millis = match shape {
             Shape::Even => least + (greatest - least) * share,
             Shape::EvenPowers => least * (greatest / least).powf(share),

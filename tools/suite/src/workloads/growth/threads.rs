@@ -8,13 +8,13 @@
 use std::sync::LazyLock;
 use std::thread;
 
+use fastrand::Rng;
 use waterwheel_suite::{Better, Metric, Sample};
 
 use super::climb::{self, Climb};
 use super::population::ArmAndCancel;
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
-use crate::random::SplitMix64;
 use crate::ring::Ring;
 use crate::workload::Workload;
 
@@ -64,7 +64,7 @@ impl Climb for Threads {
             let operation = |sleeps, seed| ArmAndCancel {
                 sleeps,
                 others: Ring::new(),
-                random: SplitMix64(seed),
+                random: Rng::with_seed(seed),
             };
             engine::measure(load, start, operation, engine::throughput)
         };

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
@@ -28,7 +29,6 @@ use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lead;
 use crate::patience;
-use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage};
 use crate::targets::of_both;
 use crate::workload::Workload;
@@ -191,9 +191,9 @@ struct Tally {
 
 /// Returns when every task has been polled (but for the two that are at it).
 async fn start_all<T: Ticks>(ticker: T, first: Instant, ticks: u32, tally: Arc<Tally>) {
-    let mut random = SplitMix64(0);
+    let mut random = Rng::with_seed(0);
     for index in 0..INTERVALS {
-        let offset = Duration::from_nanos(random.below(PERIOD.as_nanos() as u64));
+        let offset = Duration::from_nanos(random.u64(0..PERIOD.as_nanos() as u64));
         let interval = ticker.interval_at(first + offset, PERIOD);
         tokio::spawn(service::<T>(interval, first + offset, ticks, tally.clone()));
         if index % BATCH == BATCH - 1 {

@@ -11,6 +11,8 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
+use waterwheel_bench_kit::random;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use super::{CPU, LOOKS};
@@ -20,7 +22,6 @@ use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lateness::Lateness;
 use crate::patience;
-use crate::random::SplitMix64;
 use crate::stage::Stage;
 use crate::workload::Workload;
 
@@ -191,11 +192,11 @@ async fn sleep_in_turn<S: Sleeps>(
     window: Duration,
     seed: u64,
 ) -> Slept {
-    let mut random = SplitMix64(seed);
+    let mut random = Rng::with_seed(seed);
     let mut slept = Slept::default();
     let end = now() + nanos(window);
     while now() < end {
-        let deadline = now() + nanos(random.duration(&delays));
+        let deadline = now() + nanos(random::duration(&mut random, delays.clone()));
         sleeps.sleep_until(instant(deadline)).await;
         let fired = now();
         slept.early += u64::from(fired < deadline);

@@ -33,8 +33,6 @@ const P50: &str = "lateness p50";
 const CPU: &str = "CPU a timer";
 const LOOKS: &str = "looks of the wake-up thread a second";
 const EARLY: &str = "fired early";
-/// In the order of the metrics.
-const PERCENTILES: [f64; 4] = [0.1, 0.5, 0.9, 0.99];
 const METRICS: &[Metric] = &[
     Metric::lower("lateness p10", "us"),
     Metric::lower(P50, "us"),

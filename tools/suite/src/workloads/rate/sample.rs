@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
-use super::PERCENTILES;
 use crate::armed::{self, instant, nanos, now, wait_until};
 use crate::contestant::{Sleeps, Start};
 use crate::cpu::{self, Cost};
@@ -21,8 +21,10 @@ use crate::crew::Crew;
 use crate::lateness::Lateness;
 use crate::lead;
 use crate::patience;
-use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage, WORKERS};
+
+/// In the order of the metrics.
+const PERCENTILES: [f64; 4] = [0.1, 0.5, 0.9, 0.99];
 
 /// Between the last task's start, the first reading of the cost, and the first deadline.
 const CALM: Duration = Duration::from_millis(50);
@@ -90,9 +92,9 @@ struct OneTimer {
 
 impl All {
     fn due_within(first: u64, last: u64, timers: usize) -> &'static Self {
-        let mut random = SplitMix64(0);
+        let mut random = Rng::with_seed(0);
         let timer = |_| OneTimer {
-            deadline: first + random.below(last - first),
+            deadline: first + random.u64(0..last - first),
             fired: AtomicU64::new(0),
         };
         Box::leak(Box::new(Self {

@@ -1,8 +1,8 @@
 //! From tables to panels of bars: what all bar charts have in common.
 
+use waterwheel_bench_kit::chart::bars::{Bar, BarGroup, Panel};
 use waterwheel_suite::Table;
 
-use crate::bars::{Bar, BarGroup, Panel};
 use crate::looks::look;
 use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};

@@ -3,11 +3,10 @@
 //! A table of `growth` is one panel. Each of its metrics is a step, and each contestant a line through them. The steps stand
 //! evenly side by side: most are ten times the one before.
 
+use waterwheel_bench_kit::chart::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
+use waterwheel_bench_kit::chart::{Chart, short_count};
 use waterwheel_suite::{Better, Results, Table};
 
-use crate::card::Chart;
-use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
-use crate::figures::short_count;
 use crate::looks::look;
 use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
@@ -53,7 +52,7 @@ const PLOT_HEIGHT: f64 = 170.0;
 const CPU_TIME: &str = "CPU time: 100 000 timers per second. Includes one allocation per timer, and waking two tasks every millisecond to arm them.";
 
 /// Of the sizes that were run.
-pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
+pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     let run: Vec<(&Growing, &Table)> = ALL
         .iter()
         .filter_map(|growing| Some((growing, tables::table(results, growing.title).ok()?)))
@@ -66,15 +65,16 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         return Err(Missing("workload \"growth\"".to_owned()));
     }
     let (body, height) = curves::draw(&panels, 2, PLOT_HEIGHT);
-    Ok(Chart {
+    let chart = Chart {
         title: "How the cost of a timer grows".to_owned(),
         subtitle: "With the pending timers, the threads, the share that fires and the spread of deadlines. Whiskers: lowest to highest round.".to_owned(),
         legend: curves::legend(panels.iter().flat_map(|panel| &panel.curves)),
         body,
         height,
         notes: vec![CPU_TIME.to_owned()],
-        source: Source::of(run.iter().map(|(_, table)| *table)),
-    })
+    };
+    let source = Source::of(run.iter().map(|(_, table)| *table));
+    Ok((chart, source))
 }
 
 impl Growing {

@@ -1,15 +1,15 @@
 //! A herd: the tasks that sleep to one instant, and the heartbeat beside them that must not be held up.
 
+use waterwheel_bench_kit::chart::bars::{self, Axes};
+use waterwheel_bench_kit::chart::{Chart, count};
 use waterwheel_suite::Results;
 
 use super::grouped::{self, Load};
-use crate::bars::{self, Axes};
-use crate::card::Chart;
-use crate::figures::count;
+use crate::source::Source;
 use crate::tables::{self, Missing};
 
 /// The largest herd of the run.
-pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
+pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     let sizes = tables::sizes(results, "herd, ", " tasks");
     let (tasks, table) = *sizes
         .last()
@@ -25,7 +25,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     ];
     let panels = grouped::panels(&loads)?;
     let (body, height) = bars::draw(&panels, Axes::Separate);
-    Ok(Chart {
+    let chart = Chart {
         title: format!("{} tasks wake at the same instant: milliseconds", count(tasks)),
         subtitle:
             "All sleep until the same deadline, while another task keeps a 1 ms heartbeat. Lower is better."
@@ -34,6 +34,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         body,
         height,
         notes: bars::note(&panels, Axes::Separate).into_iter().collect(),
-        source: grouped::source(&loads),
-    })
+    };
+    let source = grouped::source(&loads);
+    Ok((chart, source))
 }

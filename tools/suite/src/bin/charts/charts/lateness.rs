@@ -1,13 +1,12 @@
 //! How late timers fire: the whole distribution, its tail drawn out.
 //!
-//! The curve is the cumulative distribution with its axes swapped and the share on a scale that gives each further nine
-//! the same room, as `HdrHistogram` draws it: the ordinary curve hides everything past p99 in its last pixel.
 
+use waterwheel_bench_kit::Spread;
+use waterwheel_bench_kit::chart::curves::{self, Axis, Curve, Panel};
+use waterwheel_bench_kit::chart::percentiles;
+use waterwheel_bench_kit::chart::{Chart, count};
 use waterwheel_suite::{Results, Series, Table};
 
-use crate::card::Chart;
-use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
-use crate::figures::count;
 use crate::looks::look;
 use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
@@ -15,7 +14,7 @@ use crate::tables::{self, Missing};
 /// Name of the curve in the samples: lateness in µs, and the share of the timers that are no later.
 const CURVE: &str = "lateness";
 
-pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
+pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     let loads = loads(results);
     let all = || loads.iter().flat_map(|load| &load.curves);
     // One axis for all panels, so that they compare.
@@ -28,22 +27,22 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         .map(|load| Panel {
             heading: format!("{} timers", count(load.timers)),
             remark: "lateness (log scale)".to_owned(),
-            x: percentiles(),
+            x: percentiles::axis("percentile of timers (log scale)"),
             y: lateness.clone(),
             shaded: None,
             curves: load.curves,
         })
         .collect();
-    let (body, height) = curves::draw(&panels, panels.len(), PLOT_HEIGHT);
-    Ok(Chart {
+    let (body, height) = curves::draw(&panels, panels.len(), percentiles::PLOT_HEIGHT);
+    let chart = Chart {
         title: "How late timers fire, by percentile".to_owned(),
         subtitle: "From a timer's deadline to the call of its waker, default resolution. Lower is better. Bands: lowest to highest round.".to_owned(),
         legend,
         body,
         height,
         notes: Vec::new(),
-        source,
-    })
+    };
+    Ok((chart, source))
 }
 
 /// One panel.
@@ -68,37 +67,19 @@ fn loads(results: &Results) -> Vec<Load<'_>> {
 }
 
 fn curves_of(table: &Table) -> Vec<Curve> {
+    let names = contestants([table].into_iter()).into_iter();
     let curve = |name: &str| {
-        Some(Curve {
-            look: look(name),
-            points: points(table.series(name)?)?,
-            rounds: Rounds::Band,
-        })
+        let series = table.series(name)?;
+        percentiles::curve(look(name), |share| lateness(series, share))
     };
-    contestants([table].into_iter())
-        .into_iter()
-        .filter_map(curve)
-        .collect()
+    names.filter_map(curve).collect()
 }
 
-/// The lateness in ns that each share of the timers keeps within: of the rounds the median, with the ends.
-fn points(series: &Series) -> Option<Vec<Point>> {
+/// The lateness in ns that this share of the timers keeps within, over the rounds.
+fn lateness(series: &Series, share: f64) -> Option<Spread> {
     let curves = series.samples.iter().flat_map(|sample| &sample.curves);
-    let rounds: Vec<&[(f64, f64)]> = curves
-        .filter(|c| c.name == CURVE)
-        .map(|c| &*c.points)
-        .collect();
-    shares()
-        .map(|share| {
-            let nanos = rounds.iter().filter_map(|points| quantile(points, share));
-            let spread = tables::spread_of(nanos.map(|micros| micros * 1e3).collect())?;
-            Some(Point {
-                x: nines(share),
-                y: spread.median,
-                ends: (spread.min, spread.max),
-            })
-        })
-        .collect()
+    let rounds = curves.filter(|curve| curve.name == CURVE);
+    Spread::of_finite(rounds.filter_map(|it| Some(quantile(&it.points, share)? * 1e3)))
 }
 
 /// Where a line from left to right, of (value, share), comes up to a share.
@@ -109,34 +90,6 @@ fn quantile(points: &[(f64, f64)], share: f64) -> Option<f64> {
         return Some(x);
     };
     Some(x0 + (x - x0) * (share - y0) / (y - y0))
-}
-
-/// From a tenth of the timers to all but one in ten thousand, evenly on the axis.
-fn shares() -> impl Iterator<Item = f64> {
-    let (first, last) = (nines(0.1), nines(LAST));
-    (0..=STEPS).map(move |step| {
-        let nines = first + (last - first) * f64::from(step) / f64::from(STEPS);
-        1.0 - 10_f64.powf(-nines)
-    })
-}
-
-const PLOT_HEIGHT: f64 = 230.0;
-const STEPS: u32 = 80;
-const LAST: f64 = 0.9999;
-
-/// How many nines a share has: 0.9 has one, 0.99 two.
-fn nines(share: f64) -> f64 {
-    -(1.0 - share).log10()
-}
-
-fn percentiles() -> Axis {
-    let tick = |percent: f64| (nines(percent / 100.0), format!("{percent}"));
-    Axis {
-        kind: AxisKind::Linear,
-        ends: (0.0, nines(LAST)),
-        ticks: [50.0, 90.0, 99.0, 99.9, 99.99].map(tick).to_vec(),
-        label: "percentile of timers (log scale)".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ mod herd;
 mod lateness;
 mod memory;
 
+use waterwheel_bench_kit::chart::Chart;
 use waterwheel_suite::Results;
 
-use crate::card::Chart;
+use crate::source::Source;
 use crate::tables::Missing;
 
-/// Makes a chart of what a run has.
-type Build = fn(&Results) -> Result<Chart, Missing>;
+/// Makes a chart from the results of a run, and names the source of its figures.
+type Build = fn(&Results) -> Result<(Chart, Source), Missing>;
 
 /// By file name.
 pub(crate) const ALL: [(&str, Build); 5] = [
@@ -31,8 +32,8 @@ mod tests {
     use waterwheel_suite::{Conditions, Metric, Sample, Series, Table};
 
     use super::*;
-    use crate::card::frame;
     use crate::conditions;
+    use waterwheel_bench_kit::chart::frame;
 
     fn results(tables: Vec<Table>) -> Results {
         let conditions = Conditions {
@@ -96,9 +97,10 @@ mod tests {
             .iter()
             .find(|(known, _)| *known == name)
             .expect("a chart of this name");
-        let chart = build(results)?;
-        let line = conditions::line(&results.conditions, &chart.source);
-        Ok(frame(chart, &line, conditions::alert(&results.conditions)).to_string())
+        let (chart, source) = build(results)?;
+        let line = conditions::line(&results.conditions, &source);
+        let alert = conditions::alert(&results.conditions);
+        Ok(frame(chart, alert, &source.faults, &line).to_string())
     }
 
     #[test]

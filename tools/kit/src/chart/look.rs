@@ -1,0 +1,31 @@
+//! How a contestant is shown: the same colour, mark and label on every chart.
+
+/// What stands for a contestant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its place on every chart: the drop-in first.
+    pub rank: usize,
+    /// Its class in the style sheet.
+    pub class: &'static str,
+    /// Its name on the chart.
+    pub label: String,
+    /// The package it comes from, for the versions in the footer.
+    pub package: Option<&'static str>,
+    /// Its points in line charts.
+    pub mark: Mark,
+    /// One of this project's: its label is bold.
+    pub ours: bool,
+}
+
+/// The shape of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Circle,
+    Ring,
+    Square,
+    OpenSquare,
+    Diamond,
+    TriangleUp,
+    TriangleDown,
+    Cross,
+}

@@ -1,0 +1,163 @@
+//! From a value to a place on the card, and where the ticks go.
+
+/// An axis: the values from one end to the other, on the pixels from one end to the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    kind: Kind,
+    values: (f64, f64),
+    pixels: (f64, f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Linear,
+    Log,
+}
+
+impl Scale {
+    /// Equal steps for equal differences.
+    pub(super) fn linear(values: (f64, f64), pixels: (f64, f64)) -> Self {
+        Self {
+            kind: Kind::Linear,
+            values,
+            pixels,
+        }
+    }
+
+    /// Equal steps for equal ratios; for values above 0.
+    pub(super) fn log(values: (f64, f64), pixels: (f64, f64)) -> Self {
+        Self {
+            kind: Kind::Log,
+            values,
+            pixels,
+        }
+    }
+
+    /// Where a value is. One beyond an end is at that end.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let ((from, to), (start, end)) = (self.values, self.pixels);
+        let share = match self.kind {
+            Kind::Linear => (value - from) / (to - from),
+            Kind::Log => (value / from).ln() / (to / from).ln(),
+        };
+        start + share.clamp(0.0, 1.0) * (end - start)
+    }
+
+    /// Whether a value is beyond the upper end.
+    pub(super) fn is_beyond(&self, value: f64) -> bool {
+        value > self.values.1
+    }
+
+    /// About so many round values, from one end to the other.
+    pub(super) fn ticks(&self, about: usize) -> Vec<f64> {
+        match self.kind {
+            Kind::Linear => round_steps(self.values, about),
+            Kind::Log => round_decades(self.values, about),
+        }
+    }
+}
+
+/// The ends of a logarithmic axis that holds all of the values: round ones, a little beyond.
+pub(super) fn round_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+    let (min, max) = positive.fold((f64::INFINITY, 0.0_f64), |(min, max), value| {
+        (min.min(value), max.max(value))
+    });
+    if max == 0.0 {
+        return None;
+    }
+    let below = |value: f64| {
+        ROUND
+            .iter()
+            .rev()
+            .map(|r| r * decade(value))
+            .find(|r| *r <= value)
+    };
+    let above = |value: f64| {
+        ROUND
+            .iter()
+            .map(|r| r * decade(value))
+            .find(|r| *r >= value)
+    };
+    let low = below(min * 0.9).unwrap_or(min);
+    let high = above(max * 1.05).unwrap_or(10.0 * decade(max));
+    Some((low, high))
+}
+
+/// What people count in.
+const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
+
+fn decade(value: f64) -> f64 {
+    10_f64.powi(value.log10().floor() as i32)
+}
+
+fn round_steps((from, to): (f64, f64), about: usize) -> Vec<f64> {
+    let rough = (to - from) / about as f64;
+    let decade = decade(rough);
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|round| round * decade)
+        .find(|step| *step >= rough * 0.999)
+        .unwrap_or(rough);
+    let first = (from / step - 1e-9).ceil() as i64;
+    let last = (to / step + 1e-9).floor() as i64;
+    (first..=last).map(|index| index as f64 * step).collect()
+}
+
+/// The decades; where these are too few, what lies between them too.
+fn round_decades((from, to): (f64, f64), about: usize) -> Vec<f64> {
+    let decades = from.log10().floor() as i32..=to.log10().ceil() as i32;
+    let inside = |value: &f64| *value >= from * 0.999 && *value <= to * 1.001;
+    let of = |rounds: &[f64]| -> Vec<f64> {
+        let all = decades
+            .clone()
+            .flat_map(|power| rounds.iter().map(move |r| r * 10_f64.powi(power)));
+        all.filter(inside).collect()
+    };
+    let fine = of(&ROUND);
+    if fine.len() <= about * 2 {
+        fine
+    } else {
+        of(&ROUND[..1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_placed_off_the_axis() {
+        let linear = Scale::linear((0.0, 10.0), (100.0, 200.0));
+        assert_eq!(
+            [-1.0, 0.0, 5.0, 10.0, 1e9].map(|v| linear.place(v)),
+            [100.0, 100.0, 150.0, 200.0, 200.0]
+        );
+        let log = Scale::log((1.0, 100.0), (0.0, 50.0));
+        assert_eq!(
+            [0.0, 1.0, 10.0, 1e9].map(|v| log.place(v).round()),
+            [0.0, 0.0, 25.0, 50.0]
+        );
+    }
+
+    #[test]
+    fn ticks_are_round_and_reach_both_ends() {
+        assert_eq!(
+            Scale::linear((0.0, 800.0), (0.0, 1.0)).ticks(4),
+            [0.0, 200.0, 400.0, 600.0, 800.0]
+        );
+        let log = Scale::log((50.0, 2000.0), (0.0, 1.0)).ticks(4);
+        assert_eq!(
+            log.iter().map(|v| v.round()).collect::<Vec<_>>(),
+            [50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0]
+        );
+    }
+
+    #[test]
+    fn a_log_axis_holds_what_it_was_made_for() {
+        let (low, high) =
+            round_ends([73.0, f64::NAN, 749.0].into_iter()).expect("there are values");
+        assert_eq!((low, high), (50.0, 1000.0));
+        assert!(round_ends([f64::NAN, 0.0].into_iter()).is_none());
+    }
+}

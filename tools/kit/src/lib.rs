@@ -1,0 +1,43 @@
+//! The kit of all benchmarks and load generators of this repository: `tools/suite`, `durable/bench`, `tools/rpc-timeouts`,
+//! `tools/soak`, `tools/contention` and `tools/ports`.
+//!
+//! A benchmark takes samples in child processes ([`output`]), in interleaved rounds, and writes them to a file of JSON with the
+//! conditions of the run ([`machine`], [`read_json`], [`write_json`]). Programs read that file: they make a [`Spread`] of the rounds,
+//! fill the marked blocks of pages ([`filled`]) and draw charts (`chart`). Each benchmark has its own workloads, tables and targets.
+//!
+//! | file | question |
+//! |---|---|
+//! | `spread` | how do rounds, or many values, become a figure with its range? |
+//! | `histogram` | how do millions of values, from all workers, become quantiles in fixed memory? |
+//! | `random` | how are delays drawn, the same ones again from the same seed? |
+//! | `text` | how are numbers written and printed? |
+//! | `machine`, `threads` | on which machine, with which versions, was it measured, and what did this process take? |
+//! | `process` | how does another program take a sample, and how does this one end? |
+//! | `file` | where do results go? |
+//! | `page` | how do figures come into a page? |
+//! | `chart` | how do they come into a chart? It needs the feature `charts` |
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "charts")]
+#[allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "for the two programs that draw"
+)]
+pub mod chart;
+mod file;
+mod histogram;
+pub mod machine;
+mod page;
+mod process;
+pub mod random;
+mod spread;
+pub mod text;
+pub mod threads;
+
+pub use file::{read_json, target_dir, write_json};
+pub use histogram::{Counts, Histogram, Quantiles};
+pub use page::filled;
+pub use process::{exit_code, output};
+pub use spread::{Spread, quantile};
