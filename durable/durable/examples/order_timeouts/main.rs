@@ -14,9 +14,11 @@ mod book;
 mod check;
 mod shop;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Parser, value_parser};
 
 use book::Book;
 use check::AtTheKill;
@@ -26,38 +28,34 @@ use shop::Plan;
 const SCALE: u32 = 180;
 const TIME_TO_PAY: Duration = Duration::from_secs(30 * 60 / SCALE as u64);
 
-const USAGE: &str = "\
-usage: order_timeouts [--orders N]
-
-  --orders N    the number of orders, from 10 to 1000000 (default: 100000)";
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
-        [] => supervise(100_000),
-        ["--orders", orders] => match orders.parse() {
-            Ok(orders @ 10..=1_000_000) => supervise(orders),
-            _ => usage(),
-        },
-        // The shop process itself, for its first or second run.
-        ["--shop", folder, run, orders, start] => {
-            let numbers = (run.parse(), orders.parse(), start.parse());
-            match numbers {
-                (Ok(run), Ok(orders), Ok(start)) => {
-                    let plan = Plan { run, orders, start };
-                    shop::open(Path::new(folder), plan)
-                }
-                _ => usage(),
-            }
-        }
-        _ => usage(),
-    }
+/// Places orders, each with a durable timer that closes it unless it is paid, and aborts the shop half-way.
+#[derive(Parser)]
+struct Flags {
+    /// The number of orders
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = value_parser!(u32).range(10..=1_000_000))]
+    orders: u32,
+    /// The shop process itself: in this folder,
+    #[arg(long, hide = true)]
+    shop: Option<PathBuf>,
+    /// for its first or second run,
+    #[arg(long, hide = true, default_value = "1")]
+    run: u8,
+    /// since the first customer came, in milliseconds since 1970.
+    #[arg(long, hide = true, default_value = "0")]
+    start: i64,
 }
 
-fn usage() -> ExitCode {
-    eprintln!("{USAGE}");
-    ExitCode::from(2)
+fn main() -> ExitCode {
+    let Flags {
+        orders,
+        shop,
+        run,
+        start,
+    } = Flags::parse();
+    match shop {
+        Some(folder) => shop::open(&folder, Plan { run, orders, start }),
+        None => supervise(orders),
+    }
 }
 
 /// Runs the shop, twice, and checks its book.
@@ -113,7 +111,9 @@ fn run_shop(folder: &Path, run: u8, orders: u32, start: i64) -> ExitStatus {
     let program = std::env::current_exe().expect("the path of this program");
     let mut shop = Command::new(program);
     shop.arg("--shop").arg(folder);
-    shop.args([run.to_string(), orders.to_string(), start.to_string()]);
+    shop.arg(format!("--run={run}"));
+    shop.arg(format!("--orders={orders}"));
+    shop.arg(format!("--start={start}"));
     shop.status().expect("this program can be started")
 }
 
