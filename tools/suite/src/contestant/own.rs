@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waterwheel::{Builder, Sleep, Timer, Waking};
+use waterwheel::{Sleep, Timer, Waking};
 
 use super::{Postpones, Sleeps, TimesOut};
 
@@ -56,16 +56,7 @@ impl Way for Frugal {
 
 impl<W: Way> Own<W> {
     pub(crate) fn start() -> Self {
-        Self::build(Timer::builder())
-    }
-
-    /// With another tick than the default.
-    pub(crate) fn with_resolution(tick: Duration) -> Self {
-        Self::build(Timer::builder().resolution(tick))
-    }
-
-    fn build(builder: Builder) -> Self {
-        let timer = builder.waking(W::WAKING).start();
+        let timer = Timer::builder().waking(W::WAKING).start();
         Self {
             timer: timer.expect("a timer starts on a runtime"),
             way: PhantomData,

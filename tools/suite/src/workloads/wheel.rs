@@ -72,12 +72,12 @@ fn title(population: usize) -> String {
 }
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let (populations, operations): (&[usize], _) = if quick {
-        (&[100, 10_000], 100_000)
+    let (population, operations) = if quick {
+        (10_000, 100_000)
     } else {
-        (&[100, 10_000, 1_000_000], 1_000_000)
+        (1_000_000, 1_000_000)
     };
-    let workload = |&population| Workload {
+    vec![Workload {
         title: title(population),
         work: "the data structure alone, one thread".to_owned(),
         metrics: METRICS,
@@ -93,8 +93,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             })
             .into(),
         absent: Vec::new(),
-    };
-    populations.iter().map(workload).collect()
+    }]
 }
 
 pub(crate) fn targets() -> Vec<Target> {

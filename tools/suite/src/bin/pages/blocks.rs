@@ -5,8 +5,8 @@ use waterwheel_suite::{Conditions, Outcome, Results, Series, Verdict, verdict_ta
 use crate::cell;
 use crate::grid;
 use crate::grids::{
-    CALLS, CPU, FIRING, IDLE, IDLE_AT, JOBS, OPERATION, OPERATIONS, P50, QUEUE, QUIET, SERVICE,
-    SLACK, TESTS, WHEEL,
+    CALLS, CPU, FIRING, IDLE, IDLE_AT, OPERATION, OPERATIONS, P50, QUEUE, QUIET, SERVICE, SLACK,
+    TESTS, WHEEL,
 };
 
 /// The text of a block. An error if there is no such block, or the results lack a figure of it.
@@ -27,7 +27,6 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
         )),
         "slack" => SLACK.text(results),
         "a delay queue" => QUEUE.text(results),
-        "jobs" => JOBS.text(results),
         "the wheel" => WHEEL.text(results),
         "tests" => TESTS.text(results),
         "count of verdicts" => Ok(count(&results.targets)),

@@ -7,8 +7,6 @@ pub(crate) const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
 const SWITCHES: &str = "context switches a timer";
 pub(crate) const OPERATION: &str = "one operation, per thread";
-const CANCEL: &str = "submit + cancel";
-const RUN: &str = "submit + run";
 
 const TOKIO: (&str, &str) = ("`tokio::time`", "tokio");
 const ALT: (&str, &str) = ("its alt timer", "tokio, alt timer");
@@ -362,35 +360,6 @@ pub(crate) const QUEUE: Grid<'_> = Grid {
         ),
         row("of 100 000", "delay_queue, 100000 items", "drain one"),
         row("of a million", "delay_queue, 1000000 items", "drain one"),
-    ],
-};
-
-/// Jobs and callbacks, beside a task with a sleep for each.
-pub(crate) const JOBS: Grid<'_> = Grid {
-    corner: "CPU of all threads",
-    columns: &[
-        ("a task with tokio's sleep", "tokio"),
-        ("with ours", "current"),
-        ("`Scheduler`", "scheduler"),
-        ("`call_after`", "callbacks"),
-    ],
-    ratios: &[
-        Ratio {
-            head: "tokio's / `Scheduler`",
-            this: "scheduler",
-            than: "tokio",
-        },
-        Ratio {
-            head: "tokio's / `call_after`",
-            this: "callbacks",
-            than: "tokio",
-        },
-    ],
-    rows: &[
-        row("submit and cancel, 1 thread", "schedule, 1 thread", CANCEL),
-        row("2 threads", "schedule, 2 threads", CANCEL),
-        row("submit and run, 1 thread", "schedule, 1 thread", RUN),
-        row("2 threads", "schedule, 2 threads", RUN),
     ],
 };
 

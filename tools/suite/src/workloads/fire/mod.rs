@@ -3,9 +3,6 @@
 //! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then
 //! the workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake
 //! before the deadline is early, and a sleep that is not woken is lost.
-//!
-//! One more table shows what each tick from 100 µs, the default, to a second gains and costs, with precise timers. At
-//! 100 000 timers a second no target is finer than a turn a millisecond: a precise driver turns no more often on average.
 
 mod sample;
 
@@ -35,27 +32,9 @@ pub(super) const METRICS: &[Metric] = &[
     Metric::lower(CPU, "ns"),
     Metric::lower(EARLY, "count"),
 ];
-/// With the name of the row.
-const RESOLUTIONS: [(&str, Duration); 5] = [
-    ("own, 100 us", Duration::from_micros(100)),
-    ("own, 1 ms", Duration::from_millis(1)),
-    ("own, 10 ms", Duration::from_millis(10)),
-    ("own, 100 ms", Duration::from_millis(100)),
-    ("own, 1 s", Duration::from_secs(1)),
-];
 /// The most that arming a sleep takes, where it locks what all threads share or wakes another thread.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
 pub(super) const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
-
-fn workload(load: Load, title: String, entrants: Vec<Entrant>) -> Workload {
-    Workload {
-        title,
-        work: format!("spread over {} ms", load.window.as_millis()),
-        metrics: METRICS,
-        entrants,
-        absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
-    }
-}
 
 fn title(timers: usize) -> String {
     format!("fire, {timers} timers")
@@ -75,9 +54,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     } else {
         &[100_000, 1_000_000]
     };
-    let mut all: Vec<_> = sizes.iter().map(|&timers| by_size(scale(timers))).collect();
-    all.push(by_resolution(scale(10_000), quick));
-    all
+    sizes.iter().map(|&timers| by_size(scale(timers))).collect()
 }
 
 fn by_size(load: Load) -> Workload {
@@ -90,28 +67,13 @@ fn by_size(load: Load) -> Workload {
         entrant(AsyncIo::start, load, SLOW_TO_ARM),
         entrant(FuturesTimer::start, load, SLOW_TO_ARM),
     ];
-    workload(load, title(load.timers), entrants)
-}
-
-fn by_resolution(load: Load, quick: bool) -> Workload {
-    // Each sample takes a tick at least.
-    let resolutions = if quick {
-        &RESOLUTIONS[..3]
-    } else {
-        &RESOLUTIONS[..]
-    };
-    let owns = resolutions.iter().map(|&row| own(row, load));
-    let tokio = entrant(Tokio::start, load, QUICK_TO_ARM);
-    workload(
-        load,
-        format!("{}, by resolution", title(load.timers)),
-        [tokio].into_iter().chain(owns).collect(),
-    )
-}
-
-fn own((name, tick): (&'static str, Duration), load: Load) -> Entrant {
-    let start = move || Own::<Precise>::with_resolution(tick);
-    Entrant::new(name, move || sample(start, load, QUICK_TO_ARM))
+    Workload {
+        title: title(load.timers),
+        work: format!("spread over {} ms", load.window.as_millis()),
+        metrics: METRICS,
+        entrants,
+        absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
+    }
 }
 
 fn entrant<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Entrant {
