@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, anyhow};
 use serde::Deserialize;
 
 use crate::crates::Published;
-use crate::error::{Error, file};
-use crate::program::{cargo, output};
+use crate::program::{cargo, file, output};
 
 /// What this program reads of `cargo metadata`.
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Package {
 pub(crate) fn sources(
     scratch: &Path,
     crates: &[Published],
-) -> Result<BTreeMap<&'static str, PathBuf>, Error> {
+) -> anyhow::Result<BTreeMap<&'static str, PathBuf>> {
     let manifest = scratch.join("Cargo.toml");
     fs::create_dir_all(scratch.join("src")).map_err(file(scratch))?;
     fs::write(&manifest, asking_for(crates)).map_err(file(&manifest))?;
@@ -37,19 +37,18 @@ pub(crate) fn sources(
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1"]);
     let text = output("cargo metadata", command.current_dir(scratch))?;
-    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| Error::Failed {
-        program: "cargo metadata",
-        message: error.to_string(),
+    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| {
+        anyhow!(
+            "cargo metadata failed:
+{error}"
+        )
     })?;
     let mut found = BTreeMap::new();
     for Published { name, version, .. } in crates {
         let mut packages = metadata.packages.iter();
         let package = packages.find(|package| package.name == *name && package.version == *version);
         let folder = package.and_then(|package| package.manifest_path.parent());
-        let folder = folder.ok_or_else(|| Error::NoSources {
-            name: (*name).to_owned(),
-            version: (*version).to_owned(),
-        })?;
+        let folder = folder.with_context(|| format!("cargo metadata names no {name} {version}: mend its line in `tools/ports/src/crates.rs`"))?;
         found.insert(*name, folder.to_owned());
     }
     Ok(found)

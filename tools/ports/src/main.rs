@@ -28,7 +28,6 @@
 
 mod compare;
 mod crates;
-mod error;
 mod fetch;
 mod outcome;
 mod prepare;
@@ -43,13 +42,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
+use anyhow::{Context as _, anyhow, bail};
 use clap::Parser;
 use waterwheel_bench_kit::{filled, machine, target_dir};
 
 use crate::compare::compare;
 use crate::crates::{CRATES, Published};
-use crate::error::{Error, file};
 use crate::prepare::{Copies, copies};
+use crate::program::file;
 use crate::results::Port;
 use crate::run::Tested;
 
@@ -82,7 +82,7 @@ fn root() -> PathBuf {
 }
 
 /// The crates of these names; all, if there are none.
-fn wanted(names: &[String]) -> Result<Vec<Published>, Error> {
+fn wanted(names: &[String]) -> anyhow::Result<Vec<Published>> {
     if names.is_empty() {
         return Ok(CRATES.to_vec());
     }
@@ -90,12 +90,14 @@ fn wanted(names: &[String]) -> Result<Vec<Published>, Error> {
         let mut crates = CRATES.iter().copied();
         crates
             .find(|published| published.name == name)
-            .ok_or_else(|| Error::NoSuchCrate(name.clone()))
+            .with_context(|| {
+                format!("no crate {name:?} is in the table of `tools/ports/src/crates.rs`")
+            })
     });
     found.collect()
 }
 
-fn publish(crates: &[Published]) -> Result<(), Error> {
+fn publish(crates: &[Published]) -> anyhow::Result<()> {
     let root = root();
     let readme = root.join("README.md");
     let readme = fs::read_to_string(&readme).map_err(file(readme))?;
@@ -129,7 +131,11 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
     if differ.is_empty() {
         Ok(())
     } else {
-        Err(Error::Differ(differ))
+        bail!(
+            "not as before: {}; the table in COMPARISON.md says in what. Mend waterwheel, or add the reason to \
+             `src/time/differences.md`",
+            differ.join(", ")
+        )
     }
 }
 
@@ -140,7 +146,7 @@ fn port(
     folder: &Path,
     root: &Path,
     command: &str,
-) -> Result<Port, Error> {
+) -> anyhow::Result<Port> {
     let Published {
         name,
         version,
@@ -176,16 +182,13 @@ fn port(
 }
 
 /// The page with the table of these results.
-fn page_with(ports: &[Port], page: &Path) -> Result<String, Error> {
+fn page_with(ports: &[Port], page: &Path) -> anyhow::Result<String> {
     let before = fs::read_to_string(page).map_err(file(page))?;
     let block = |name: &str| match name {
         BLOCK => Ok(table::table(ports)),
         _ => Err(format!("there are no figures {name:?}")),
     };
-    filled(&before, block).map_err(|why| Error::Page {
-        path: page.to_owned(),
-        why,
-    })
+    filled(&before, block).map_err(|why| anyhow!("{}: {why}", page.display()))
 }
 
 #[cfg(test)]
@@ -218,6 +221,7 @@ mod tests {
             |names: &[&str]| wanted(&names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>());
         assert_eq!(names(&[]).unwrap().len(), CRATES.len());
         assert_eq!(names(&["tower"]).unwrap()[0].name, "tower");
-        assert!(matches!(names(&["towre"]), Err(Error::NoSuchCrate(_))));
+        let why = names(&["towre"]).unwrap_err().to_string();
+        assert!(why.contains("towre"), "{why}");
     }
 }

@@ -4,8 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, file};
-use crate::program::{cargo, output};
+use crate::program::{cargo, file, output};
 
 /// The copies of a crate, and what both are built with.
 pub(crate) struct Copies {
@@ -16,7 +15,7 @@ pub(crate) struct Copies {
 }
 
 /// Copies a crate to `before` and `after` in a folder, and has the latter depend on waterwheel.
-pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> Result<Copies, Error> {
+pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> anyhow::Result<Copies> {
     let before = folder.join("before");
     let after = folder.join("after");
     // A package on its own, wherever the target folder is.
@@ -56,7 +55,7 @@ pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> Result<
     })
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
+fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to).map_err(file(to))?;
     for entry in fs::read_dir(from).map_err(file(from))? {
         let path = entry.map_err(file(from))?.path();

@@ -2,9 +2,11 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::error::Error;
+use anyhow::{anyhow, bail};
 
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
@@ -13,18 +15,29 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// What it printed, if it succeeded.
-pub(crate) fn output(program: &'static str, command: &mut Command) -> Result<String, Error> {
+pub(crate) fn output(program: &'static str, command: &mut Command) -> anyhow::Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| Error::Start { program, error })?;
+        .map_err(starts(program))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr)
             .trim_end()
             .to_owned();
-        return Err(Error::Failed { program, message });
+        bail!("{program} failed:\n{message}");
     }
     Ok(String::from_utf8_lossy(&output.stdout)
         .trim_end()
         .to_owned())
+}
+
+/// For `map_err`: the error of a program that does not start.
+pub(crate) fn starts(program: &str) -> impl Fn(io::Error) -> anyhow::Error {
+    move |error| anyhow!("{program} does not start: {error}. It must be in the PATH")
+}
+
+/// For `map_err`: the error of a file or folder.
+pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> anyhow::Error {
+    let path = path.into();
+    move |error| anyhow!("{}: {error}", path.display())
 }

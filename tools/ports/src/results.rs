@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, file};
 use crate::outcome::Outcomes;
+use crate::program::file;
 
 /// A crate that was switched, and its tests before and after.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,22 +77,21 @@ impl Compared {
 }
 
 /// Reads the file. Without one there are no results.
-pub(crate) fn read(path: &Path) -> Result<Vec<Port>, Error> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Port>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
     let text = fs::read(path).map_err(file(path))?;
-    serde_json::from_slice(&text).map_err(|error| Error::Results {
-        path: path.to_owned(),
-        error,
+    serde_json::from_slice(&text).map_err(|error| {
+        anyhow!(
+            "{}: {error}. Delete the file and run all crates",
+            path.display()
+        )
     })
 }
 
 /// Writes the file, a line for each test.
-pub(crate) fn write(path: &Path, ports: &[Port]) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(ports).map_err(|error| Error::Results {
-        path: path.to_owned(),
-        error,
-    })?;
+pub(crate) fn write(path: &Path, ports: &[Port]) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(ports)?;
     fs::write(path, text + "\n").map_err(file(path))
 }

@@ -7,9 +7,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, file};
+use anyhow::{anyhow, bail};
+
 use crate::outcome::Outcomes;
-use crate::program::cargo;
+use crate::program::{cargo, file, starts};
 
 /// For the build of a crate's tests, on a machine that has other work.
 const BUILD_PATIENCE: Duration = Duration::from_secs(60 * 60);
@@ -35,13 +36,17 @@ pub(crate) fn is_hung(elapsed: Duration, _log: &Path) -> bool {
 
 impl Tested<'_> {
     /// Runs all tests. What they print is kept beside the folder. A program that hangs is ended, and no other is run then.
-    pub(crate) fn run(&self) -> Result<Outcomes, Error> {
+    pub(crate) fn run(&self) -> anyhow::Result<Outcomes> {
         let log = self.folder.with_extension("build.log");
         let is_late = |elapsed| elapsed > BUILD_PATIENCE;
         match run(self.cargo_test().arg("--no-run"), &log, is_late)? {
             Some(status) if status.success() => {}
-            Some(_) => return Err(Error::Build { log }),
-            None => return Err(Error::Late { log }),
+            Some(_) => bail!(
+                "its tests do not compile, see {}. If this is before the switch, look at its flags in \
+                 `tools/ports/src/crates.rs`; if after, it is a difference to report",
+                log.display()
+            ),
+            None => return Err(late(&log)),
         }
         let log = self.log();
         let is_hung = |elapsed| (self.is_hung)(elapsed, &log);
@@ -54,8 +59,8 @@ impl Tested<'_> {
         };
         match outcomes {
             Ok(Some(outcomes)) => Ok(outcomes),
-            Ok(None) => Err(Error::Late { log }),
-            Err(why) => Err(Error::Unclear { log, why }),
+            Ok(None) => Err(late(&log)),
+            Err(why) => bail!("{}: {why}", log.display()),
         }
     }
 
@@ -65,7 +70,7 @@ impl Tested<'_> {
     }
 
     /// Runs one test alone, given the name that it has in [`Outcomes`]. Whether it passes, which it does not if it hangs.
-    pub(crate) fn passes_alone(&self, name: &str) -> Result<bool, Error> {
+    pub(crate) fn passes_alone(&self, name: &str) -> anyhow::Result<bool> {
         let log = self.folder.with_extension("alone.log");
         let test = filter(name);
         let is_hung = |elapsed| (self.is_hung)(elapsed, &log);
@@ -97,6 +102,14 @@ impl Tested<'_> {
     }
 }
 
+/// The build of a crate, or cargo before the first test program, took longer than it may.
+fn late(log: &Path) -> anyhow::Error {
+    anyhow!(
+        "no end in the time that `tools/ports/src/run.rs` gives it, see {}",
+        log.display()
+    )
+}
+
 /// What the test harness calls a test: without its program, and without what is said of it.
 fn filter(name: &str) -> &str {
     let (_, test) = name.split_once(": ").unwrap_or(("", name));
@@ -111,7 +124,7 @@ fn run(
     command: &mut Command,
     log: &Path,
     is_late: impl Fn(Duration) -> bool,
-) -> Result<Option<ExitStatus>, Error> {
+) -> anyhow::Result<Option<ExitStatus>> {
     let printed = File::create(log).map_err(file(log))?;
     let errors = printed.try_clone().map_err(file(log))?;
     let program = "cargo test";
@@ -122,11 +135,11 @@ fn run(
         // So that the tests end with cargo.
         .process_group(0)
         .spawn()
-        .map_err(|error| Error::Start { program, error })?;
+        .map_err(starts(program))?;
     let start = Instant::now();
     loop {
         let status = child.try_wait();
-        if let Some(status) = status.map_err(|error| Error::Start { program, error })? {
+        if let Some(status) = status.map_err(starts(program))? {
             return Ok(Some(status));
         }
         if is_late(start.elapsed()) {

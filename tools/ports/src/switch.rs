@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use crate::error::{Error, file};
-use crate::program::output;
+use anyhow::{Context as _, anyhow, bail};
+
+use crate::program::{file, output};
 use crate::split;
 
 /// How the command begins, in a line of the README.
@@ -25,25 +26,28 @@ pub(crate) struct Changed {
 }
 
 /// The command that switches a crate.
-pub(crate) fn command(readme: &str) -> Result<&str, Error> {
+pub(crate) fn command(readme: &str) -> anyhow::Result<&str> {
     let mut lines = readme.lines();
     lines
         .find(|line| line.starts_with(BEGINS))
-        .ok_or(Error::NoCommand(BEGINS))
+        .with_context(|| format!("README.md has no line that begins with `{BEGINS}`: name the new command in `tools/ports/src/switch.rs`"))
 }
 
 /// Whether all that the command calls is in a folder of this `PATH`.
-pub(crate) fn is_installed(path: &OsStr) -> Result<(), Error> {
+pub(crate) fn is_installed(path: &OsStr) -> anyhow::Result<()> {
     for &(program, package) in CALLS {
         if !env::split_paths(path).any(|folder| folder.join(program).is_file()) {
-            return Err(Error::NotInstalled { program, package });
+            bail!(
+                "the README's command needs {program}, which is in no folder of the PATH. Install the package `{package}` \
+                 (`apt-get install {package}`, or as your system does it)"
+            );
         }
     }
     Ok(())
 }
 
 /// Switches the crate in a folder.
-pub(crate) fn switch(folder: &Path, command: &str) -> Result<Changed, Error> {
+pub(crate) fn switch(folder: &Path, command: &str) -> anyhow::Result<Changed> {
     let sources = sources(folder)?;
     let before = read_all(&sources)?;
     let mut shell = Command::new("sh");
@@ -57,10 +61,7 @@ pub(crate) fn switch(folder: &Path, command: &str) -> Result<Changed, Error> {
         .sum();
     let mut imports = 0;
     for (path, text) in sources.into_iter().zip(after) {
-        let (text, count) = split::split(&text).map_err(|line| Error::Import {
-            path: path.clone(),
-            line,
-        })?;
+        let (text, count) = split::split(&text).map_err(|line| anyhow!("{}:{line}: an import of tokio without an end: teach it to `tools/ports/src/split.rs`", path.display()))?;
         if count > 0 {
             fs::write(&path, text).map_err(file(&path))?;
             imports += count;
@@ -74,7 +75,7 @@ fn changed_lines(before: &str, after: &str) -> usize {
     pairs.filter(|(before, after)| before != after).count()
 }
 
-fn read_all(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
+fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let texts = paths
         .iter()
         .map(|path| fs::read_to_string(path).map_err(file(path)));
@@ -82,7 +83,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
 }
 
 /// The source files that the command looks at.
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for part in ["src", "tests"] {
         collect(&folder.join(part), &mut found)?;
@@ -91,7 +92,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     if !folder.exists() {
         return Ok(());
     }
