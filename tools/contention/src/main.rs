@@ -37,7 +37,7 @@ use crate::timers::{Timers, Tokio, Waterwheel};
 )]
 struct Flags {
     /// Workers of each runtime [default: one for each core]
-    #[arg(long, value_name = "N", default_value_t = cores() as u64, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = cores().min(1_024) as u64, hide_default_value = true)]
     #[arg(value_parser = value_parser!(u64).range(1..=1_024))]
     workers: u64,
     /// Tasks that wake at once
