@@ -7,7 +7,6 @@ use super::imports::{Sources, circles};
 
 /// The crates with a circle of more than two files, each with the size of its largest one.
 const KNOWN: &[(&str, usize)] = &[
-    ("durable/bench", 4),
     ("durable/chaos", 15),
     ("durable/durable", 12),
     ("durable/simulator", 4),
