@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use fastrand::Rng;
 use waterwheel_chaos::arguments::Arguments;
 
-use crate::child::Orders;
+use crate::child::ChildOptions;
 use crate::copies::{Copies, Way};
 use crate::file;
 use crate::kill::{DAY, deliver_all};
@@ -26,12 +26,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     crate::fault::check(&fault)?;
 
     let folder = report::folder()?;
-    let orders = Orders::new(folder.path(), seed, callers, fault);
+    let options = ChildOptions::new(folder.path(), seed, callers, fault);
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
-    parent.copies = Some(Copies::new(&orders.file, way.unwrap_or(Way::Backup)));
+    parent.copies = Some(Copies::new(&options.file, way.unwrap_or(Way::Backup)));
     let mut lives = Lives {
         parent,
-        orders,
+        options,
         rng: Rng::with_seed(seed),
     };
     println!("backup: {rounds} rounds, {callers} callers, seed {seed}");
@@ -54,12 +54,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     lives.play(goes_on())?;
     let Lives {
         mut parent,
-        mut orders,
+        mut options,
         ..
     } = lives;
-    orders.callers = 0;
-    orders.shift += 60 * DAY;
-    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    options.callers = 0;
+    options.shift += 60 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut options)?;
     let mut is_kept = report::verdict(&mut parent.checker) && is_empty;
     if beside == 0 {
         println!("nothing was answered while a copy was made");
@@ -70,20 +70,20 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
 
 struct Lives {
     parent: Parent,
-    orders: Orders,
+    options: ChildOptions,
     rng: Rng,
 }
 
 impl Lives {
     /// A child, which is killed in the end.
     fn play(&mut self, steps: Vec<Step>) -> Result<(), String> {
-        self.orders.round += 1;
-        self.orders.seed = self.rng.u64(..);
-        self.orders.single = self.rng.bool();
+        self.options.round += 1;
+        self.options.seed = self.rng.u64(..);
+        self.options.single = self.rng.bool();
         // What was far is near.
-        self.orders.shift += self.rng.i64(0..DAY / 8);
+        self.options.shift += self.rng.i64(0..DAY / 8);
         self.parent.script = Some(Script::new(steps, &Foreign::InChild));
-        self.parent.play(&self.orders, Until::Scripted)?;
+        self.parent.play(&self.options, Until::Scripted)?;
         self.parent.script = None;
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Lives {
         self.parent.note(line)?;
         let undone = self.parent.checker.summary().undone;
         // A copy is read before the service has it: it is sound by itself.
-        let timers = match file::look(&self.orders.file) {
+        let timers = match file::look(&self.options.file) {
             Ok(left) => left.timers,
             Err(error) => {
                 self.parent.note(crate::log::Line::Wrong(error))?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use fastrand::Rng;
 use waterwheel_chaos::arguments::Arguments;
 
-use crate::child::Orders;
+use crate::child::ChildOptions;
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
@@ -21,28 +21,28 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
-    let mut orders = Orders {
+    let mut options = ChildOptions {
         moves: true,
-        ..Orders::new(folder.path(), seed, callers, fault)
+        ..ChildOptions::new(folder.path(), seed, callers, fault)
     };
     println!("clocks: {rounds} rounds, {callers} callers, seed {seed}");
     let mut before = (0, 0);
     for round in 1..=rounds {
-        orders.round = round;
-        orders.seed = rng.u64(..);
-        orders.single = round % 2 == 0;
+        options.round = round;
+        options.seed = rng.u64(..);
+        options.single = round % 2 == 0;
         // It was set while the service was down: forward, and then back.
-        orders.shift = match round % 4 {
+        options.shift = match round % 4 {
             1 => 0,
             2 => 3 * DAY,
             3 => -DAY / 24,
             _ => 400 * DAY,
         };
-        let played = parent.play(&orders, Until::ClockDone)?;
+        let played = parent.play(&options, Until::ClockDone)?;
         let summary = parent.checker.summary();
         println!(
             "round {round}: the clock is {:+} h from the machine's at the start, and was moved {} times in {:.1?}; {} deliveries",
-            orders.shift / (DAY / 24),
+            options.shift / (DAY / 24),
             summary.clock_moves - before.0,
             played.lived,
             summary.deliveries - before.1,
@@ -52,11 +52,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
             break;
         }
     }
-    orders.callers = 0;
-    orders.moves = false;
+    options.callers = 0;
+    options.moves = false;
     // The clock was ahead by more than two years, and timers were made then.
-    orders.shift = 1_200 * DAY;
-    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    options.shift = 1_200 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut options)?;
     let is_kept = report::verdict(&mut parent.checker) && is_empty;
     Ok(report::end(is_kept, seed, folder))
 }

@@ -120,8 +120,8 @@ impl Copies {
         });
     }
 
-    /// The order for the child to confirm that a copy was made, once it was.
-    pub(crate) fn order(&mut self) -> Result<Option<String>, String> {
+    /// The command for the child to confirm that a copy was made, once it was.
+    pub(crate) fn command(&mut self) -> Result<Option<String>, String> {
         let Some(begun) = &mut self.begun else {
             return Ok(None);
         };
@@ -158,7 +158,7 @@ impl Copies {
     /// The child has ended, and all that it had said was read. Waits for the copy that is being made, or was not confirmed.
     pub(crate) fn end(&mut self) -> Result<Option<Line>, String> {
         while self.begun.as_ref().is_some_and(|it| it.thread.is_some()) {
-            self.order()?;
+            self.command()?;
             std::thread::sleep(Duration::from_millis(1));
         }
         let begun = self.begun.as_ref();

@@ -14,7 +14,7 @@ use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event};
 use waterwheel_store_sqlite::{OpenError, SqliteStore};
 
-use crate::child::Orders;
+use crate::child::ChildOptions;
 use crate::file;
 use crate::kill::{DAY, LONGEST_OFF, deliver_all, lifetime};
 use crate::parent::{Parent, Until};
@@ -104,8 +104,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
                 .path()
                 .join(format!("{way}-{round}").replace(' ', "-"));
             fs::create_dir(&place).map_err(in_words)?;
-            let orders = Orders::new(&place, rng.u64(..), callers, String::new());
-            let what = play(orders, way, has_note, &mut rng, &mut counts)?;
+            let options = ChildOptions::new(&place, rng.u64(..), callers, String::new());
+            let what = play(options, way, has_note, &mut rng, &mut counts)?;
             println!("{way:11}  {round:3}  {what}");
             if what.starts_with(BROKEN) {
                 counts.broken += 1;
@@ -131,45 +131,45 @@ const BROKEN: &str = "BROKEN: ";
 
 /// Lives that end by a kill, the damage, and what comes of it.
 fn play(
-    mut orders: Orders,
+    mut options: ChildOptions,
     way: Way,
     has_note: bool,
     rng: &mut Rng,
     counts: &mut Counts,
 ) -> Result<String, String> {
-    let place = orders.file.with_file_name("");
+    let place = options.file.with_file_name("");
     let mut parent = Parent::new(&report::log_of(&place))?;
     for _ in 0..rng.u32(1..=2) {
-        orders.round += 1;
-        orders.seed = rng.u64(..);
-        orders.single = rng.bool();
-        orders.shift += rng.i64(0..LONGEST_OFF);
+        options.round += 1;
+        options.seed = rng.u64(..);
+        options.single = rng.bool();
+        options.shift += rng.i64(0..LONGEST_OFF);
         let until = Until::Killed {
             after: lifetime(rng),
             in_commit: rng.bool(),
         };
-        parent.play(&orders, until)?;
+        parent.play(&options, until)?;
     }
-    let before = Rows::of_copy(&orders.file)?;
-    way.damage(&beside(&orders.file, "-wal"), rng)
+    let before = Rows::of_copy(&options.file)?;
+    way.damage(&beside(&options.file, "-wal"), rng)
         .map_err(in_words)?;
-    let after = Rows::of_copy(&orders.file);
+    let after = Rows::of_copy(&options.file);
     if !has_note {
-        let _: std::io::Result<()> = fs::remove_file(beside(&orders.file, "-acked"));
+        let _: std::io::Result<()> = fs::remove_file(beside(&options.file, "-acked"));
     }
-    match SqliteStore::open(&orders.file) {
+    match SqliteStore::open(&options.file) {
         Ok(store) => {
             counts.opened += 1;
             drop(store);
             // A commit that was under way at the kill was not acknowledged.
-            let same = match Rows::of_copy(&orders.file)? == before {
+            let same = match Rows::of_copy(&options.file)? == before {
                 true => "all is there",
                 false => "a commit that was not acknowledged is gone",
             };
-            orders.callers = 0;
-            orders.shift += 60 * DAY;
+            options.callers = 0;
+            options.shift += 60 * DAY;
             // Now the promises are looked at as after any kill.
-            let is_empty = deliver_all(&mut parent, &mut orders)?;
+            let is_empty = deliver_all(&mut parent, &mut options)?;
             parent.checker.finish();
             Ok(match parent.checker.broken().first() {
                 None if is_empty => format!("opened: {same}"),
@@ -183,7 +183,7 @@ fn play(
                 counts.needless += 1;
             }
             let given = parent.checker.last_id();
-            match goes_on(&orders.file, given) {
+            match goes_on(&options.file, given) {
                 Ok(GoesOn::Well) => Ok(format!("refused: {loss}")),
                 Ok(GoesOn::IsDamaged(what)) => {
                     counts.damaged += 1;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fastrand::Rng;
 use waterwheel_chaos::arguments::Arguments;
 
-use crate::child::{Orders, WITHOUT_RESERVE};
+use crate::child::{ChildOptions, WITHOUT_RESERVE};
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
@@ -44,23 +44,23 @@ pub(crate) fn run(words: Vec<String>) -> Result<ExitCode, String> {
     let log = report::folder()?;
     let mut rng = Rng::with_seed(seed);
     let mut parent = Parent::new(&report::log_of(log.path()))?;
-    let mut orders = Orders {
+    let mut options = ChildOptions {
         largest: LARGEST,
         memory: place.capacity(),
-        ..Orders::new(place.path(), seed, callers, fault)
+        ..ChildOptions::new(place.path(), seed, callers, fault)
     };
     let mut children = 0;
-    let mut play = |parent: &mut Parent, orders: &mut Orders, steps: Vec<Step>| {
+    let mut play = |parent: &mut Parent, options: &mut ChildOptions, steps: Vec<Step>| {
         children += 1;
-        orders.round = children;
-        orders.seed = rng.u64(..);
-        orders.single = rng.bool();
+        options.round = children;
+        options.seed = rng.u64(..);
+        options.single = rng.bool();
         // What was far is near.
-        orders.shift += rng.i64(0..DAY / 24);
+        options.shift += rng.i64(0..DAY / 24);
         parent.script = Some(Script::new(steps, &place.foreign()));
-        parent.play(orders, Until::Scripted)?;
+        parent.play(options, Until::Scripted)?;
         if let Some(script) = parent.script.take() {
-            print(orders, &script);
+            print(options, &script);
         }
         Ok::<_, String>(())
     };
@@ -70,23 +70,23 @@ pub(crate) fn run(words: Vec<String>) -> Result<ExitCode, String> {
         }
         // By turns: another's file, and a limit.
         if round % 2 == 1 {
-            let ends_full = round % 4 == 3 && orders.memory == 0;
-            play(&mut parent, &mut orders, by_a_file(ends_full))?;
+            let ends_full = round % 4 == 3 && options.memory == 0;
+            play(&mut parent, &mut options, by_a_file(ends_full))?;
             if ends_full {
-                play(&mut parent, &mut orders, on_a_full_disk())?;
+                play(&mut parent, &mut options, on_a_full_disk())?;
             }
         } else {
-            orders.limit = LIMIT;
-            play(&mut parent, &mut orders, by_a_limit())?;
-            orders.limit = 0;
+            options.limit = LIMIT;
+            play(&mut parent, &mut options, by_a_limit())?;
+            options.limit = 0;
         }
     }
     place.foreign().remove();
-    orders.callers = 0;
-    orders.memory = 0;
-    orders.shift += 60 * DAY;
-    orders.round = children;
-    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    options.callers = 0;
+    options.memory = 0;
+    options.shift += 60 * DAY;
+    options.round = children;
+    let is_empty = deliver_all(&mut parent, &mut options)?;
     let is_kept = report::verdict(&mut parent.checker) && is_empty;
     if !is_kept {
         place.keep(log.path());
@@ -184,13 +184,13 @@ pub(crate) fn inserts_again() -> Step {
     Step::Until("with space again", least)
 }
 
-fn print(orders: &Orders, script: &Script) {
-    let how = match (orders.limit, script.filled) {
+fn print(options: &ChildOptions, script: &Script) {
+    let how = match (options.limit, script.filled) {
         (0, 0) => "by a file of another's".to_owned(),
         (0, filled) => format!("by a file of {} MiB", filled >> 20),
         (limit, _) => format!("by a limit of {} MiB", limit >> 20),
     };
-    println!("round {}, {how}:", orders.round);
+    println!("round {}, {how}:", options.round);
     for (name, seen) in &script.seen {
         println!(
             "  {name:22} {:6} inserted, {:6} refused, {:6} other requests answered, {:6} delivered, {:6} settled",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use waterwheel_chaos::arguments::Arguments;
 
-use crate::child::Orders;
+use crate::child::ChildOptions;
 use crate::file;
 use crate::parent::{Parent, Until};
 use crate::report;
@@ -27,7 +27,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
-    let mut orders = Orders::new(folder.path(), seed, callers, fault);
+    let mut options = ChildOptions::new(folder.path(), seed, callers, fault);
     println!("kill: {rounds} rounds, {callers} callers, seed {seed}");
     println!(
         "               lived           at the kill: with a  perhaps not      no answer yet to             the store's"
@@ -37,15 +37,15 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     );
     let (mut in_commit, mut duplicates, mut requests) = (0, 0, 0);
     for round in 1..=rounds {
-        orders.round = round;
-        orders.seed = rng.u64(..);
-        orders.single = rng.bool();
-        orders.shift += rng.i64(0..LONGEST_OFF);
+        options.round = round;
+        options.seed = rng.u64(..);
+        options.single = rng.bool();
+        options.shift += rng.i64(0..LONGEST_OFF);
         let until = Until::Killed {
             after: lifetime(&mut rng),
             in_commit: rng.u8(..20) > 0,
         };
-        let played = parent.play(&orders, until)?;
+        let played = parent.play(&options, until)?;
         let (flight, summary) = (played.flight, parent.checker.summary());
         let commit = match flight.commit {
             Some(steps) => format!("{steps} steps"),
@@ -53,7 +53,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         };
         println!(
             "{round:5}  {:7} {:5}  {:8}        {:7}      {:7}    {:6} {:6} {:4} {:7}   {commit:>12}   {:5}",
-            if orders.single { "one" } else { "several" },
+            if options.single { "one" } else { "several" },
             played.lived.as_millis(),
             summary.requests - requests,
             flight.running,
@@ -70,9 +70,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
             break;
         }
     }
-    orders.callers = 0;
-    orders.shift += 60 * DAY;
-    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    options.callers = 0;
+    options.shift += 60 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut options)?;
     println!(
         "{in_commit} of {rounds} kills in the middle of a commit, with requests that had no answer; {} torn lines",
         parent.torn
@@ -96,17 +96,17 @@ pub(crate) fn lifetime(rng: &mut Rng) -> Duration {
 }
 
 /// Children that are not killed, until the file is empty.
-pub(crate) fn deliver_all(parent: &mut Parent, orders: &mut Orders) -> Result<bool, String> {
+pub(crate) fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, String> {
     if parent.checker.broken().len() > report::ENOUGH {
         println!("enough is broken: what is left is not delivered");
         return Ok(false);
     }
     let mut left = None;
     for _ in 0..5 {
-        orders.round += 1;
-        orders.single = false;
-        parent.play(orders, Until::Delivered)?;
-        let now = file::look(&orders.file)?;
+        options.round += 1;
+        options.single = false;
+        parent.play(options, Until::Delivered)?;
+        let now = file::look(&options.file)?;
         if now.timers == 0 || left == Some(now) {
             left = Some(now);
             break;

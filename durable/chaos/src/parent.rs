@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{Checker, Flight};
-use crate::child::Orders;
+use crate::child::ChildOptions;
 use crate::copies::Copies;
 use crate::gauge::Gauge;
 use crate::log::Line;
@@ -79,13 +79,13 @@ impl Parent {
     }
 
     /// Runs one child from its start to its end.
-    pub(crate) fn play(&mut self, orders: &Orders, until: Until) -> Result<Played, String> {
+    pub(crate) fn play(&mut self, options: &ChildOptions, until: Until) -> Result<Played, String> {
         self.note(Line::Round {
-            number: orders.round,
+            number: options.round,
         })?;
         self.seen = Seen::default();
         let start = Instant::now();
-        let mut child = start_child(orders).map_err(|error| error.to_string())?;
+        let mut child = start_child(options).map_err(|error| error.to_string())?;
         let mut input = child.stdin.take();
         // A child that ends at once reads nothing: its status says why.
         let _ = self.introduce(input.as_mut());
@@ -175,7 +175,7 @@ impl Parent {
         }
         match script.go_on(&self.seen) {
             Next::Wait => {}
-            Next::Order(order) => round.order(order),
+            Next::Command(command) => round.send(command),
             Next::Copy => self.begin_copy()?,
             Next::Kill => round.kill(),
             Next::Stop => round.stop(),
@@ -200,8 +200,8 @@ impl Parent {
     }
 
     fn follow_copies(&mut self, round: &mut Round) -> Result<(), String> {
-        match self.copies.as_mut().map_or(Ok(None), Copies::order) {
-            Ok(Some(order)) => round.order(&order),
+        match self.copies.as_mut().map_or(Ok(None), Copies::command) {
+            Ok(Some(command)) => round.send(&command),
             Ok(None) => {}
             Err(what) => {
                 self.note(Line::Wrong(what))?;
@@ -334,25 +334,25 @@ impl Round {
         let _ = self.child.kill();
     }
 
-    /// A child that has ended by itself obeys no order: its status says so.
-    fn order(&mut self, order: &str) {
+    /// A child that has ended by itself carries out no command: its status says so.
+    fn send(&mut self, command: &str) {
         if let Some(input) = &mut self.input {
-            let _ = writeln!(input, "{order}").and_then(|()| input.flush());
+            let _ = writeln!(input, "{command}").and_then(|()| input.flush());
         }
     }
 
-    /// The end of its input is the child's order to stop.
+    /// The end of its input is the child's command to stop.
     fn stop(&mut self) {
         self.stopped_at = Some(Instant::now());
         self.input = None;
     }
 }
 
-fn start_child(orders: &Orders) -> std::io::Result<Child> {
+fn start_child(options: &ChildOptions) -> std::io::Result<Child> {
     let program: PathBuf = std::env::current_exe()?;
     Command::new(program)
         .arg("child")
-        .args(orders.arguments())
+        .args(options.arguments())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -81,7 +81,7 @@ pub(crate) enum Step {
 pub(crate) enum Next {
     Wait,
     /// It is handed this line.
-    Order(&'static str),
+    Command(&'static str),
     Copy,
     Kill,
     Stop,
@@ -147,7 +147,7 @@ impl Script {
                     self.filled = self.filled.max(length);
                     Next::Wait
                 }
-                Ok(Changed::ByOrder(order)) => Next::Order(order),
+                Ok(Changed::ByCommand(command)) => Next::Command(command),
                 Err(error) => Next::Failed(format!("the foreign file: {error}")),
             },
             Step::Copy => Next::Copy,
@@ -165,7 +165,7 @@ enum Changed {
     /// The file is so long.
     By(u64),
     /// The child is to do it.
-    ByOrder(&'static str),
+    ByCommand(&'static str),
 }
 
 impl Foreign {
@@ -178,7 +178,7 @@ impl Foreign {
 
     fn change(&self, fills: bool) -> std::io::Result<Changed> {
         let path = match self {
-            Foreign::InChild => return Ok(Changed::ByOrder(if fills { "fill" } else { "free" })),
+            Foreign::InChild => return Ok(Changed::ByCommand(if fills { "fill" } else { "free" })),
             Foreign::File(path) => path,
         };
         if !fills {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use waterwheel_chaos::arguments::Arguments;
 
-use crate::child::{GONE_BY, Orders};
+use crate::child::{ChildOptions, GONE_BY};
 use crate::disk_full::{LARGEST, at_the_limit, inserts_again};
 use crate::gauge::{Gauge, HEADING, Minute, most_memory};
 use crate::kill::{DAY, deliver_all};
@@ -40,17 +40,17 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     let time = Duration::from_secs_f64(minutes * 60.0);
     let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
-    let orders = Orders {
+    let options = ChildOptions {
         rate,
-        ..Orders::new(folder.path(), seed, callers, fault)
+        ..ChildOptions::new(folder.path(), seed, callers, fault)
     };
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
     let length = Duration::from_secs(60).min(time / QUARTERS as u32 / 5);
-    parent.gauge = Some(Gauge::new(&orders.file, length));
+    parent.gauge = Some(Gauge::new(&options.file, length));
     println!(
         "soak: {minutes} minutes, {rate} requests a second of {callers} callers, seed {seed}; a line is {length:?}"
     );
-    let mut soak = Soak { parent, orders };
+    let mut soak = Soak { parent, options };
     let mut quarters = Vec::new();
     for quarter in 1..=QUARTERS {
         if soak.parent.checker.broken().len() > report::ENOUGH {
@@ -64,11 +64,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     }
     let Soak {
         mut parent,
-        mut orders,
+        mut options,
     } = soak;
-    orders.callers = 0;
-    orders.shift += 60 * DAY;
-    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    options.callers = 0;
+    options.shift += 60 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut options)?;
     let is_flat = flat::judge(&quarters);
     println!("the checker took {:.0} MB at most", most_memory() / 1e6);
     let is_kept = report::verdict(&mut parent.checker) && is_empty;
@@ -81,16 +81,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
 
 struct Soak {
     parent: Parent,
-    orders: Orders,
+    options: ChildOptions,
 }
 
 impl Soak {
     /// The next child is another process. The clock has gone on while there was none.
     fn next(&mut self, life: Duration, rng: &mut Rng) {
-        self.orders.round += 1;
-        self.orders.seed = rng.u64(..);
-        self.orders.soak = u64::try_from(life.as_millis()).unwrap_or(u64::MAX).max(1);
-        self.orders.shift += rng.i64(0..DAY / 24);
+        self.options.round += 1;
+        self.options.seed = rng.u64(..);
+        self.options.soak = u64::try_from(life.as_millis()).unwrap_or(u64::MAX).max(1);
+        self.options.shift += rng.i64(0..DAY / 24);
     }
 
     /// Children that do not live for long.
@@ -103,7 +103,7 @@ impl Soak {
                 after,
                 in_commit: true,
             };
-            self.parent.play(&self.orders, until)?;
+            self.parent.play(&self.options, until)?;
         }
         Ok(())
     }
@@ -111,15 +111,15 @@ impl Soak {
     /// A child whose file reaches its limit.
     fn fills(&mut self, rng: &mut Rng) -> Result<(), String> {
         self.next(Duration::from_secs(3_600), rng);
-        let file = self.orders.file.metadata().map_or(0, |data| data.len());
-        let mut orders = self.orders.clone();
-        orders.limit = LEAST_LIMIT.max(file + GROWTH);
+        let file = self.options.file.metadata().map_or(0, |data| data.len());
+        let mut options = self.options.clone();
+        options.limit = LEAST_LIMIT.max(file + GROWTH);
         // As much as they can, and longer payloads: a file of an hour has many pages that are free.
-        orders.rate = 0;
-        orders.largest = LARGEST;
+        options.rate = 0;
+        options.largest = LARGEST;
         let steps = [at_the_limit(), inserts_again(), Step::Stop];
         self.parent.script = Some(Script::new(steps, &Foreign::InChild));
-        self.parent.play(&orders, Until::Scripted)?;
+        self.parent.play(&options, Until::Scripted)?;
         for (name, seen) in self.parent.script.take().into_iter().flat_map(|it| it.seen) {
             let (created, full) = (seen.created, seen.full);
             println!(
@@ -148,8 +148,8 @@ impl Soak {
                 in_commit: true,
             },
         };
-        self.parent.play(&self.orders, until)?;
-        self.orders.shift += GONE_BY;
+        self.parent.play(&self.options, until)?;
+        self.options.shift += GONE_BY;
         Ok(self
             .parent
             .gauge

@@ -218,7 +218,7 @@ pub(crate) struct Named {
 }
 
 impl Command {
-    /// How an order is carried out, if it is one.
+    /// How a command is carried out, if it is one.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
             Command::Cancel(asked) => Some(&asked.wait),

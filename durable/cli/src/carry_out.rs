@@ -1,12 +1,12 @@
-//! Is an order carried out here, or by the process that has the file open?
+//! Is a command carried out here, or by the process that has the file open?
 //!
-//! If no process has it, this one opens the store, and one commit carries out all orders. Else they are handed to the process, which answers each. What it has
+//! If no process has it, this one opens the store, and one commit carries out all commands. Else they are handed to the process, which answers each. What it has
 //! not taken in time is withdrawn, so that it is not carried out later.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use waterwheel_store::{Bucket, Notice, Op, Order, Outcome, Store};
+use waterwheel_store::{Bucket, Command, Notice, Op, Outcome, Store};
 use waterwheel_store_sqlite::{
     Asked, Holder, OpenError, Options, Reader, SqliteStore, VERSION, ask,
 };
@@ -15,10 +15,10 @@ use crate::arguments::Wait;
 use crate::failure::{Failure, chain, say};
 use crate::time::now;
 
-/// What came of an order.
+/// What came of a command.
 pub(crate) type Carried = Result<(), NotDone>;
 
-/// Why an order is not carried out.
+/// Why a command is not carried out.
 #[derive(Debug)]
 pub(crate) struct NotDone {
     pub(crate) why: String,
@@ -46,10 +46,10 @@ pub(crate) const DEFAULT: &str = "default";
 /// Why a timer is not cancelled, if it is not in the file.
 pub(crate) const NOT_PENDING: &str = "no pending timer has this id: it was delivered, cancelled or given up, or never existed (`show` finds dead letters, `discard` deletes them)";
 
-/// Carries out orders, or has them carried out.
+/// Carries out commands, or has them carried out.
 pub(crate) fn carry_out(
     reader: &Reader,
-    orders: &[Order],
+    commands: &[Command],
     wait: &Wait,
 ) -> Result<Vec<Carried>, Failure> {
     let version = reader.extent()?.version;
@@ -60,10 +60,14 @@ pub(crate) fn carry_out(
     }
     let (begun, limit) = (Instant::now(), wait.limit);
     let asked = loop {
-        if let Some(carried) = here(reader, orders, begun + limit, wait.accept_loss)? {
+        if let Some(carried) = here(reader, commands, begun + limit, wait.accept_loss)? {
             return Ok(carried);
         }
-        let asked = ask(reader.path(), orders, limit.saturating_sub(begun.elapsed()))?;
+        let asked = ask(
+            reader.path(),
+            commands,
+            limit.saturating_sub(begun.elapsed()),
+        )?;
         // They are withdrawn early if the process has ended.
         if asked.iter().any(|it| *it != Asked::Withdrawn) || begun.elapsed() >= limit {
             break asked;
@@ -78,9 +82,9 @@ pub(crate) fn carry_out(
         _ => "another process".to_owned(),
     };
     let ends = asked.into_iter().map(|asked| match asked {
-        Asked::Answered(answer) if &*answer == Order::DONE => Ok(()),
+        Asked::Answered(answer) if &*answer == Command::DONE => Ok(()),
         Asked::Answered(answer) => Err(NotDone {
-            is_gone: [Order::GONE, Order::FIRED].contains(&&*answer),
+            is_gone: [Command::GONE, Command::FIRED].contains(&&*answer),
             why: answer.to_string(),
         }),
         Asked::Withdrawn => Err(NotDone::because(format!(
@@ -94,10 +98,10 @@ pub(crate) fn carry_out(
     Ok(ends.collect())
 }
 
-/// Carries out orders in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
+/// Carries out commands in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
 fn here(
     reader: &Reader,
-    orders: &[Order],
+    commands: &[Command],
     until: Instant,
     accept_loss: bool,
 ) -> Result<Option<Vec<Carried>>, Failure> {
@@ -118,11 +122,11 @@ fn here(
     let settings = store.settings()?;
     let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();
-    // An order without a step names a namespace that there is not.
-    let has_step: Vec<bool> = orders
+    // A command without a step names a namespace that there is not.
+    let has_step: Vec<bool> = commands
         .iter()
-        .map(|order| {
-            let step = step(order, &known);
+        .map(|command| {
+            let step = step(command, &known);
             let has_step = step.is_some();
             steps.extend(step);
             has_step
@@ -130,14 +134,18 @@ fn here(
         .collect();
     // No id is given, so this is no opening that counts: the store is not begun.
     let mut outcomes = commit(&mut store, &steps, until)?.into_iter();
-    let ends = orders.iter().zip(has_step).map(|(order, has_step)| {
+    let ends = commands.iter().zip(has_step).map(|(command, has_step)| {
         let is_done = match has_step.then(|| outcomes.next()).flatten() {
             Some(Outcome::Cancelled(is_done)) => is_done,
             Some(Outcome::Redriven(row)) => row.is_some(),
             Some(_) => true,
             None => false,
         };
-        if is_done { Ok(()) } else { Err(why_not(order)) }
+        if is_done {
+            Ok(())
+        } else {
+            Err(why_not(command))
+        }
     });
     Ok(Some(ends.collect()))
 }
@@ -161,21 +169,21 @@ fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<O
     }
 }
 
-fn step(order: &Order, known: &[&str]) -> Option<Op> {
+fn step(command: &Command, known: &[&str]) -> Option<Op> {
     let pause = |name: &str, is_paused: bool| {
         let value = is_paused.then(|| [].as_slice().into());
         let is_known = known.contains(&name);
         is_known.then(|| Op::Set(format!("{PAUSED}{name}").into(), value))
     };
-    match order {
-        Order::Cancel(handle) => Some(Op::Cancel(handle.clone())),
-        Order::Redrive(id) => {
+    match command {
+        Command::Cancel(handle) => Some(Op::Cancel(handle.clone())),
+        Command::Redrive(id) => {
             let due = now();
             Some(Op::Redrive(*id, due, Bucket::of(due, due)))
         }
-        Order::Discard(id) => Some(Op::Discard(*id)),
-        Order::Pause(name) => pause(name, true),
-        Order::Resume(name) => pause(name, false),
+        Command::Discard(id) => Some(Op::Discard(*id)),
+        Command::Pause(name) => pause(name, true),
+        Command::Resume(name) => pause(name, false),
     }
 }
 
@@ -187,14 +195,14 @@ pub(crate) fn namespaces<'a>(
     named.chain([DEFAULT])
 }
 
-fn why_not(order: &Order) -> NotDone {
-    let why = match order {
-        Order::Cancel(_) => NOT_PENDING.to_owned(),
-        Order::Redrive(_) | Order::Discard(_) => {
+fn why_not(command: &Command) -> NotDone {
+    let why = match command {
+        Command::Cancel(_) => NOT_PENDING.to_owned(),
+        Command::Redrive(_) | Command::Discard(_) => {
             "there is no such dead letter: it was redriven or discarded, or never existed"
                 .to_owned()
         }
-        Order::Pause(name) | Order::Resume(name) => {
+        Command::Pause(name) | Command::Resume(name) => {
             format!("there is no namespace {name:?}: `namespaces` lists them")
         }
     };

@@ -135,8 +135,8 @@ fn a_withdrawn_delivery_that_is_forgotten_is_found() {
 }
 
 #[test]
-fn an_order_that_is_carried_out_each_time_it_is_read_is_found() {
-    is_found(Planted::OrderedAgain);
+fn a_command_that_is_carried_out_each_time_it_is_read_is_found() {
+    is_found(Planted::CommandAgain);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What does a copy of a million timers cost the service that goes on committing?
 //!
 //! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and tends the store as a service does. Another one makes a
-//! copy, counts all timers, lists the first ones, gives orders, and reads until the log is long, by commits of a hundred timers of 1 KB. For each: how long it
+//! copy, counts all timers, lists the first ones, gives commands, and reads until the log is long, by commits of a hundred timers of 1 KB. For each: how long it
 //! took, how long the commits took meanwhile, and how far the log has grown.
 //!
 //! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a log of so many bytes. The file
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store, Whose};
+use waterwheel_store::{Bucket, Command, Due, Id, Most, Op, Row, Store, Whose};
 use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -107,10 +107,10 @@ fn main() {
             measure("one by its id", &|| {
                 drop(reader.search(Id::MAX).unwrap());
             });
-            measure("100 orders that are withdrawn", &|| {
+            measure("100 commands that are withdrawn", &|| {
                 for _ in 0..100 {
-                    let order = Order::Pause("none".into());
-                    drop(ask(&path, &[order], Duration::from_millis(20)));
+                    let command = Command::Pause("none".into());
+                    drop(ask(&path, &[command], Duration::from_millis(20)));
                 }
             });
             measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));

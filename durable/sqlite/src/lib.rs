@@ -154,6 +154,7 @@ mod archive;
 mod backup;
 mod cascade;
 mod check;
+mod commands;
 mod copier;
 mod epoch;
 mod error;
@@ -164,7 +165,6 @@ mod identity;
 mod keys;
 mod lock;
 mod log;
-mod orders;
 mod pause;
 mod read;
 mod reader;
@@ -179,12 +179,12 @@ mod write;
 
 pub use backup::{Backup, BackupError, backup};
 pub use check::{Checked, Finding, check};
+pub use commands::{AskError, Asked, ask};
 pub use epoch::EPOCHS_AHEAD;
 pub use error::{Loss, OpenError};
 #[doc(hidden)]
 pub use keys::Sizes;
 pub use lock::Holder;
-pub use orders::{AskError, Asked, ask};
 pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};

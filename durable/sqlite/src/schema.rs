@@ -43,7 +43,7 @@ pub const STEPS: [Step; 1] = [Step {
             entries BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
-        CREATE TABLE orders (
+        CREATE TABLE commands (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
             body TEXT NOT NULL,
             until INTEGER NOT NULL,
@@ -128,7 +128,7 @@ pub(super) const TABLES: &str = "
         entries BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
-    CREATE TABLE orders (
+    CREATE TABLE commands (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         body TEXT NOT NULL,
         until INTEGER NOT NULL,
@@ -284,7 +284,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
         "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
-        "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
+        "SELECT number, body, until, is_taken, answer FROM commands LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

@@ -5,18 +5,18 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Order, Outcome, Position, Row,
+    Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
     Setting, Store, StoreError, Whose,
 };
 
 use super::acked::{self, Acked, Found};
+use super::commands::{self, Commands};
 use super::copier::{self, Copier};
 use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::{self, Holder, Lock};
-use super::orders::{self, Orders};
 use super::pause::Pause;
 use super::space::Space;
 use super::trial::{Files, Trial};
@@ -47,7 +47,7 @@ pub struct SqliteStore {
     /// Whether the last look after a commit has left them to the next one.
     keys_are_next: bool,
     last: Option<(u64, Vec<Outcome>)>,
-    orders: Orders,
+    commands: Commands,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer log.
@@ -274,7 +274,7 @@ impl SqliteStore {
             keys_wait: Pause::new(trial.full),
             keys_are_next: false,
             last: None,
-            orders: Orders::default(),
+            commands: Commands::default(),
             failure: None,
             was_refused: false,
             is_idle: true,
@@ -310,7 +310,7 @@ impl SqliteStore {
         let begun = begun.map_err(|error| self.in_a_step(error))?;
         let epoch = epoch::next(&begun, (self.now)());
         let (epoch, is_copy) = epoch.map_err(|error| self.in_a_step(error))?;
-        orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
+        commands::clear(&begun).map_err(|error| self.in_a_step(error))?;
         let count = self.acked.count(&begun);
         let count = count.map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
@@ -468,16 +468,16 @@ impl SqliteStore {
         Failed { error, is_full }
     }
 
-    /// Takes the orders that have come.
-    fn take_orders(&mut self) -> Result<(), StoreError> {
-        let Some(seen) = self.orders.news(&self.connection).map_err(rolled_back)? else {
+    /// Takes the commands that have arrived.
+    fn take_commands(&mut self) -> Result<(), StoreError> {
+        let Some(seen) = self.commands.news(&self.connection).map_err(rolled_back)? else {
             return Ok(());
         };
-        let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
-            true => self.transact(|store| orders::take(&store.connection))?,
+        let taken = match commands::are_there(&self.connection).map_err(rolled_back)? {
+            true => self.transact(|store| commands::take(&store.connection))?,
             false => Vec::new(),
         };
-        self.orders.add(seen, taken);
+        self.commands.add(seen, taken);
         Ok(())
     }
 
@@ -497,7 +497,7 @@ impl SqliteStore {
                     "no space was left, and the WAL may contain the whole commit",
                 ));
             }
-            // Another connection has committed meanwhile, an order for example. That lies where the refused commit began, and what comes after it is looked at.
+            // Another connection has committed meanwhile, a command for example. That lies where the refused commit began, and what comes after it is looked at.
             length = later;
         }
         Ok(())
@@ -691,7 +691,7 @@ impl Store for SqliteStore {
         self.was_refused = false;
         let outcomes = self.commit_steps(steps);
         let outcomes = self.note(outcomes)?;
-        self.orders.answered(steps);
+        self.commands.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
     }
@@ -777,15 +777,15 @@ impl Store for SqliteStore {
         self.note(settings.map_err(rolled_back))
     }
 
-    fn takes_orders(&self) -> bool {
+    fn takes_commands(&self) -> bool {
         true
     }
 
-    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+    fn commands(&mut self) -> Result<Vec<(u64, Command)>, StoreError> {
         self.is_well()?;
-        let taken = self.take_orders();
+        let taken = self.take_commands();
         self.note(taken)?;
-        Ok(self.orders.all())
+        Ok(self.commands.all())
     }
 
     fn notices(&mut self) -> Vec<Notice> {

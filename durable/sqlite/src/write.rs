@@ -160,9 +160,9 @@ impl<'a> Writer<'a> {
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
             Op::Set(name, value) => self.set(name, value.as_deref()),
             Op::Reply(number, answer) => {
-                let sql = "UPDATE orders SET answer = ?2 WHERE number = ?1";
-                let mut orders = self.connection.prepare_cached(sql)?;
-                orders.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
+                let sql = "UPDATE commands SET answer = ?2 WHERE number = ?1";
+                let mut commands = self.connection.prepare_cached(sql)?;
+                commands.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
                 Ok(Outcome::Done)
             }
             Op::All(steps) => {

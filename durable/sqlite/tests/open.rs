@@ -146,7 +146,7 @@ fn a_database_of_another_application_is_refused() {
     let folder = Folder::new("foreign");
     let path = folder.file("timers.db");
     let other = Connection::open(&path).unwrap();
-    other.execute_batch("CREATE TABLE orders (id)").unwrap();
+    other.execute_batch("CREATE TABLE commands (id)").unwrap();
     drop(other);
     let before = fs::read(&path).unwrap();
     assert!(matches!(SqliteStore::open(&path), Err(OpenError::NotOurs)));

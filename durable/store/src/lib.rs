@@ -12,7 +12,7 @@
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list what was delivered | [`Archived`], [`Mark`] |
 //! | store settings next to the timers | [`Setting`] |
-//! | receive commands from other processes | [`Order`], [`InvalidOrder`] |
+//! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`Position`] |
 //! | limit how much is loaded | [`Most`] |
 //! | list dead letters, of all handlers or of some | [`Letters`], [`Whose`] |
@@ -24,6 +24,7 @@
 
 mod archived;
 mod bucket;
+mod command;
 mod due;
 mod error;
 mod letters;
@@ -31,7 +32,6 @@ mod memory;
 mod most;
 mod notice;
 mod op;
-mod order;
 mod pass_on;
 mod row;
 mod setting;
@@ -40,6 +40,7 @@ mod whose;
 
 pub use archived::{Archived, Mark};
 pub use bucket::{Bucket, Level, Position};
+pub use command::{Command, InvalidCommand};
 pub use due::Due;
 pub use error::StoreError;
 pub use letters::Letters;
@@ -47,7 +48,6 @@ pub use memory::MemoryStore;
 pub use most::Most;
 pub use notice::Notice;
 pub use op::{Op, Outcome};
-pub use order::{InvalidOrder, Order};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
 pub use setting::Setting;
 pub use store::Store;

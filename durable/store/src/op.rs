@@ -66,7 +66,7 @@ pub enum Op {
     },
     /// Sets the value of a setting, or deletes it: [`Done`](Outcome::Done).
     Set(Arc<str>, Option<Arc<[u8]>>),
-    /// Answers a [command](crate::Store::orders), which is then no longer returned: [`Done`](Outcome::Done).
+    /// Answers a [command](crate::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
     /// Carries out these steps atomically: [`All`](Outcome::All). None of its inserts is refused for lack of space, and
     /// none of its steps is an `All`.

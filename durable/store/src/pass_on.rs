@@ -103,14 +103,14 @@ macro_rules! pass_on {
             $inner.settings()
         }
 
-        fn takes_orders(&self) -> bool {
+        fn takes_commands(&self) -> bool {
             let $this = self;
-            $inner.takes_orders()
+            $inner.takes_commands()
         }
 
-        fn orders(&mut self) -> Result<Vec<(u64, $crate::Order)>, $crate::StoreError> {
+        fn commands(&mut self) -> Result<Vec<(u64, $crate::Command)>, $crate::StoreError> {
             let $this = self;
-            $inner.orders()
+            $inner.commands()
         }
 
         fn notices(&mut self) -> Vec<$crate::Notice> {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Order, Outcome, Position, Row,
+    Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
     Setting, StoreError, Whose,
 };
 
@@ -35,7 +35,7 @@ pub trait Store: Send {
 
     /// Performs maintenance that can wait until callers have their results, such as copying the WAL and freeing space.
     /// It is called after each commit, successful or refused, once its results have been passed on; and about once a
-    /// second while there are no commits, if the store [takes commands](Store::takes_orders). A call takes a few
+    /// second while there are no commits, if the store [takes commands](Store::takes_commands). A call takes a few
     /// milliseconds, and leaves the remaining work to later calls. A store that forwards its calls to another store has
     /// to forward this one too: otherwise a file may grow without limit.
     ///
@@ -130,8 +130,8 @@ pub trait Store: Send {
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
     /// Returns whether other processes can send commands through this store, so that it is useful to call
-    /// [`orders`](Store::orders).
-    fn takes_orders(&self) -> bool {
+    /// [`commands`](Store::commands).
+    fn takes_commands(&self) -> bool {
         false
     }
 
@@ -141,7 +141,7 @@ pub trait Store: Send {
     /// # Errors
     ///
     /// [`StoreError`].
-    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+    fn commands(&mut self) -> Result<Vec<(u64, Command)>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -10,7 +10,7 @@ use waterwheel_durable::{Durable, Handle, Id};
 
 use super::calls::{Calls, Wish};
 use super::handlers::NAMES;
-use super::{Orders, Stop, soak};
+use super::{ChildOptions, Stop, soak};
 
 /// The longest pause between two requests of a caller.
 const PAUSE_MILLIS: u64 = 16;
@@ -41,9 +41,9 @@ enum Request {
 }
 
 impl Load {
-    fn of(orders: &Orders) -> Load {
-        let callers = u32::try_from(orders.callers).unwrap_or(u32::MAX);
-        match orders.rate {
+    fn of(options: &ChildOptions) -> Load {
+        let callers = u32::try_from(options.callers).unwrap_or(u32::MAX);
+        match options.rate {
             0 => Load::Mixed,
             rate => Load::Steady(Duration::from_secs(1) * callers / rate),
         }
@@ -77,22 +77,22 @@ struct Caller {
 pub(super) fn start(
     timers: &Durable,
     calls: &Arc<Calls>,
-    orders: &Orders,
+    options: &ChildOptions,
     stop: &Arc<Stop>,
     alive: Vec<Handle>,
     mut dead: Vec<Id>,
 ) -> Vec<JoinHandle<()>> {
     let common = Arc::new(Mutex::new(alive));
-    let share = dead.len().div_ceil(orders.callers.max(1));
-    let callers = 0..orders.callers;
+    let share = dead.len().div_ceil(options.callers.max(1));
+    let callers = 0..options.callers;
     callers
         .map(|number| {
             let caller = Caller {
-                load: Load::of(orders),
+                load: Load::of(options),
                 timers: timers.clone(),
                 calls: Arc::clone(calls),
                 stop: Arc::clone(stop),
-                rng: Rng::with_seed(orders.seed ^ (number as u64 + 1) << 32),
+                rng: Rng::with_seed(options.seed ^ (number as u64 + 1) << 32),
                 own: Vec::new(),
                 common: Arc::clone(&common),
                 dead: dead.split_off(dead.len().saturating_sub(share)),

@@ -8,7 +8,7 @@ use waterwheel_durable::{
     Cancelled, Durable, Error, Handle, Id, Inserted, NewTimer, Redriven, Rescheduled,
 };
 
-use super::{Log, Orders};
+use super::{ChildOptions, Log};
 use crate::log::{Answer, Line, Named};
 
 #[derive(Debug)]
@@ -30,11 +30,11 @@ pub(crate) struct Wish {
 }
 
 impl Calls {
-    pub(crate) fn new(log: Arc<Log>, orders: &Orders) -> Calls {
+    pub(crate) fn new(log: Arc<Log>, options: &ChildOptions) -> Calls {
         Calls {
             log,
-            next: AtomicU64::new(orders.round * 1_000_000_000),
-            largest: orders.largest,
+            next: AtomicU64::new(options.round * 1_000_000_000),
+            largest: options.largest,
         }
     }
 

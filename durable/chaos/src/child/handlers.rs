@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use waterwheel_durable::{Dead, Delivery, Durable, Failure, HandlerOptions, Retry};
 
-use super::Orders;
+use super::ChildOptions;
 use super::calls::{Calls, Wish, request_of};
 use crate::log::{How, Line};
 
@@ -69,8 +69,13 @@ impl Drop for Attempt {
     }
 }
 
-pub(super) fn add(timers: &Durable, calls: &Arc<Calls>, orders: &Orders, rng: &mut fastrand::Rng) {
-    let (plain, has_callers) = (Arc::clone(calls), orders.callers > 0);
+pub(super) fn add(
+    timers: &Durable,
+    calls: &Arc<Calls>,
+    options: &ChildOptions,
+    rng: &mut fastrand::Rng,
+) {
+    let (plain, has_callers) = (Arc::clone(calls), options.callers > 0);
     timers.handle("plain", move |delivery| {
         let calls = Arc::clone(&plain);
         async move {

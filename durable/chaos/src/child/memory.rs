@@ -6,7 +6,7 @@ use std::path::Path;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
 
-use super::{Orders, WITHOUT_RESERVE};
+use super::{ChildOptions, WITHOUT_RESERVE};
 
 const FILE: &str = "timers.db";
 /// Without the reserve: at the end there is space.
@@ -17,28 +17,28 @@ pub(super) struct Memory(Disk);
 
 impl Memory {
     /// A disk that has what the file and its log have.
-    pub(super) fn of(orders: &Orders) -> Result<Memory, String> {
+    pub(super) fn of(options: &ChildOptions) -> Result<Memory, String> {
         let disk = Disk::new()?;
-        let folder = orders.file.parent().unwrap_or(&orders.file);
+        let folder = options.file.parent().unwrap_or(&options.file);
         let files = FILES.iter().filter_map(|name| {
             let bytes = fs::read(folder.join(name)).ok()?;
             Some((*name, bytes))
         });
         disk.put(Content::of(files));
-        disk.set_capacity(orders.memory, 0);
+        disk.set_capacity(options.memory, 0);
         Ok(Memory(disk))
     }
 
     /// Does what the parent says: lets another's file take all space, or none.
-    pub(super) fn obey(&self, order: &str) {
-        match order {
+    pub(super) fn obey(&self, command: &str) {
+        match command {
             "fill" => drop(self.0.fill()),
             "free" => self.0.set_foreign(0),
             _ => {}
         }
     }
 
-    pub(super) fn open(&self, orders: &Orders) -> Result<SqliteStore, OpenError> {
+    pub(super) fn open(&self, options: &ChildOptions) -> Result<SqliteStore, OpenError> {
         let mut trial = Trial {
             vfs: Some(self.0.vfs()),
             files: Files {
@@ -53,10 +53,10 @@ impl Memory {
                 size: |_| None,
                 longest: || None,
             },
-            limit: (orders.limit > 0).then_some(orders.limit),
+            limit: (options.limit > 0).then_some(options.limit),
             ..Trial::NONE
         };
-        if orders.fault == WITHOUT_RESERVE {
+        if options.fault == WITHOUT_RESERVE {
             trial.reserve = (0, 0);
         }
         SqliteStore::open_for_trial(&self.0.path(FILE), &trial)

@@ -30,9 +30,9 @@ use watched::Watched;
 /// No request waits for so long, even on a busy machine.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
 
-/// What a child is to do.
+/// Options of a child process.
 #[derive(Debug, Clone)]
-pub(crate) struct Orders {
+pub(crate) struct ChildOptions {
     pub(crate) file: PathBuf,
     pub(crate) round: u64,
     pub(crate) seed: u64,
@@ -64,10 +64,10 @@ pub(crate) const WORKERS: usize = 4;
 /// The fault that the store has no reserve. It is planted by opening the store without one.
 pub(crate) const WITHOUT_RESERVE: &str = "without-reserve";
 
-impl Orders {
+impl ChildOptions {
     /// Of the first child: the clock is the machine's, and stays so.
-    pub(crate) fn new(folder: &Path, seed: u64, callers: usize, fault: String) -> Orders {
-        Orders {
+    pub(crate) fn new(folder: &Path, seed: u64, callers: usize, fault: String) -> ChildOptions {
+        ChildOptions {
             file: folder.join("timers.db"),
             round: 0,
             seed,
@@ -105,8 +105,8 @@ impl Orders {
         .collect()
     }
 
-    fn read(mut arguments: Arguments) -> Result<Orders, String> {
-        let orders = Orders {
+    fn read(mut arguments: Arguments) -> Result<ChildOptions, String> {
+        let options = ChildOptions {
             file: arguments.take("file", PathBuf::new())?,
             round: arguments.take("round", 1)?,
             seed: arguments.take("seed", 0)?,
@@ -122,7 +122,7 @@ impl Orders {
             fault: arguments.take("break", String::new())?,
         };
         arguments.end()?;
-        Ok(orders)
+        Ok(options)
     }
 }
 
@@ -180,23 +180,23 @@ struct Before {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
-    let orders = Orders::read(arguments)?;
-    if orders.fault != WITHOUT_RESERVE {
-        crate::fault::plant(&orders.fault)?;
+    let options = ChildOptions::read(arguments)?;
+    if options.fault != WITHOUT_RESERVE {
+        crate::fault::plant(&options.fault)?;
     }
-    let mut builder = match orders.single {
+    let mut builder = match options.single {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder.enable_time().worker_threads(WORKERS).build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(live(orders))?;
+    runtime.block_on(live(options))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn live(orders: Orders) -> Result<(), String> {
+async fn live(options: ChildOptions) -> Result<(), String> {
     let shift = Arc::new(Shift::default());
-    shift.set_wall(orders.shift);
+    shift.set_wall(options.shift);
     let log = Arc::new(Log {
         start: Instant::now(),
         shift: Arc::clone(&shift),
@@ -205,12 +205,12 @@ async fn live(orders: Orders) -> Result<(), String> {
     let before = before();
     let stop = Arc::new(Stop::default());
     let waits = Arc::clone(&stop);
-    let disk = (orders.memory > 0)
-        .then(|| Memory::of(&orders))
+    let disk = (options.memory > 0)
+        .then(|| Memory::of(&options))
         .transpose()?;
     let fills = disk.clone();
     let confirms = Arc::clone(&log);
-    // The end of the input is the parent's order to stop.
+    // The end of the input is the parent's command to stop.
     std::thread::spawn(move || {
         for line in stdin().lines().map_while(Result::ok) {
             // A copy was made: what is said from now on is not in it.
@@ -223,18 +223,18 @@ async fn live(orders: Orders) -> Result<(), String> {
         waits.set();
     });
 
-    let mut rng = fastrand::Rng::with_seed(orders.seed);
-    let timers = open(&orders, &log, disk.as_ref(), &mut rng).await?;
+    let mut rng = fastrand::Rng::with_seed(options.seed);
+    let timers = open(&options, &log, disk.as_ref(), &mut rng).await?;
     log.say(&Line::Opened);
-    let calls = Arc::new(Calls::new(Arc::clone(&log), &orders));
-    handlers::add(&timers, &calls, &orders, &mut rng);
-    let faults = match orders.soak {
+    let calls = Arc::new(Calls::new(Arc::clone(&log), &options));
+    handlers::add(&timers, &calls, &options, &mut rng);
+    let faults = match options.soak {
         0 => None,
-        _ => Some(soak::set_up(&timers, &calls, &orders, &shift, &stop).await?),
+        _ => Some(soak::set_up(&timers, &calls, &options, &shift, &stop).await?),
     };
-    let callers = callers::start(&timers, &calls, &orders, &stop, before.alive, before.dead);
-    let mover = orders.moves.then(|| {
-        let seed = orders.seed;
+    let callers = callers::start(&timers, &calls, &options, &stop, before.alive, before.dead);
+    let mover = options.moves.then(|| {
+        let seed = options.seed;
         tokio::spawn(moves::play(
             timers.clone(),
             Arc::clone(&calls),
@@ -256,9 +256,9 @@ async fn live(orders: Orders) -> Result<(), String> {
         other => log.wrong(format!("the shutdown: {other:?}")),
     }
     if let Some(disk) = &disk {
-        disk.write_to(&orders.file)?;
+        disk.write_to(&options.file)?;
     }
-    letters(&orders, &log).await
+    letters(&options, &log).await
 }
 
 /// Lines `alive HANDLE` and `dead ID`, and an empty one.
@@ -278,7 +278,7 @@ fn before() -> Before {
 }
 
 async fn open(
-    orders: &Orders,
+    options: &ChildOptions,
     log: &Arc<Log>,
     disk: Option<&Memory>,
     rng: &mut fastrand::Rng,
@@ -286,9 +286,9 @@ async fn open(
     let events = Arc::clone(log);
     // In the end, all is due at once: it must not fit.
     let most = match rng.u8(..3) {
-        _ if orders.callers == 0 => 200,
+        _ if options.callers == 0 => 200,
         // Of its own accord.
-        _ if orders.rate > 0 => 65_536,
+        _ if options.rate > 0 => 65_536,
         0 => 100,
         1 => 1_000,
         _ => 32_768,
@@ -304,22 +304,22 @@ async fn open(
             }
         });
     // The plain call as well: the marks of commits are of use only where a kill comes.
-    if orders.callers == 0 {
-        return builder.open(&orders.file).await.map_err(in_words);
+    if options.callers == 0 {
+        return builder.open(&options.file).await.map_err(in_words);
     }
     let store = match disk {
-        Some(disk) => disk.open(orders),
-        None if orders.fault == WITHOUT_RESERVE => {
+        Some(disk) => disk.open(options),
+        None if options.fault == WITHOUT_RESERVE => {
             let without = Trial {
                 reserve: (0, 0),
                 ..Trial::NONE
             };
-            SqliteStore::open_for_trial(&orders.file, &without)
+            SqliteStore::open_for_trial(&options.file, &without)
         }
-        None if orders.limit > 0 => {
-            SqliteStore::open_with(&orders.file, &Options::default().limit(orders.limit))
+        None if options.limit > 0 => {
+            SqliteStore::open_with(&options.file, &Options::default().limit(options.limit))
         }
-        None => SqliteStore::open(&orders.file),
+        None => SqliteStore::open(&options.file),
     };
     let store = store.map_err(in_words)?;
     let store = Watched::new(store, Arc::clone(log));
@@ -327,8 +327,8 @@ async fn open(
 }
 
 /// Which dead letters are there, after a shutdown and another opening?
-async fn letters(orders: &Orders, log: &Log) -> Result<(), String> {
-    let timers = Durable::open(&orders.file).await.map_err(in_words)?;
+async fn letters(options: &ChildOptions, log: &Log) -> Result<(), String> {
+    let timers = Durable::open(&options.file).await.map_err(in_words)?;
     let mut after = None;
     loop {
         let page = timers.dead_letters(after, 100).await.map_err(in_words)?;
@@ -355,7 +355,7 @@ fn in_words(error: impl std::error::Error) -> String {
     }
 }
 
-/// The parent's order to stop.
+/// The parent's command to stop.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     is_set: AtomicBool,

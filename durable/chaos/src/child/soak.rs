@@ -12,7 +12,7 @@ use waterwheel_durable::{Calendar, Durable, Error, Namespace, Policy, Rate, Retr
 use super::calls::{Calls, Wish};
 use super::handlers::Attempt;
 use super::moves::{HOUR, Mover};
-use super::{Orders, Stop, in_words};
+use super::{ChildOptions, Stop, in_words};
 use crate::check::LADDER_MILLIS;
 use crate::gauge::MEASURED;
 use crate::log::{How, Line};
@@ -46,12 +46,12 @@ const SECOND: i64 = 1_000_000;
 pub(super) async fn set_up(
     timers: &Durable,
     calls: &Arc<Calls>,
-    orders: &Orders,
+    options: &ChildOptions,
     shift: &Arc<Shift>,
     stop: &Arc<Stop>,
 ) -> Result<JoinHandle<()>, String> {
     let (hangs, is_hanging) = watch::channel(false);
-    let limited = limited(orders);
+    let limited = limited(options);
     create(timers, limited.clone()).await.map_err(in_words)?;
     handle(timers, calls, is_hanging);
     let namespace = timers.namespace(LIMITED).map_err(in_words)?;
@@ -67,7 +67,7 @@ pub(super) async fn set_up(
     };
     // A process that was killed may have left it paused.
     faults.resume().await.map_err(in_words)?;
-    let is_last = orders.callers == 0;
+    let is_last = options.callers == 0;
     match is_last {
         true => drop(timers.remove_calendar(CALENDAR).await.map_err(in_words)?),
         false => {
@@ -76,7 +76,7 @@ pub(super) async fn set_up(
             declared.await.map_err(in_words)?;
         }
     }
-    let life = Duration::from_millis(orders.soak);
+    let life = Duration::from_millis(options.soak);
     let stop = Arc::clone(stop);
     Ok(tokio::spawn(async move {
         if !is_last {
@@ -85,8 +85,8 @@ pub(super) async fn set_up(
     }))
 }
 
-fn limited(orders: &Orders) -> Policy {
-    let rate = Rate::per_second((orders.rate / 8).max(20));
+fn limited(options: &ChildOptions) -> Policy {
+    let rate = Rate::per_second((options.rate / 8).max(20));
     Policy::default()
         .rate(rate)
         .concurrency(16)

@@ -189,7 +189,7 @@ impl<'a> Life<'a> {
     /// Lives until the power is cut, and looks at what is left.
     pub(crate) fn go_on(&mut self) -> Result<Fell, String> {
         if self.acked.is_some() && self.rng.u32(0..4) == 0 {
-            self.order().map_err(|error| error.to_string())?;
+            self.command().map_err(|error| error.to_string())?;
         }
         self.fills = self.rng.u32(0..3) == 0;
         if self.fills {
@@ -248,12 +248,12 @@ impl<'a> Life<'a> {
     }
 
     /// Another process asks for something, while no store is open.
-    fn order(&mut self) -> rusqlite::Result<()> {
+    fn command(&mut self) -> rusqlite::Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let other = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs())?;
         // As the command does it: copying the log is for the store.
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        let sql = "INSERT INTO orders (body, until) VALUES (?1, 1 << 60)";
+        let sql = "INSERT INTO commands (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
         self.acked = Tables::read(&other).ok().flatten();
         drop(other);
@@ -379,10 +379,10 @@ impl<'a> Life<'a> {
                 1 if self.fills => self.disk.set_foreign(0),
                 2 => {
                     let mut taken = self.tables();
-                    taken.take_orders();
+                    taken.take_commands();
                     self.under_way = Some(UnderWay::only(taken));
-                    let orders = store.orders();
-                    match self.said(orders, StoreError::is_definite)? {
+                    let commands = store.commands();
+                    match self.said(commands, StoreError::is_definite)? {
                         Said::Done(_) => self.is_acked(),
                         Said::Refused => self.under_way = None,
                         Said::Failed => return Ok(self.ends(During::CommitRead)),

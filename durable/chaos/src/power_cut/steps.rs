@@ -67,8 +67,8 @@ impl Life<'_> {
                 before: Due::from_millis(self.now).day() + self.rng.i64(-2..2),
                 most: self.rng.usize(1..30),
             },
-            2 if !tables.orders.is_empty() => {
-                let numbers = tables.orders.keys();
+            2 if !tables.commands.is_empty() => {
+                let numbers = tables.commands.keys();
                 let number = self.rng.choice(numbers).copied().unwrap_or_default();
                 Op::Reply(number.unsigned_abs(), "it is done".into())
             }

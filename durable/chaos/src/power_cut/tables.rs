@@ -25,7 +25,7 @@ pub(crate) struct Tables {
     pub(crate) dead: BTreeMap<i64, Dead>,
     pub(crate) archive: Archive,
     settings: BTreeMap<String, Bytes>,
-    pub(crate) orders: BTreeMap<i64, Order>,
+    pub(crate) commands: BTreeMap<i64, Command>,
     pub(crate) handlers: BTreeSet<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Timer {
 
 /// What another process asks of the one that has the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct Command {
     body: String,
     pub(crate) is_taken: bool,
     answer: Option<String>,
@@ -153,9 +153,9 @@ impl Tables {
                 self.settings.insert(name.to_string(), value.to_vec());
             }
             Op::Set(name, None) => drop(self.settings.remove(&**name)),
-            Op::Reply(order, answer) => {
-                if let Some(order) = self.orders.get_mut(&number(*order)) {
-                    order.answer = Some(answer.to_string());
+            Op::Reply(command, answer) => {
+                if let Some(command) = self.commands.get_mut(&number(*command)) {
+                    command.answer = Some(answer.to_string());
                 }
             }
             Op::All(steps) => steps.iter().for_each(|step| self.step(step)),
@@ -171,15 +171,15 @@ impl Tables {
     pub(crate) fn begin(&mut self) {
         self.epoch += 1;
         // A process that has ended answers nothing.
-        self.orders
-            .retain(|_, order| !order.is_taken || order.answer.is_some());
+        self.commands
+            .retain(|_, command| !command.is_taken || command.answer.is_some());
     }
 
-    /// The store has taken all orders.
-    pub(crate) fn take_orders(&mut self) {
-        let open = self.orders.values_mut();
-        for order in open.filter(|order| order.answer.is_none()) {
-            order.is_taken = true;
+    /// The store has taken all commands.
+    pub(crate) fn take_commands(&mut self) {
+        let open = self.commands.values_mut();
+        for command in open.filter(|command| command.answer.is_none()) {
+            command.is_taken = true;
         }
     }
 
@@ -379,14 +379,14 @@ impl Tables {
             tables.settings.insert(row.get(0)?, row.get(1)?);
             Ok(())
         })?;
-        let sql = "SELECT number, body, is_taken, answer FROM orders";
+        let sql = "SELECT number, body, is_taken, answer FROM commands";
         each(connection, sql, |row| {
-            let order = Order {
+            let command = Command {
                 body: row.get(1)?,
                 is_taken: row.get(2)?,
                 answer: row.get(3)?,
             };
-            tables.orders.insert(row.get(0)?, order);
+            tables.commands.insert(row.get(0)?, command);
             Ok(())
         })?;
         Ok(tables)
@@ -420,7 +420,7 @@ impl Tables {
         }
         let (here, there, changed) = (some(&here), some(&there), some(&changed));
         format!(
-            "epoch {} and {}; timers missing: {there}; too many: {here}; changed: {changed}; keys {}, moved {}, dead letters {}, archive {}, settings {}, orders {}, handlers {}",
+            "epoch {} and {}; timers missing: {there}; too many: {here}; changed: {changed}; keys {}, moved {}, dead letters {}, archive {}, settings {}, commands {}, handlers {}",
             self.epoch,
             other.epoch,
             same(&self.keys, &other.keys),
@@ -428,7 +428,7 @@ impl Tables {
             same(&self.dead, &other.dead),
             same(&self.archive, &other.archive),
             same(&self.settings, &other.settings),
-            same(&self.orders, &other.orders),
+            same(&self.commands, &other.commands),
             same(&self.handlers, &other.handlers),
         )
     }

@@ -5,8 +5,8 @@ mod check;
 mod dead;
 mod list;
 mod namespaces;
-mod orders;
 mod page;
+mod send;
 mod show;
 mod stats;
 mod timer;
@@ -43,10 +43,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
         Command::Namespaces(asked) => namespaces::run(&reader, asked, output),
         Command::Check(_) => Ok(()),
         Command::Backup(asked) => backup::run(&reader, asked, output),
-        Command::Cancel(asked) => orders::cancel(&reader, asked, output),
-        Command::Redrive(asked) => orders::redrive(&reader, asked, output),
-        Command::Discard(asked) => orders::discard(&reader, asked, output),
-        Command::Pause(asked) => orders::pause(&reader, asked, output),
-        Command::Resume(asked) => orders::resume(&reader, asked, output),
+        Command::Cancel(asked) => send::cancel(&reader, asked, output),
+        Command::Redrive(asked) => send::redrive(&reader, asked, output),
+        Command::Discard(asked) => send::discard(&reader, asked, output),
+        Command::Pause(asked) => send::pause(&reader, asked, output),
+        Command::Resume(asked) => send::resume(&reader, asked, output),
     }
 }

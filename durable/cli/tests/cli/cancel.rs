@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use waterwheel_durable::{
     Cancelled, Delivery, Drain, Durable, Handle, Inserted, NewTimer, Policy, Retry,
 };
-use waterwheel_store::{Bucket, Due, Op, Order, Row, Store};
+use waterwheel_store::{Bucket, Command, Due, Op, Row, Store};
 use waterwheel_store_sqlite::SqliteStore;
 
 use crate::support::{
@@ -144,7 +144,7 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
     let others = insert_many(&timers, "close", 700).await;
     let said = beside(&file, "cancel --handler close").await;
     assert_eq!(said.out, cancelled(&others));
-    let what = format!("{id}: {}\n", Order::FIRED);
+    let what = format!("{id}: {}\n", Command::FIRED);
     let said = said.failure();
     assert!(said.ends_with(&what), "{said}");
     end.send(true).unwrap();
@@ -158,8 +158,8 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
     let file = folder.file("timers.db");
     let timers = Durable::open(&file).await.unwrap();
     let connection = rusqlite::Connection::open(&file).unwrap();
-    let orders = || {
-        let count = "SELECT count(*) FROM orders WHERE is_taken = 0";
+    let commands = || {
+        let count = "SELECT count(*) FROM commands WHERE is_taken = 0";
         let count = connection.query_row(count, [], |row| row.get::<_, i64>(0));
         count.unwrap()
     };
@@ -171,10 +171,10 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
             let file = file.clone();
             async move { beside(&file, "cancel --handler close").await }
         });
-        while orders() == 0 && !line.is_finished() {
+        while commands() == 0 && !line.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // The command has read the timer, and the service has not taken the order.
+        // The command has read the timer, and the service has not taken the command.
         let first = timers.cancel(&handles[0]).await.unwrap();
         let said = within(line).await.unwrap();
         if first == Cancelled::Done {
@@ -192,7 +192,7 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
     assert_eq!(pending(&file)["close"], 0);
 }
 
-/// Carries out the orders of a command as a service does, one commit for each. `answer` has other steps and another answer for some.
+/// Carries out commands as a service does, one commit for each. `answer` has other steps and another answer for some.
 fn serve(
     file: &Path,
     line: &str,
@@ -205,10 +205,10 @@ fn serve(
         let asking = scope.spawn(|| cli(file, words(line)));
         while !asking.is_finished() {
             // Another connection may have the file for a moment.
-            let orders = store.orders().unwrap_or_default();
-            let steps = orders.into_iter().flat_map(|(number, order)| {
-                let Order::Cancel(handle) = order else {
-                    unreachable!("{order}");
+            let commands = store.commands().unwrap_or_default();
+            let steps = commands.into_iter().flat_map(|(number, command)| {
+                let Command::Cancel(handle) = command else {
+                    unreachable!("{command}");
                 };
                 let cancel = || (Op::Cancel(handle.clone()), "done");
                 let (step, words) = answer(&handle).unwrap_or_else(cancel);
@@ -240,7 +240,7 @@ fn what_fires_and_is_tried_again_later_is_cancelled_then() {
     let fires = |handle: &Handle| {
         let is_it = handle.id == rows[3].id && !std::mem::replace(&mut has_fired, true);
         let retry = || Op::Retry(rows[3].clone(), later, Bucket::of(later, now()));
-        is_it.then(|| (retry(), Order::FIRED))
+        is_it.then(|| (retry(), Command::FIRED))
     };
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", fires);
     drop(store);

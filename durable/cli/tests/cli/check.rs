@@ -31,8 +31,8 @@ fn with_all(file: &Path) {
     let steps = [Op::Retry(moved, due, bucket), Op::Archive(archived, now())];
     store.commit(2, &steps).unwrap();
     drop(store);
-    let order = "INSERT INTO orders (body, until) VALUES ('pause shop', 9999999999999)";
-    damage(file, order);
+    let command = "INSERT INTO commands (body, until) VALUES ('pause shop', 9999999999999)";
+    damage(file, command);
 }
 
 fn damage(file: &Path, sql: &str) {
@@ -292,18 +292,18 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "which does not exist",
         ),
         (
-            "UPDATE orders SET body = 'dance'".to_owned(),
-            "orders",
+            "UPDATE commands SET body = 'dance'".to_owned(),
+            "commands",
             "not a request",
         ),
         (
-            "UPDATE orders SET body = x'ff'".to_owned(),
-            "orders",
+            "UPDATE commands SET body = x'ff'".to_owned(),
+            "commands",
             "`body` has bytes",
         ),
         (
-            "UPDATE orders SET until = 'late'".to_owned(),
-            "orders",
+            "UPDATE commands SET until = 'late'".to_owned(),
+            "commands",
             "`until` has text",
         ),
         (

@@ -2,7 +2,7 @@
 
 mod cancel;
 mod check;
-mod orders;
+mod commands;
 mod output;
 mod reading;
 mod refused;

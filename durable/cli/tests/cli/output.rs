@@ -92,7 +92,7 @@ fn unread(file: &Path, line: &str) -> Said {
 }
 
 #[test]
-fn orders_that_an_output_cut_off_are_no_success() {
+fn commands_that_an_output_cut_off_are_no_success() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     // More than are asked for in one commit.

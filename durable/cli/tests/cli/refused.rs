@@ -88,7 +88,7 @@ fn an_older_file_is_read_and_not_changed() {
     filled(&file);
     let connection = Connection::open(&file).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
-        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders; PRAGMA user_version = 1;";
+        DROP TABLE settings; DROP TABLE archive; DROP TABLE commands; PRAGMA user_version = 1;";
     connection.execute_batch(back).unwrap();
     drop(connection);
     let before = fs::read(&file).unwrap();
@@ -168,7 +168,7 @@ mod rights {
     }
 
     #[test]
-    fn a_right_to_read_is_enough_to_read_and_not_to_order() {
+    fn a_right_to_read_is_enough_to_read_and_not_to_send_commands() {
         let other = Other::new();
         if !other.is_root {
             // Its owner has more rights than that.

@@ -63,8 +63,8 @@ fn a_stopped_process_is_named_by_each_command() {
         assert!(sent.unwrap().success());
     };
     let stopped = format!("process {process}, which is stopped");
-    let orders = ["pause shop", "cancel --handler mail", "redrive 10000000064"];
-    for line in orders {
+    let commands = ["pause shop", "cancel --handler mail", "redrive 10000000064"];
+    for line in commands {
         let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
         assert!(
             said.contains(&format!("process {process} ")),
@@ -73,7 +73,7 @@ fn a_stopped_process_is_named_by_each_command() {
         assert!(!said.contains("stopped"), "{line}: {said}");
     }
     signal("-STOP");
-    for line in orders {
+    for line in commands {
         let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
         assert!(said.contains(&stopped), "{line}: {said}");
         assert!(
@@ -88,7 +88,7 @@ fn a_stopped_process_is_named_by_each_command() {
 }
 
 #[test]
-fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
+fn a_command_to_a_stopped_process_is_withdrawn_and_says_so() {
     if let Some(path) = std::env::var_os(HOLDS) {
         let _store = SqliteStore::open(&path).unwrap();
         println!("\nit is open");
@@ -99,7 +99,7 @@ fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
     let file = folder.file("timers.db");
     filled(&file);
     let other = Other::start(
-        "stopped::an_order_to_a_stopped_process_is_withdrawn_and_says_so",
+        "stopped::a_command_to_a_stopped_process_is_withdrawn_and_says_so",
         &file,
         "it is open",
     );

@@ -16,9 +16,9 @@ type Waiting = Vec<Option<Callers>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Commits {
-    /// The engine's own: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
+    /// The engine's own: cascades, and what follows from deliveries. Each is of another timer or of another level, so their command does not matter.
     steps: VecDeque<Op>,
-    /// Those of callers, in their order.
+    /// Those of callers, in their command.
     requests: VecDeque<(Op, Callers)>,
     waiting: Option<(Arc<Vec<Op>>, Waiting)>,
     count: u64,
@@ -398,7 +398,7 @@ impl Engine {
     }
 
     pub(super) fn answer(&mut self, token: Token, answer: Answer) {
-        if !self.is_answered_as_order(token, &answer) {
+        if !self.is_answered_as_command(token, &answer) {
             self.output.push_back(Output::Answer(token, answer));
         }
     }

@@ -17,7 +17,7 @@
 //! | `commit` | what is written next, and what follows from it? |
 //! | `asked` | what was the store asked, and was the reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
-//! | `orders` | what becomes of an order of another process? |
+//! | `commands` | what becomes of a command from another process? |
 //! | `delivery` | what becomes of a timer that is due? |
 //! | `calendar` | which occurrence of a calendar becomes a timer, and when? |
 //! | `planted` | which fault is planted, to test the simulator? |
@@ -34,6 +34,7 @@
 
 mod asked;
 pub mod calendar;
+mod commands;
 mod commit;
 mod delivery;
 mod far;
@@ -44,7 +45,6 @@ mod namespace;
 mod near;
 mod next;
 mod now;
-mod orders;
 mod output;
 pub mod planted;
 mod poison;
@@ -106,8 +106,8 @@ pub struct Engine {
     /// Since then, in microseconds since boot, the wall clock has not jumped.
     calm_since: u64,
     expiry: Expiry,
-    /// The orders of other processes that are not answered.
-    orders: HashSet<u64>,
+    /// Commands from other processes that have not been answered.
+    commands: HashSet<u64>,
     /// When more of what is archived expires.
     expires_at: Option<u64>,
     near: Near,
@@ -173,7 +173,7 @@ impl Engine {
             poison: Poison::default(),
             calm_since: now.boot_micros,
             expiry: Expiry::default(),
-            orders: HashSet::new(),
+            commands: HashSet::new(),
             expires_at: None,
             deferred: HashMap::new(),
             output: VecDeque::new(),

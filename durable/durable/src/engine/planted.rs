@@ -44,7 +44,7 @@ pub enum Planted {
     /// A delivery that is withdrawn is forgotten: its row is not read again.
     WithdrawnForgotten,
     /// An order of another process is carried out each time that it is read.
-    OrderedAgain,
+    CommandAgain,
     /// Timers that leave memory for others leave their entries in the wheel.
     WheelEntriesLeft,
 }

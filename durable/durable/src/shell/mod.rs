@@ -14,7 +14,7 @@
 //!
 //! One lock holds the engine. Who has something for it, a caller, a worker, the store's thread or the driver, takes the lock, hands it over, and takes what
 //! the engine puts out with it. It does that after it has let go of the lock: it spawns workers, wakes callers and calls the hook for events. Requests to the store
-//! are queued under the lock, because their order is the engine's. So an insert goes from its caller to the store's thread and back, and waits for no
+//! are queued under the lock, because their command is the engine's. So an insert goes from its caller to the store's thread and back, and waits for no
 //! task in between.
 
 pub(crate) mod clock;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Due, Order, Store, StoreError};
+use waterwheel_store::{Command, Due, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
@@ -168,11 +168,11 @@ impl Shared {
         });
     }
 
-    /// Other processes ask for this.
-    pub(super) fn ordered(self: &Arc<Shared>, orders: Vec<(u64, Order)>) {
+    /// Carries out commands from other processes.
+    pub(super) fn handle_commands(self: &Arc<Shared>, commands: Vec<(u64, Command)>) {
         self.with(|state| {
-            for (number, order) in orders {
-                state.engine.order(number, order);
+            for (number, command) in commands {
+                state.engine.command(number, command);
             }
         });
     }

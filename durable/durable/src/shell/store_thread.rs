@@ -23,12 +23,12 @@ struct Inside {
     jobs: VecDeque<Job>,
     /// When handlers that run are given up.
     abandons_at: Option<Instant>,
-    /// When the orders of other processes are asked for, if the store can have some.
-    orders_at: Option<Instant>,
+    /// When to ask for commands from other processes, if the store takes any.
+    commands_at: Option<Instant>,
 }
 
-/// How long an order waits, about.
-const ORDERS_EVERY: Duration = Duration::from_secs(1);
+/// How long a command waits, about.
+const COMMANDS_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads for a caller, and hands it what was found. The error is the store's.
 pub(crate) struct Read(pub(crate) Box<Reads>);
@@ -46,8 +46,8 @@ pub(crate) enum Job {
     Engine(Request),
     /// A read for a caller. It is handed no store if that has failed.
     Read(Read),
-    /// It is time to ask for the orders of other processes, and to tend an idle store.
-    Orders,
+    /// Ask for commands from other processes, and maintain an idle store.
+    Commands,
     /// The time of a shutdown is over.
     Abandon,
     Close,
@@ -72,8 +72,8 @@ impl StoreQueue {
         self.changed.notify_one();
     }
 
-    fn take_orders(&self) {
-        self.lock().orders_at = Some(Instant::now() + ORDERS_EVERY);
+    fn take_commands(&self) {
+        self.lock().commands_at = Some(Instant::now() + COMMANDS_EVERY);
     }
 
     fn next(&self) -> Job {
@@ -84,14 +84,18 @@ impl StoreQueue {
                 inside.abandons_at = None;
                 return Job::Abandon;
             }
-            if inside.orders_at.is_some_and(|at| at <= now) {
-                inside.orders_at = Some(now + ORDERS_EVERY);
-                return Job::Orders;
+            if inside.commands_at.is_some_and(|at| at <= now) {
+                inside.commands_at = Some(now + COMMANDS_EVERY);
+                return Job::Commands;
             }
             if let Some(job) = inside.jobs.pop_front() {
                 return job;
             }
-            let next = inside.abandons_at.into_iter().chain(inside.orders_at).min();
+            let next = inside
+                .abandons_at
+                .into_iter()
+                .chain(inside.commands_at)
+                .min();
             inside = match next.map(|at| at - now) {
                 Some(left) => {
                     let waited = self.changed.wait_timeout(inside, left);
@@ -113,10 +117,10 @@ impl StoreQueue {
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
-    // Since it was last asked for orders.
+    // Since it was last asked for commands.
     let mut has_committed = false;
-    if store.takes_orders() {
-        shared.queue.take_orders();
+    if store.takes_commands() {
+        shared.queue.take_commands();
     }
     report(&mut *store, shared);
     loop {
@@ -150,11 +154,11 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                     unwound(|| shared.failed(&error));
                 }
             }
-            Job::Orders if has_failed => {}
-            Job::Orders => {
-                match guarded(|| store.orders()) {
-                    Ok(orders) if orders.is_empty() => {}
-                    Ok(orders) => unwound(|| shared.ordered(orders)),
+            Job::Commands if has_failed => {}
+            Job::Commands => {
+                match guarded(|| store.commands()) {
+                    Ok(commands) if commands.is_empty() => {}
+                    Ok(commands) => unwound(|| shared.handle_commands(commands)),
                     Err(error) if error.is_definite() => {}
                     Err(error) => {
                         has_failed = true;

@@ -90,7 +90,7 @@ impl Model {
                 Ok(())
             }
             (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
-                // By an order, whose answer comes later.
+                // By a command, whose answer comes later.
                 let mut asked = self.asked.values();
                 let is_asked = asked.any(|it| matches!(it, Asked::Cancel(of) if *of == id));
                 let timer = self.known(id)?;

@@ -5,15 +5,15 @@
 //! | `calendars` | which calendars are declared and removed? |
 //! | `deliveries` | how does a delivery end? |
 //! | `namespaces` | which policies are given, and which namespaces are paused? |
-//! | `orders` | what do other processes order? |
+//! | `commands` | what do other processes command? |
 //! | `requests` | what do callers ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
 
 mod calendars;
+mod commands;
 mod deliveries;
 mod namespaces;
-mod orders;
 mod process;
 mod requests;
 mod watch;
@@ -31,8 +31,8 @@ use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
+use commands::Commands;
 use namespaces::some_terms;
-use orders::Orders;
 use process::begin;
 
 const SECOND: i64 = 1_000_000;
@@ -153,8 +153,8 @@ struct World {
     versions: u32,
     /// The number of the last commit that was asked for.
     last_commit: u64,
-    /// Orders of other processes that are not answered.
-    orders: Orders,
+    /// Commands from other processes that have not been answered.
+    commands: Commands,
     traces: bool,
     config: Config,
 }
@@ -223,7 +223,7 @@ impl World {
             ahead: 0,
             versions: 0,
             last_commit: 0,
-            orders: Orders::default(),
+            commands: Commands::default(),
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -251,13 +251,13 @@ impl World {
             self.change_namespace();
             return self.follow();
         }
-        if self.orders.is_any() && self.rng.u32(0..10) == 0 {
-            self.orders.read(&mut self.engine);
+        if self.commands.is_any() && self.rng.u32(0..10) == 0 {
+            self.commands.read(&mut self.engine);
             return self.follow();
         }
         match self.rng.u32(0..100) {
             0..14 => self.insert(),
-            14 => self.order(),
+            14 => self.command(),
             15..18 => self.cancel(),
             18..22 => self.reschedule(),
             22 if self.rng.bool() => self.redrive(),

@@ -82,7 +82,7 @@ impl World {
         self.disk.restart();
         self.with_handlers.clear();
         self.on_their_way.clear();
-        self.orders.ends();
+        self.commands.ends();
         (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),

@@ -44,7 +44,7 @@ impl World {
                             self.namespaces.expires(steps)?;
                             self.archives |= self.has_policies;
                             self.note_poison(steps)?;
-                            self.orders.commits(request.number, steps, is_again)?;
+                            self.commands.commits(request.number, steps, is_again)?;
                         }
                         Call::Load { most, .. } => self.is_light(*most)?,
                         _ => {}

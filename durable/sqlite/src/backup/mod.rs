@@ -87,19 +87,19 @@ impl Reader {
     }
 }
 
-/// Raises the epoch of a copy, and returns it. Deletes the orders of its file.
+/// Raises the epoch of a copy, and returns it. Deletes the commands in its file.
 fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags)?;
     // A copy that is broken off is deleted. It is synced as a whole.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
-    // Tables of version 1 have no settings and no orders.
+    // Tables of version 1 have no settings and no commands.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let epoch = epoch::of_copy(&connection, version == VERSION)?;
     if version == VERSION {
         // They are not for the service that begins with the copy.
-        connection.execute("DELETE FROM orders", [])?;
+        connection.execute("DELETE FROM commands", [])?;
     }
     connection.close().map_err(|(_, error)| error)?;
     Ok(epoch)

@@ -2,7 +2,7 @@
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
-use waterwheel_store::{Due, Id, Level, Order};
+use waterwheel_store::{Command, Due, Id, Level};
 
 use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW, STRAY};
 use super::{Check, Known};
@@ -58,7 +58,7 @@ pub(super) const TABLES: [Table; 11] = [
     table("moved", &["id", "due"], 1),
     table("settings", &["name", "value"], 1),
     table(
-        "orders",
+        "commands",
         &["number", "body", "until", "is_taken", "answer"],
         1,
     ),
@@ -322,7 +322,7 @@ impl Check<'_> {
                         cells.text("name");
                         cells.bytes("value");
                     }
-                    _ => order(cells),
+                    _ => command(cells),
                 }
                 Ok(None)
             }
@@ -521,12 +521,12 @@ fn dead(known: &Known, cells: &mut Cells<'_>) {
     cells.text("error");
 }
 
-fn order(cells: &mut Cells<'_>) {
+fn command(cells: &mut Cells<'_>) {
     let body = cells.text("body");
     cells.integer("until");
     cells.count("is_taken", 1);
     match cells.value("answer") {
-        ValueRef::Null if body.is_some_and(|body| body.parse::<Order>().is_err()) => {
+        ValueRef::Null if body.is_some_and(|body| body.parse::<Command>().is_err()) => {
             cells.is_wrong("its `body` is not a request that this version knows", STRAY);
         }
         ValueRef::Null => {}

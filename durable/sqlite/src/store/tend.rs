@@ -1,4 +1,4 @@
-//! What does a store do after a commit, and while nothing is done? It copies its log, keeps its reserve, orders its keys, and gives free pages back.
+//! What does a store do after a commit, and while nothing is done? It copies its log, keeps its reserve, commands its keys, and gives free pages back.
 
 use waterwheel_store::StoreError;
 

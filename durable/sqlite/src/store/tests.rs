@@ -76,7 +76,7 @@ fn read_after_a_commit(log: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> 
     let take = |left: u32| left.checked_sub(1);
     if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
         let file = log.with_file_name("timers.db");
-        let sql = "INSERT INTO orders (body, until) VALUES ('pause none', 0)";
+        let sql = "INSERT INTO commands (body, until) VALUES ('pause none', 0)";
         let other = Connection::open(file).unwrap();
         other
             .busy_timeout(std::time::Duration::from_secs(60))
@@ -365,14 +365,14 @@ fn a_log_that_another_thread_cannot_copy_fails_the_store() {
     let calls: [Ask; 4] = [
         |store| store.commit(1_000, &[]).map(drop),
         |store| store.tend(),
-        |store| store.orders().map(drop),
+        |store| store.commands().map(drop),
         |store| store.begin().map(drop),
     ];
     for call in calls {
         let (mut store, folder, other) = with_a_long_log("unsynced", 1_000);
         other.execute_batch("COMMIT").unwrap();
-        let order = "INSERT INTO orders (body, until) VALUES ('pause none', 1 << 60)";
-        other.execute(order, []).unwrap();
+        let command = "INSERT INTO commands (body, until) VALUES ('pause none', 1 << 60)";
+        other.execute(command, []).unwrap();
         fail_a_pass(&mut store, rusqlite::ffi::SQLITE_IOERR_FSYNC);
         let left = files(&folder);
         let error = call(&mut store).unwrap_err();

@@ -2,7 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `pages` | in which order are timers, handles and dead letters listed, page by page? |
+//! | `pages` | in which command are timers, handles and dead letters listed, page by page? |
 
 #[path = "../folder/mod.rs"]
 mod folder;
@@ -300,7 +300,7 @@ fn a_file_of_version_1_is_read_as_it_is() {
         .unwrap();
     let connection = rusqlite::Connection::open(&path).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
-        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders;
+        DROP TABLE settings; DROP TABLE archive; DROP TABLE commands;
         DROP TABLE key_changes; DROP TABLE key_runs; DROP TABLE key_chunks; DROP TABLE key_filters;
         DELETE FROM meta WHERE key <> 'epoch';
         CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
@@ -418,7 +418,7 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
     let other = folder.file("other.db");
     let connection = rusqlite::Connection::open(&other).unwrap();
     connection
-        .execute_batch("CREATE TABLE orders (id)")
+        .execute_batch("CREATE TABLE commands (id)")
         .unwrap();
     drop(connection);
     assert!(matches!(Reader::open(&other), Err(OpenError::NotOurs)));

@@ -264,7 +264,7 @@ fn a_command_that_finds_no_dead_letter_says_so() {
 }
 
 #[test]
-fn a_command_that_carries_an_order_out_makes_no_reserve() {
+fn a_command_that_carries_a_command_out_makes_no_reserve() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     free(&file);
@@ -309,7 +309,7 @@ async fn what_was_paused_before_the_start_waits_until_it_is_resumed() {
 }
 
 #[test]
-fn an_order_that_is_not_answered_is_not_carried_out() {
+fn a_command_that_is_not_answered_is_not_carried_out() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     let rows = free(&file);
@@ -326,7 +326,7 @@ fn an_order_that_is_not_answered_is_not_carried_out() {
     ] {
         let said = cli(&file, words(&line)).failure();
         assert!(said.contains(&expected), "{line}: {said}");
-        assert_eq!(store.orders().unwrap(), [], "{line}");
+        assert_eq!(store.commands().unwrap(), [], "{line}");
     }
     // Of many, the rest is not asked for one by one.
     let said = cli(&file, words("redrive --all --wait 0.3"));
@@ -337,7 +337,7 @@ fn an_order_that_is_not_answered_is_not_carried_out() {
 }
 
 #[test]
-fn an_order_that_was_taken_and_not_answered_may_be_carried_out() {
+fn a_command_that_was_taken_and_not_answered_may_be_carried_out() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     free(&file);
@@ -345,7 +345,7 @@ fn an_order_that_was_taken_and_not_answered_may_be_carried_out() {
     store.begin().unwrap();
     let said = thread::scope(|scope| {
         let asking = scope.spawn(|| cli(&file, words("pause shop --wait 3")));
-        while !asking.is_finished() && store.orders().unwrap().is_empty() {
+        while !asking.is_finished() && store.commands().unwrap().is_empty() {
             thread::sleep(Duration::from_millis(1));
         }
         asking.join().unwrap().failure()
@@ -367,14 +367,14 @@ fn what_a_process_answers_that_will_not_is_said() {
     store.begin().unwrap();
     let said = thread::scope(|scope| {
         let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
-        let orders = loop {
-            let orders = store.orders().unwrap();
-            if asking.is_finished() || !orders.is_empty() {
-                break orders;
+        let commands = loop {
+            let commands = store.commands().unwrap();
+            if asking.is_finished() || !commands.is_empty() {
+                break commands;
             }
             thread::sleep(Duration::from_millis(1));
         };
-        let reply = Op::Reply(orders[0].0, "the service shuts down".into());
+        let reply = Op::Reply(commands[0].0, "the service shuts down".into());
         store.commit(1, &[reply]).unwrap();
         asking.join().unwrap().failure()
     });
@@ -390,7 +390,7 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
     let said = thread::scope(|scope| {
         let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
         let connection = rusqlite::Connection::open(&file).unwrap();
-        let count = "SELECT count(*) FROM orders";
+        let count = "SELECT count(*) FROM commands";
         let count = || {
             connection
                 .query_row(count, [], |row| row.get::<_, i64>(0))
@@ -446,7 +446,7 @@ fn commands_at_once_are_all_carried_out() {
             assert_eq!(command.join().unwrap(), format!("cancelled {}\n", row.id));
         }
     });
-    // None has waited until its order was withdrawn.
+    // None has waited until its command was withdrawn.
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(cli(&file, ["stats", "--json"]).json()["pending"], 0);
 }

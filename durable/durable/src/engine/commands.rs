@@ -1,57 +1,57 @@
-//! What becomes of an order of another process? It is a request like a caller's, and its answer is written to the store.
+//! What becomes of a command from another process? It is a request like a caller's, and its answer is written to the store.
 
 use std::sync::Arc;
 
-use waterwheel_store::{Op, Order};
+use waterwheel_store::{Command, Op};
 
 use super::planted::{self, Planted};
 use super::{Answer, Engine, Token};
 
-/// The tokens of orders have it, and those of callers do not.
-const IS_ORDER: Token = 1 << 63;
+/// The tokens of commands have it, and those of callers do not.
+const IS_COMMAND: Token = 1 << 63;
 
 impl Engine {
-    /// Carries out an order of another process, once. It may be asked for again until its [answer](Op::Reply) is written.
-    pub fn order(&mut self, number: u64, order: Order) {
-        let is_new = self.orders.insert(number) || planted::is(Planted::OrderedAgain);
-        if number & IS_ORDER != 0 || !is_new {
+    /// Carries out a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
+    pub fn command(&mut self, number: u64, command: Command) {
+        let is_new = self.commands.insert(number) || planted::is(Planted::CommandAgain);
+        if number & IS_COMMAND != 0 || !is_new {
             return;
         }
-        let token = IS_ORDER | number;
-        match order {
-            Order::Cancel(handle) => self.cancel(token, handle),
-            Order::Redrive(id) => self.redrive(token, id),
-            Order::Discard(id) => self.discard(token, id),
-            Order::Pause(name) => self.pause(token, &name, true),
-            Order::Resume(name) => self.pause(token, &name, false),
+        let token = IS_COMMAND | number;
+        match command {
+            Command::Cancel(handle) => self.cancel(token, handle),
+            Command::Redrive(id) => self.redrive(token, id),
+            Command::Discard(id) => self.discard(token, id),
+            Command::Pause(name) => self.pause(token, &name, true),
+            Command::Resume(name) => self.pause(token, &name, false),
         }
         self.go_on();
     }
 
-    /// Answers a request if it is an order's.
-    pub(super) fn is_answered_as_order(&mut self, token: Token, answer: &Answer) -> bool {
-        if token & IS_ORDER == 0 {
+    /// Answers a request if it is a command's.
+    pub(super) fn is_answered_as_command(&mut self, token: Token, answer: &Answer) -> bool {
+        if token & IS_COMMAND == 0 {
             return false;
         }
         if !self.has_failed {
             let words: Arc<str> = in_words(answer).into();
-            self.commits.push(Op::Reply(token & !IS_ORDER, words));
+            self.commits.push(Op::Reply(token & !IS_COMMAND, words));
         }
         true
     }
 
     /// The answer is written.
     pub(super) fn replied_to(&mut self, number: u64) {
-        self.orders.remove(&number);
+        self.commands.remove(&number);
     }
 }
 
-/// [`Order::DONE`], or why not.
+/// [`Command::DONE`], or why not.
 fn in_words(answer: &Answer) -> String {
     match answer {
-        Answer::Done => Order::DONE.into(),
-        Answer::AlreadyFired => Order::FIRED.into(),
-        Answer::NotFound => Order::GONE.into(),
+        Answer::Done => Command::DONE.into(),
+        Answer::AlreadyFired => Command::FIRED.into(),
+        Answer::NotFound => Command::GONE.into(),
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
         Answer::Refused(why) => why.to_string(),
         Answer::ShuttingDown => "nothing was done, because the service is shutting down: repeat the command when it has ended".into(),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_answered_in_words() {
+    fn a_command_is_answered_in_words() {
         let why = || Arc::from("no \"sync\"");
         let failed = Answer::Failed(why());
         let unknown = Answer::Unknown(why());

@@ -1,4 +1,4 @@
-//! Is an order of another process carried out once, or not at all, and do both sides know which?
+//! Is a command from another process carried out once, or not at all, and do both sides know which?
 
 mod folder;
 mod rows;
@@ -13,7 +13,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{near, row};
 use rusqlite::Connection;
-use waterwheel_store::{Most, Op, Order, Outcome, Position, Store};
+use waterwheel_store::{Command, Most, Op, Outcome, Position, Store};
 use waterwheel_store_sqlite::{AskError, Asked, OpenError, Reader, SqliteStore, ask, backup};
 
 /// Longer than any test waits for what comes.
@@ -25,31 +25,31 @@ fn open(path: &Path) -> SqliteStore {
     store
 }
 
-fn pause(namespace: &str) -> Order {
-    Order::Pause(namespace.into())
+fn pause(namespace: &str) -> Command {
+    Command::Pause(namespace.into())
 }
 
-/// Waits for orders, as the store's thread does.
-fn wait_for(store: &mut SqliteStore, count: usize) -> Vec<(u64, Order)> {
+/// Waits for commands, as the store's thread does.
+fn wait_for(store: &mut SqliteStore, count: usize) -> Vec<(u64, Command)> {
     let begun = Instant::now();
     loop {
-        let orders = store.orders().unwrap();
-        if orders.len() >= count {
-            return orders;
+        let commands = store.commands().unwrap();
+        if commands.len() >= count {
+            return commands;
         }
-        assert!(begun.elapsed() < LONG, "no order comes");
+        assert!(begun.elapsed() < LONG, "no command comes");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-fn rows_of_orders(path: &Path) -> i64 {
+fn rows_of_commands(path: &Path) -> i64 {
     let connection = Connection::open(path).unwrap();
-    let count = "SELECT count(*) FROM orders";
+    let count = "SELECT count(*) FROM commands";
     connection.query_row(count, [], |row| row.get(0)).unwrap()
 }
 
 #[test]
-fn an_order_to_a_file_that_is_empty_leaves_its_log() {
+fn a_command_to_a_file_that_is_empty_leaves_its_log() {
     let folder = Folder::new("log-alone");
     let path = folder.file("timers.db");
     let mut store = open(&path);
@@ -69,20 +69,20 @@ fn an_order_to_a_file_that_is_empty_leaves_its_log() {
 }
 
 #[test]
-fn an_order_is_answered_by_the_commit_that_carries_it_out() {
+fn a_command_is_answered_by_the_commit_that_carries_it_out() {
     let folder = Folder::new("answered");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    assert!(store.takes_orders());
+    assert!(store.takes_commands());
     let timer = row(1, "mail", 5_000);
     store.commit(1, &[near(timer.clone())]).unwrap();
-    let orders = [Order::Cancel(timer.handle()), pause("shop")];
+    let commands = [Command::Cancel(timer.handle()), pause("shop")];
     let asked = thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &orders, LONG).unwrap());
+        let asking = scope.spawn(|| ask(&path, &commands, LONG).unwrap());
         let taken = wait_for(&mut store, 2);
         assert_eq!(
             taken.iter().map(|it| it.1.clone()).collect::<Vec<_>>(),
-            orders
+            commands
         );
         assert!(!asking.is_finished());
         let first = [
@@ -91,28 +91,28 @@ fn an_order_is_answered_by_the_commit_that_carries_it_out() {
         ];
         let outcomes = store.commit(2, &first).unwrap();
         assert_eq!(outcomes, [Outcome::Cancelled(true), Outcome::Done]);
-        assert_eq!(store.orders().unwrap(), taken[1..]);
+        assert_eq!(store.commands().unwrap(), taken[1..]);
         let second = Op::Reply(taken[1].0, "there is no namespace shop".into());
         store.commit(3, &[Op::All(vec![second])]).unwrap();
-        assert_eq!(store.orders().unwrap(), []);
+        assert_eq!(store.commands().unwrap(), []);
         asking.join().unwrap()
     });
     let answers = ["done", "there is no namespace shop"];
     assert_eq!(asked, answers.map(|it| Asked::Answered(it.into())));
-    assert_eq!(rows_of_orders(&path), 0);
-    assert_eq!(store.orders().unwrap(), []);
+    assert_eq!(rows_of_commands(&path), 0);
+    assert_eq!(store.commands().unwrap(), []);
 }
 
 /// More than one transaction writes, which writes 500.
-fn many() -> Vec<Order> {
+fn many() -> Vec<Command> {
     (0..1_200).map(|it| pause(&it.to_string())).collect()
 }
 
-/// Answers the next orders, each with its own name.
+/// Answers the next commands, each with its own name.
 fn answer(store: &mut SqliteStore, commit: u64, count: usize) {
     let taken = wait_for(store, count);
-    let replies = taken.into_iter().map(|(number, order)| {
-        let words = order.to_string();
+    let replies = taken.into_iter().map(|(number, command)| {
+        let words = command.to_string();
         Op::Reply(number, words.into())
     });
     let replies: Vec<_> = replies.collect();
@@ -123,13 +123,13 @@ fn answer(store: &mut SqliteStore, commit: u64, count: usize) {
 }
 
 /// What is asked is answered to the end, and what comes of it.
-fn asked_and_answered(path: &Path, store: &mut SqliteStore, orders: &[Order]) -> Vec<Asked> {
+fn asked_and_answered(path: &Path, store: &mut SqliteStore, commands: &[Command]) -> Vec<Asked> {
     thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(path, orders, LONG).unwrap());
+        let asking = scope.spawn(|| ask(path, commands, LONG).unwrap());
         let mut commit = 0;
         while !asking.is_finished() {
             commit += 1;
-            if !store.orders().unwrap_or_default().is_empty() {
+            if !store.commands().unwrap_or_default().is_empty() {
                 answer(store, commit, 1);
             }
             thread::sleep(Duration::from_millis(1));
@@ -138,61 +138,61 @@ fn asked_and_answered(path: &Path, store: &mut SqliteStore, orders: &[Order]) ->
     })
 }
 
-fn answers(orders: &[Order]) -> Vec<Asked> {
-    let answers = orders.iter().map(|it| it.to_string().into());
+fn answers(commands: &[Command]) -> Vec<Asked> {
+    let answers = commands.iter().map(|it| it.to_string().into());
     answers.map(Asked::Answered).collect()
 }
 
 #[test]
-fn some_thousand_orders_are_written_by_several_transactions() {
+fn some_thousand_commands_are_written_by_several_transactions() {
     let folder = Folder::new("thousand");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    let orders = many();
-    let asked = asked_and_answered(&path, &mut store, &orders);
-    assert!(asked == answers(&orders));
-    assert_eq!(rows_of_orders(&path), 0);
+    let commands = many();
+    let asked = asked_and_answered(&path, &mut store, &commands);
+    assert!(asked == answers(&commands));
+    assert_eq!(rows_of_commands(&path), 0);
     // Only the first 500 can be written.
     let other = Connection::open(&path).unwrap();
-    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON orders
-        WHEN (SELECT count(*) FROM orders) >= 700 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON commands
+        WHEN (SELECT count(*) FROM commands) >= 700 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
     let (asked, late) = thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &orders, LONG).unwrap());
+        let asking = scope.spawn(|| ask(&path, &commands, LONG).unwrap());
         let late = wait_for(&mut store, 500).len();
         answer(&mut store, 10_000, 500);
         (asking.join().unwrap(), late)
     });
     assert_eq!(late, 500);
-    assert!(asked[..500] == answers(&orders[..500]));
+    assert!(asked[..500] == answers(&commands[..500]));
     assert!(asked[500..].iter().all(|it| *it == Asked::Withdrawn));
-    assert_eq!((asked.len(), rows_of_orders(&path)), (1_200, 0));
+    assert_eq!((asked.len(), rows_of_commands(&path)), (1_200, 0));
     // Of those that cannot be read to the end, nothing is known.
-    let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON orders
-        WHEN (SELECT count(*) FROM orders) <= 600 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON commands
+        WHEN (SELECT count(*) FROM commands) <= 600 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
-    let asked = asked_and_answered(&path, &mut store, &orders);
-    assert!(asked[..500] == answers(&orders[..500]));
+    let asked = asked_and_answered(&path, &mut store, &commands);
+    assert!(asked[..500] == answers(&commands[..500]));
     assert!(asked[500..].iter().all(|it| *it == Asked::Unknown));
-    assert_eq!((asked.len(), rows_of_orders(&path)), (1_200, 700));
+    assert_eq!((asked.len(), rows_of_commands(&path)), (1_200, 700));
 }
 
 #[test]
-fn an_order_of_another_command_is_not_waited_for() {
+fn a_command_of_another_sender_is_not_waited_for() {
     let folder = Folder::new("among");
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
     // It is too old to be taken, and its number lies among the others.
-    let put = "CREATE TRIGGER put AFTER INSERT ON orders WHEN new.number = 300 BEGIN
-        INSERT INTO orders (body, until) VALUES ('pause other', unixepoch() * 1000 - 60000); END";
+    let put = "CREATE TRIGGER put AFTER INSERT ON commands WHEN new.number = 300 BEGIN
+        INSERT INTO commands (body, until) VALUES ('pause other', unixepoch() * 1000 - 60000); END";
     other.execute_batch(put).unwrap();
     let begun = Instant::now();
-    let orders = many();
-    let asked = asked_and_answered(&path, &mut store, &orders);
-    assert!(asked == answers(&orders));
+    let commands = many();
+    let asked = asked_and_answered(&path, &mut store, &commands);
+    assert!(asked == answers(&commands));
     assert!(begun.elapsed() < LONG);
-    assert_eq!(rows_of_orders(&path), 1);
+    assert_eq!(rows_of_commands(&path), 1);
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn what_is_withdrawn_is_not_carried_out_later() {
     let mut store = open(&path);
     let asked = ask(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
     assert_eq!(asked, [Asked::Withdrawn]);
-    assert_eq!(store.orders().unwrap(), []);
-    assert_eq!(rows_of_orders(&path), 0);
+    assert_eq!(store.commands().unwrap(), []);
+    assert_eq!(rows_of_commands(&path), 0);
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
             let mut commit = 1;
             while !is_over.load(Ordering::Relaxed) {
                 // Another connection may have the file for a moment.
-                let orders = store.orders().unwrap_or_default();
-                for (number, order) in orders {
-                    let Order::Cancel(handle) = order else {
-                        unreachable!("{order}");
+                let commands = store.commands().unwrap_or_default();
+                for (number, command) in commands {
+                    let Command::Cancel(handle) = command else {
+                        unreachable!("{command}");
                     };
                     let steps = [Op::Cancel(handle), Op::Reply(number, "done".into())];
                     commit += 1;
@@ -240,7 +240,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
         let mut rng = Rng::with_seed(9);
         let asked = timers.iter().map(|timer| {
             let within = Duration::from_micros(rng.u64(0..4_000 + 4 * commit));
-            let asked = ask(&path, &[Order::Cancel(timer.handle())], within);
+            let asked = ask(&path, &[Command::Cancel(timer.handle())], within);
             asked.map_or(Asked::Withdrawn, |mut asked| asked.remove(0))
         });
         let asked = asked.collect();
@@ -279,7 +279,7 @@ fn what_is_taken_is_not_withdrawn() {
     let asked = loop {
         let asked = thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&path, &[pause("shop")], within).unwrap());
-            while !asking.is_finished() && store.orders().unwrap().is_empty() {
+            while !asking.is_finished() && store.commands().unwrap().is_empty() {
                 thread::sleep(Duration::from_millis(1));
             }
             asking.join().unwrap()
@@ -293,7 +293,7 @@ fn what_is_taken_is_not_withdrawn() {
     };
     assert_eq!(asked, [Asked::Unknown]);
     // It is still to be answered.
-    assert_eq!(store.orders().unwrap().len(), 1);
+    assert_eq!(store.commands().unwrap().len(), 1);
 }
 
 #[test]
@@ -301,17 +301,17 @@ fn what_has_waited_too_long_is_never_taken() {
     let folder = Folder::new("late");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    // Its process has ended before it could withdraw the order.
+    // Its process has ended before it could withdraw the command.
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 - ?1)";
+    let put = "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 - ?1)";
     for age in [1_000, 7_200_000] {
         other.execute(put, [age]).unwrap();
-        assert_eq!(store.orders().unwrap(), []);
+        assert_eq!(store.commands().unwrap(), []);
     }
     // With the next one, what is older than an hour goes.
     other.execute(put, [-60_000]).unwrap();
-    assert_eq!(store.orders().unwrap().len(), 1);
-    assert_eq!(rows_of_orders(&path), 2);
+    assert_eq!(store.commands().unwrap().len(), 1);
+    assert_eq!(rows_of_commands(&path), 2);
 }
 
 #[test]
@@ -323,15 +323,15 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
     let (asked, store) = thread::scope(|scope| {
         let path = &path;
         let mut taken = 0;
-        let asking = [pause("one"), pause("two")].map(|order| {
-            let one = scope.spawn(move || ask(path, &[order], LONG).unwrap());
+        let asking = [pause("one"), pause("two")].map(|command| {
+            let one = scope.spawn(move || ask(path, &[command], LONG).unwrap());
             taken += 1;
             wait_for(&mut store, taken);
             one
         });
         drop(store);
         let mut store = open(path);
-        assert_eq!(store.orders().unwrap(), []);
+        assert_eq!(store.commands().unwrap(), []);
         (asking.map(|it| it.join().unwrap()), store)
     });
     assert_eq!(asked, [[Asked::Unknown], [Asked::Unknown]]);
@@ -339,22 +339,23 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
     assert!(begun.elapsed() < LONG);
     // One that was not taken is.
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO orders (body, until) VALUES ('pause three', unixepoch() * 1000 + 60000)";
+    let put =
+        "INSERT INTO commands (body, until) VALUES ('pause three', unixepoch() * 1000 + 60000)";
     other.execute(put, []).unwrap();
     drop(store);
     let mut store = open(&path);
-    assert_eq!(store.orders().unwrap()[0].1, pause("three"));
+    assert_eq!(store.commands().unwrap()[0].1, pause("three"));
 }
 
 #[test]
-fn an_order_is_withdrawn_once_no_process_has_the_file() {
+fn a_command_is_withdrawn_once_no_process_has_the_file() {
     let folder = Folder::new("gone");
     let path = folder.file("timers.db");
     let begun = Instant::now();
     let store = open(&path);
     let asked = thread::scope(|scope| {
         let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
-        while rows_of_orders(&path) == 0 {
+        while rows_of_commands(&path) == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         drop(store);
@@ -362,20 +363,20 @@ fn an_order_is_withdrawn_once_no_process_has_the_file() {
     });
     assert_eq!(asked, [Asked::Withdrawn]);
     assert!(begun.elapsed() < LONG);
-    assert_eq!(rows_of_orders(&path), 0);
+    assert_eq!(rows_of_commands(&path), 0);
 }
 
 #[test]
-fn a_store_that_is_asked_for_no_orders_writes_nothing() {
+fn a_store_that_is_asked_for_no_commands_writes_nothing() {
     let folder = Folder::new("idle");
     let path = folder.file("timers.db");
     let mut store = open(&path);
     store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
-    assert_eq!(store.orders().unwrap(), []);
+    assert_eq!(store.commands().unwrap(), []);
     let log = || fs::read(folder.file("timers.db-wal")).unwrap();
     let before = log();
     for _ in 0..100 {
-        assert_eq!(store.orders().unwrap(), []);
+        assert_eq!(store.commands().unwrap(), []);
     }
     assert!(log() == before);
     // Nor if another connection has written something else.
@@ -384,47 +385,48 @@ fn a_store_that_is_asked_for_no_orders_writes_nothing() {
     other.execute(put, []).unwrap();
     let before = log();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(store.orders().unwrap(), []);
+    assert_eq!(store.commands().unwrap(), []);
     assert!(log() == before);
 }
 
 #[test]
-fn an_order_that_is_refused_for_now_is_taken_later() {
+fn a_command_that_is_refused_for_now_is_taken_later() {
     let folder = Folder::new("refused");
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
+    let put =
+        "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
     other.execute(put, []).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let error = store.orders().unwrap_err();
+    let error = store.commands().unwrap_err();
     assert!(error.is_definite(), "{error:?}");
     other.execute_batch("ROLLBACK").unwrap();
-    let taken = store.orders().unwrap();
+    let taken = store.commands().unwrap();
     assert_eq!(taken.len(), 1);
     // As long as no commit answers it, it is there.
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let reply = Op::Reply(taken[0].0, "done".into());
     store.commit(1, &[reply]).unwrap_err();
-    assert_eq!(store.orders().unwrap(), taken);
+    assert_eq!(store.commands().unwrap(), taken);
 }
 
 #[test]
-fn an_order_that_makes_no_sense_is_answered() {
+fn a_command_that_makes_no_sense_is_answered() {
     let folder = Folder::new("sense");
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO orders (body, until) VALUES ('dance', unixepoch() * 1000 + 60000)";
+    let put = "INSERT INTO commands (body, until) VALUES ('dance', unixepoch() * 1000 + 60000)";
     other.execute(put, []).unwrap();
-    assert_eq!(store.orders().unwrap(), []);
-    let answer = "SELECT answer FROM orders";
+    assert_eq!(store.commands().unwrap(), []);
+    let answer = "SELECT answer FROM commands";
     let answer: String = other.query_row(answer, [], |row| row.get(0)).unwrap();
     assert!(answer.starts_with("the service does not know"), "{answer}");
 }
 
 #[test]
-fn the_number_of_an_order_is_not_given_again() {
+fn the_number_of_a_command_is_not_given_again() {
     let folder = Folder::new("numbers");
     let path = folder.file("timers.db");
     let mut store = open(&path);
@@ -451,9 +453,9 @@ fn the_number_of_an_order_is_not_given_again() {
 fn a_file_that_cannot_be_asked_is_refused() {
     let folder = Folder::new("not-asked");
     let soon = Duration::from_millis(50);
-    let orders = [pause("shop")];
+    let commands = [pause("shop")];
     let missing = folder.file("missing.db");
-    let refused = ask(&missing, &orders, soon).unwrap_err();
+    let refused = ask(&missing, &commands, soon).unwrap_err();
     assert!(
         matches!(refused, AskError::Open(OpenError::Io { .. })),
         "{refused:?}"
@@ -461,18 +463,18 @@ fn a_file_that_cannot_be_asked_is_refused() {
     assert!(!fs::exists(&missing).unwrap());
     let text = folder.file("text");
     fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
-    let refused = ask(&text, &orders, soon).unwrap_err();
+    let refused = ask(&text, &commands, soon).unwrap_err();
     assert!(matches!(refused, AskError::Open(OpenError::NotADatabase)));
     let path = folder.file("timers.db");
     let store = open(&path);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = ask(&path, &orders, soon).unwrap_err();
+    let refused = ask(&path, &commands, soon).unwrap_err();
     assert!(matches!(refused, AskError::Busy { .. }), "{refused:?}");
     other.execute_batch("ROLLBACK").unwrap();
     drop(store);
     other.pragma_update(None, "user_version", 1).unwrap();
-    let refused = ask(&path, &orders, soon).unwrap_err();
+    let refused = ask(&path, &commands, soon).unwrap_err();
     assert!(
         matches!(refused, AskError::Older { found: 1 }),
         "{refused:?}"
@@ -480,16 +482,17 @@ fn a_file_that_cannot_be_asked_is_refused() {
 }
 
 #[test]
-fn a_copy_has_no_orders() {
+fn a_copy_has_no_commands() {
     let folder = Folder::new("copied");
     let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
     let store = open(&path);
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
+    let put =
+        "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
     other.execute(put, []).unwrap();
     backup(&path, &copy).unwrap();
-    assert_eq!(rows_of_orders(&path), 1);
-    assert_eq!(rows_of_orders(&copy), 0);
+    assert_eq!(rows_of_commands(&path), 1);
+    assert_eq!(rows_of_commands(&copy), 0);
     assert_eq!(Reader::open(&copy).unwrap().settings().unwrap(), []);
     drop(store);
 }

@@ -1,6 +1,6 @@
 //! What do other processes ask of the one that has the file open?
 //!
-//! An order is a row of the table `orders`. Each step of its life is one transaction, so that both sides know how far it has come:
+//! A command is a row of the table `commands`. Each step of its life is one transaction, so that both sides know how far it has come:
 //!
 //! | step | by | the row |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | read, or withdrawn before it was taken | the other process | is deleted |
 //!
 //! So what was withdrawn, or has waited too long, is not carried out later. How long it has waited goes by the wall clock, which both sides have: where that is set
-//! back, an order that was not withdrawn, because its process was killed, may be taken for longer. A store that is opened deletes what the one before had taken and not answered: that
+//! back, a command that was not withdrawn, because its process was killed, may be taken for longer. A store that is opened deletes what the one before had taken and not answered: that
 //! may have been carried out, and is `Unknown` to the other process.
 
 mod ask;
@@ -19,7 +19,7 @@ mod error;
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
-use waterwheel_store::{Op, Order};
+use waterwheel_store::{Command, Op};
 
 pub use self::ask::{Asked, ask};
 pub use self::error::AskError;
@@ -30,16 +30,16 @@ const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 /// How long the row of a process that has ended is kept.
 const KEPT: i64 = 3_600_000;
 
-/// The orders that the store has taken.
+/// The commands that the store has taken.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
-    /// What SQLite had counted as the orders were taken last.
+pub(crate) struct Commands {
+    /// What SQLite had counted when the commands were taken last.
     seen: Option<i64>,
     /// By their numbers: some thousands come at once, and each is answered on its own.
-    taken: BTreeMap<u64, Order>,
+    taken: BTreeMap<u64, Command>,
 }
 
-impl Orders {
+impl Commands {
     /// What SQLite counts up, if another connection has written since the orders were taken last.
     pub(crate) fn news(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let mut version = connection.prepare_cached("PRAGMA data_version")?;
@@ -48,15 +48,15 @@ impl Orders {
     }
 
     /// All that are not answered.
-    pub(crate) fn all(&self) -> Vec<(u64, Order)> {
+    pub(crate) fn all(&self) -> Vec<(u64, Command)> {
         let taken = self.taken.iter();
         taken
-            .map(|(number, order)| (*number, order.clone()))
+            .map(|(number, command)| (*number, command.clone()))
             .collect()
     }
 
     /// Adds those that were taken by a transaction which was committed.
-    pub(crate) fn add(&mut self, seen: i64, taken: Vec<(u64, Order)>) {
+    pub(crate) fn add(&mut self, seen: i64, taken: Vec<(u64, Command)>) {
         self.seen = Some(seen);
         self.taken.extend(taken);
     }
@@ -80,16 +80,16 @@ impl Orders {
 
 /// Whether there is one to take.
 pub(crate) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT 1 FROM orders WHERE is_taken = 0 AND answer IS NULL LIMIT 1";
+    let sql = "SELECT 1 FROM commands WHERE is_taken = 0 AND answer IS NULL LIMIT 1";
     connection.prepare_cached(sql)?.exists([])
 }
 
 /// Takes those that may be taken, within a transaction.
-pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)>> {
-    let old = format!("DELETE FROM orders WHERE until < {NOW} - {KEPT}");
+pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Command)>> {
+    let old = format!("DELETE FROM commands WHERE until < {NOW} - {KEPT}");
     connection.prepare_cached(&old)?.execute([])?;
     let sql = format!(
-        "UPDATE orders SET is_taken = 1 WHERE is_taken = 0 AND answer IS NULL AND until >= {NOW}
+        "UPDATE commands SET is_taken = 1 WHERE is_taken = 0 AND answer IS NULL AND until >= {NOW}
          RETURNING number, body"
     );
     let mut take = connection.prepare_cached(&sql)?;
@@ -100,9 +100,9 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)
     let mut taken = Vec::new();
     for (number, body) in rows {
         match body.parse() {
-            Ok(order) => taken.push((number.unsigned_abs(), order)),
+            Ok(command) => taken.push((number.unsigned_abs(), command)),
             Err(_) => {
-                let sql = "UPDATE orders SET answer = ?2 WHERE number = ?1";
+                let sql = "UPDATE commands SET answer = ?2 WHERE number = ?1";
                 let answer = "the service does not know this request: use the `waterwheel-timers` of the service's release";
                 connection.prepare_cached(sql)?.execute((number, answer))?;
             }
@@ -113,14 +113,14 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)
 
 /// Deletes what the store before has taken and not answered, within a transaction.
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM orders WHERE is_taken = 1 AND answer IS NULL";
+    let sql = "DELETE FROM commands WHERE is_taken = 1 AND answer IS NULL";
     connection.execute(sql, [])?;
     Ok(())
 }
 
-/// The answer of an order, if there is one. `None` if the order is gone.
+/// The answer of a command, if there is one. `None` if the command is gone.
 fn answer_of(connection: &Connection, number: i64) -> rusqlite::Result<Option<Option<String>>> {
-    let sql = "SELECT answer FROM orders WHERE number = ?1";
+    let sql = "SELECT answer FROM commands WHERE number = ?1";
     let mut answer = connection.prepare_cached(sql)?;
     answer.query_row([number], |row| row.get(0)).optional()
 }

@@ -1,6 +1,6 @@
 //! Cancel, redrive, discard, pause, resume.
 
-use waterwheel_store::{Id, Order, Whose};
+use waterwheel_store::{Command, Id, Whose};
 use waterwheel_store_sqlite::Reader;
 
 use super::page;
@@ -13,7 +13,7 @@ use crate::text;
 /// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
 const PAGE: usize = 500;
 
-/// How many timers are cancelled at a time. A service takes orders once a second, so a page has more than the one before.
+/// How many timers are cancelled at a time. A service takes commands once a second, so a page has more than the one before.
 const MOST_AT_ONCE: usize = 8_000;
 
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
@@ -21,12 +21,12 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
         return cancel_all(reader, &whose, &asked.wait, output);
     }
     let mut missing = 0;
-    let mut orders = Vec::new();
+    let mut commands = Vec::new();
     for name in &asked.names {
         match name {
-            Name::Handle(handle) => orders.push(Order::Cancel(handle.clone())),
+            Name::Handle(handle) => commands.push(Command::Cancel(handle.clone())),
             Name::Id(id) => match reader.search(*id)? {
-                Some(found) => orders.push(Order::Cancel(found.handle())),
+                Some(found) => commands.push(Command::Cancel(found.handle())),
                 None => {
                     say(&format!("{id}: {NOT_PENDING}"));
                     missing += 1;
@@ -34,7 +34,7 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
             },
         }
     }
-    let ended = all(reader, &orders, &asked.wait, "cancelled", output)?;
+    let ended = all(reader, &commands, &asked.wait, "cancelled", output)?;
     said(missing + ended.failed)
 }
 
@@ -54,9 +54,9 @@ fn cancel_all(
             break;
         };
         after = Some((*bucket, last.id));
-        let orders = page.into_iter().map(|(handle, _)| Order::Cancel(handle));
-        let orders: Vec<_> = orders.collect();
-        let ended = all(reader, &orders, wait, "cancelled", output)?;
+        let commands = page.into_iter().map(|(handle, _)| Command::Cancel(handle));
+        let commands: Vec<_> = commands.collect();
+        let ended = all(reader, &commands, wait, "cancelled", output)?;
         failed += ended.failed;
         // What has fired or is gone is no reason to leave the others.
         if ended.is_refused {
@@ -75,7 +75,7 @@ pub(crate) fn redrive(
     asked: &Letters,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    letters(reader, asked, Order::Redrive, "redriven", output)
+    letters(reader, asked, Command::Redrive, "redriven", output)
 }
 
 pub(crate) fn discard(
@@ -83,20 +83,20 @@ pub(crate) fn discard(
     asked: &Letters,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    letters(reader, asked, Order::Discard, "discarded", output)
+    letters(reader, asked, Command::Discard, "discarded", output)
 }
 
 fn letters(
     reader: &Reader,
     asked: &Letters,
-    order: fn(Id) -> Order,
+    command: fn(Id) -> Command,
     done: &str,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let wait = &asked.wait;
     if !asked.ids.is_empty() {
-        let orders: Vec<_> = asked.ids.iter().copied().map(order).collect();
-        return said(all(reader, &orders, wait, done, output)?.failed);
+        let commands: Vec<_> = asked.ids.iter().copied().map(command).collect();
+        return said(all(reader, &commands, wait, done, output)?.failed);
     }
     let whose = asked.whose();
     page::is_known(reader, &whose)?;
@@ -107,8 +107,8 @@ fn letters(
             break;
         };
         after = last.row.id;
-        let orders: Vec<_> = page.iter().map(|it| order(it.row.id)).collect();
-        failed = all(reader, &orders, wait, done, output)?.failed;
+        let commands: Vec<_> = page.iter().map(|it| command(it.row.id)).collect();
+        failed = all(reader, &commands, wait, done, output)?.failed;
     }
     if after == Id::NONE {
         say("there are no dead letters");
@@ -117,16 +117,16 @@ fn letters(
 }
 
 pub(crate) fn pause(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
-    let orders = [Order::Pause(asked.namespace.as_str().into())];
-    said(all(reader, &orders, &asked.wait, "paused", output)?.failed)
+    let commands = [Command::Pause(asked.namespace.as_str().into())];
+    said(all(reader, &commands, &asked.wait, "paused", output)?.failed)
 }
 
 pub(crate) fn resume(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
-    let orders = [Order::Resume(asked.namespace.as_str().into())];
-    said(all(reader, &orders, &asked.wait, "resumed", output)?.failed)
+    let commands = [Command::Resume(asked.namespace.as_str().into())];
+    said(all(reader, &commands, &asked.wait, "resumed", output)?.failed)
 }
 
-/// What came of some orders.
+/// What came of some commands.
 #[derive(Debug, Default)]
 struct Ended {
     /// How many are not carried out.
@@ -135,20 +135,20 @@ struct Ended {
     is_refused: bool,
 }
 
-/// Carries out orders, and says of each whether it is done.
+/// Carries out commands, and says of each whether it is done.
 fn all(
     reader: &Reader,
-    orders: &[Order],
+    commands: &[Command],
     wait: &Wait,
     done: &str,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let mut ended = Ended::default();
-    for (order, carried) in orders.iter().zip(carry_out(reader, orders, wait)?) {
-        let name = text::clean(&match order {
-            Order::Cancel(handle) => handle.id.to_string(),
-            Order::Redrive(id) | Order::Discard(id) => id.to_string(),
-            Order::Pause(name) | Order::Resume(name) => name.to_string(),
+    for (command, carried) in commands.iter().zip(carry_out(reader, commands, wait)?) {
+        let name = text::clean(&match command {
+            Command::Cancel(handle) => handle.id.to_string(),
+            Command::Redrive(id) | Command::Discard(id) => id.to_string(),
+            Command::Pause(name) | Command::Resume(name) => name.to_string(),
         });
         match carried {
             Ok(()) => output.line(&format!("{done} {name}")).map_err(cut_off)?,
@@ -163,7 +163,7 @@ fn all(
     Ok(ended)
 }
 
-/// To a command that only reads, a reader that has had enough is no failure. Here it may leave orders that were not carried out.
+/// To a command that only reads, a reader that has had enough is no failure. Here it may leave commands that were not carried out.
 fn cut_off(failure: Failure) -> Failure {
     match failure {
         Failure::Closed => Failure::CutOff(None),

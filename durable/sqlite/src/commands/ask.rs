@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_store::Order;
+use waterwheel_store::Command;
 
 use super::{AskError, NOW, answer_of};
 use crate::OpenError;
@@ -16,13 +16,13 @@ use crate::store::{refuse_log_alone, resolve};
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many orders one transaction writes. The service waits for it for 50 ms at most, and refuses what it was to commit after that.
+/// How many commands one transaction writes. The service waits for it for 50 ms at most, and refuses what it was to commit after that.
 const SLICE: usize = 500;
 
 /// How long the service has the file to itself between two of these. While it waits for the file, it looks again every few milliseconds.
 const GAP: Duration = Duration::from_millis(10);
 
-/// For how long no process has the file before an order is withdrawn early. A service that is started again takes it.
+/// For how long no process has the file before a command is withdrawn early. A service that is started again takes it.
 const GONE: Duration = Duration::from_millis(500);
 
 /// The outcome of a command that was sent with [`ask`].
@@ -48,21 +48,21 @@ pub enum Asked {
 /// [`AskError`]: no command was sent.
 pub fn ask(
     path: impl AsRef<Path>,
-    orders: &[Order],
+    commands: &[Command],
     within: Duration,
 ) -> Result<Vec<Asked>, AskError> {
     let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
     refuse_log_alone(&path)?;
     let asking = Asking::open(&path, within)?;
     let numbers = asking
-        .put(orders, within)
+        .put(commands, within)
         .map_err(|error| AskError::of(error, &path))?;
     let is_held = || lock::look(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
     let asked = asking.wait(&numbers, within, is_held);
     let mut asked = asked.unwrap_or_default();
     asked.resize(numbers.len(), Asked::Unknown);
-    asked.resize(orders.len(), Asked::Withdrawn);
+    asked.resize(commands.len(), Asked::Withdrawn);
     Ok(asked)
 }
 
@@ -85,13 +85,13 @@ impl Asking {
         }
     }
 
-    /// The numbers of the first orders: of all, unless an error has ended it.
-    fn put(&self, orders: &[Order], within: Duration) -> rusqlite::Result<Vec<i64>> {
+    /// The numbers of the first commands: of all, unless an error has ended it.
+    fn put(&self, commands: &[Command], within: Duration) -> rusqlite::Result<Vec<i64>> {
         let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX / 4);
-        let sql = format!("INSERT INTO orders (body, until) VALUES (?1, {NOW} + ?2)");
-        let (numbers, ended) = self.change_each(orders, |connection, order| {
+        let sql = format!("INSERT INTO commands (body, until) VALUES (?1, {NOW} + ?2)");
+        let (numbers, ended) = self.change_each(commands, |connection, command| {
             let mut put = connection.prepare_cached(&sql)?;
-            put.insert((order.to_string(), within))
+            put.insert((command.to_string(), within))
         });
         match numbers.is_empty() {
             true => ended.map(|()| numbers),
@@ -124,11 +124,11 @@ impl Asking {
 
     /// How many have no answer, and how many of them are taken.
     fn open_of(&self, numbers: &[i64]) -> rusqlite::Result<(i64, i64)> {
-        let sql = "SELECT count(*), coalesce(sum(is_taken), 0) FROM orders
+        let sql = "SELECT count(*), coalesce(sum(is_taken), 0) FROM commands
             WHERE number BETWEEN ?1 AND ?2 AND answer IS NULL";
         let mut look = self.connection.prepare_cached(sql)?;
         let (mut open, mut taken) = (0, 0);
-        // Between two runs of numbers, another command has written its orders.
+        // Between two runs of numbers, another sender has written its commands.
         for run in numbers.chunk_by(|one, next| *next == one + 1) {
             let (first, last) = (run[0], run[run.len() - 1]);
             let of_run = look.query_row([first, last], |row| Ok((row.get(0)?, row.get(1)?)));
@@ -141,7 +141,7 @@ impl Asking {
 
     /// Reads the answers, and withdraws what is not taken. It has come so far if an error has ended it.
     fn end(&self, numbers: &[i64]) -> Vec<Asked> {
-        let sql = "DELETE FROM orders
+        let sql = "DELETE FROM commands
             WHERE number = ?1 AND (answer IS NOT NULL OR is_taken = 0)";
         let (ends, _) = self.change_each(numbers, |connection, number| {
             let answer = answer_of(connection, *number)?;

@@ -1,39 +1,39 @@
-//! What do other processes order? The store puts an order out each time that it is asked, until its answer is written.
+//! What do other processes command? The store puts a command out each time that it is asked, until its answer is written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use waterwheel_durable::engine::{Answer, Engine, Token};
-use waterwheel_store::{Op, Order};
+use waterwheel_store::{Command, Op};
 
 use super::World;
 
-/// The orders that are not answered.
+/// The commands that are not answered.
 #[derive(Debug, Default)]
-pub(super) struct Orders {
+pub(super) struct Commands {
     all: BTreeMap<u64, Ordered>,
     count: u64,
-    /// Which orders the commits answer that were asked for, by the requests to the store.
+    /// Which commands the commits answer that were asked for, by the requests to the store.
     answered: HashMap<u64, Vec<u64>>,
 }
 
 #[derive(Debug)]
 struct Ordered {
-    order: Order,
+    command: Command,
     /// What names it in the model.
     token: Token,
     answer: Option<Arc<str>>,
 }
 
-impl Orders {
+impl Commands {
     pub(super) fn is_any(&self) -> bool {
         !self.all.is_empty()
     }
 
-    /// The store is asked for orders.
+    /// The store is asked for commands.
     pub(super) fn read(&self, engine: &mut Engine) {
         for (number, ordered) in &self.all {
-            engine.order(*number, ordered.order.clone());
+            engine.command(*number, ordered.command.clone());
         }
     }
 
@@ -41,7 +41,7 @@ impl Orders {
     ///
     /// # Errors
     ///
-    /// An order is answered again, or in another way.
+    /// A command is answered again, or in another way.
     pub(super) fn commits(
         &mut self,
         request: u64,
@@ -59,7 +59,7 @@ impl Orders {
             let before = ordered.map(|it| it.answer.get_or_insert_with(|| Arc::clone(answer)));
             if !is_again && (!is_first || before.as_deref() != Some(answer)) {
                 return Err(format!(
-                    "the order {number} is answered again: {answer:?} after {before:?}"
+                    "the command {number} is answered again: {answer:?} after {before:?}"
                 ));
             }
         }
@@ -67,7 +67,7 @@ impl Orders {
         Ok(())
     }
 
-    /// The process ends, and its orders are withdrawn.
+    /// The process ends, and its commands are withdrawn.
     pub(super) fn ends(&mut self) {
         self.all.clear();
         self.answered.clear();
@@ -75,33 +75,33 @@ impl Orders {
 }
 
 impl World {
-    /// Another process orders a cancel. Timers with keys are left out: that a key is free again is known before the answer is written.
-    pub(super) fn order(&mut self) {
+    /// Another process commands a cancel. Timers with keys are left out: that a key is free again is known before the answer is written.
+    pub(super) fn command(&mut self) {
         let handle = self.any().filter(|it| !self.model.has_key(it.id));
         let Some(handle) = handle else {
             return;
         };
         let token = self.model.cancels(handle.id);
-        self.orders.count += 1;
+        self.commands.count += 1;
         let ordered = Ordered {
-            order: Order::Cancel(handle),
+            command: Command::Cancel(handle),
             token,
             answer: None,
         };
-        self.orders.all.insert(self.orders.count, ordered);
-        self.orders.read(&mut self.engine);
+        self.commands.all.insert(self.commands.count, ordered);
+        self.commands.read(&mut self.engine);
     }
 
     /// A commit is done, and the answers in it are written.
     pub(super) fn are_answered(&mut self, request: u64) -> Result<(), String> {
-        for number in self.orders.answered.remove(&request).unwrap_or_default() {
-            let Some(Ordered { token, answer, .. }) = self.orders.all.remove(&number) else {
+        for number in self.commands.answered.remove(&request).unwrap_or_default() {
+            let Some(Ordered { token, answer, .. }) = self.commands.all.remove(&number) else {
                 continue;
             };
             let answer = match answer.as_deref() {
-                Some(Order::DONE) => Answer::Done,
+                Some(Command::DONE) => Answer::Done,
                 // Since then, it may have failed and wait for its next attempt, or was redriven.
-                Some(Order::FIRED | Order::GONE) => Answer::ShuttingDown,
+                Some(Command::FIRED | Command::GONE) => Answer::ShuttingDown,
                 Some(other) => Answer::Refused(other.into()),
                 None => continue,
             };
