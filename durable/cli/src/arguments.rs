@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use waterwheel_store::{Due, Id, Whose};
+use waterwheel_store::{Due, Id, Scope};
 
 /// Inspects and changes a file of durable timers.
 ///
@@ -104,7 +104,7 @@ pub(crate) struct Page {
     pub(crate) limit: u32,
 }
 
-/// Whose timers are meant.
+/// Scope timers are meant.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Of {
@@ -117,8 +117,8 @@ pub(crate) struct Of {
 }
 
 impl Of {
-    pub(crate) fn whose(&self) -> Whose<'_> {
-        whose(self.handler.as_ref(), self.namespace.as_ref())
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        scope(self.handler.as_ref(), self.namespace.as_ref())
     }
 }
 
@@ -168,11 +168,11 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    /// Whose timers are meant. `None` if they are named.
-    pub(crate) fn whose(&self) -> Option<Whose<'_>> {
-        match whose(self.handler.as_ref(), self.namespace.as_ref()) {
-            Whose::All => None,
-            whose => Some(whose),
+    /// Scope timers are meant. `None` if they are named.
+    pub(crate) fn scope(&self) -> Option<Scope<'_>> {
+        match scope(self.handler.as_ref(), self.namespace.as_ref()) {
+            Scope::All => None,
+            scope => Some(scope),
         }
     }
 }
@@ -196,16 +196,16 @@ pub(crate) struct Letters {
 }
 
 impl Letters {
-    pub(crate) fn whose(&self) -> Whose<'_> {
-        whose(self.handler.as_ref(), self.namespace.as_ref())
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        scope(self.handler.as_ref(), self.namespace.as_ref())
     }
 }
 
-fn whose<'a>(handler: Option<&'a String>, namespace: Option<&'a String>) -> Whose<'a> {
+fn scope<'a>(handler: Option<&'a String>, namespace: Option<&'a String>) -> Scope<'a> {
     match (handler, namespace) {
-        (Some(handler), _) => Whose::Handler(handler),
-        (None, Some(namespace)) => Whose::Namespace(namespace),
-        (None, None) => Whose::All,
+        (Some(handler), _) => Scope::Handler(handler),
+        (None, Some(namespace)) => Scope::Namespace(namespace),
+        (None, None) => Scope::All,
     }
 }
 

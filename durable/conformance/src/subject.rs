@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use waterwheel_store::{
-    Bucket, Dead, Due, Handle, Id, Letters, Level, Most, Op, Outcome, Position, Row, Store, Whose,
+    Bucket, Dead, Due, Handle, Id, Letters, Level, Most, Op, Outcome, Position, Row, Scope, Store,
 };
 
 use super::rows::{MAIL, handle};
@@ -110,19 +110,19 @@ impl<'a> Subject<'a> {
 
     /// All dead letters.
     pub(crate) fn dead(&mut self) -> Result<Vec<Dead>, String> {
-        self.letters(Whose::All, Id::NONE, Most::rows(1_000_000))
+        self.letters(Scope::All, Id::NONE, Most::rows(1_000_000))
     }
 
     /// The dead letters of these handlers after this one, from pages of this size.
     pub(crate) fn letters(
         &mut self,
-        whose: Whose<'_>,
+        scope: Scope<'_>,
         after: Id,
         most: Most,
     ) -> Result<Vec<Dead>, String> {
         let (mut all, mut next) = (Vec::new(), Some(after));
         while let Some(after) = next {
-            let page = self.letters_after(whose, after, most)?;
+            let page = self.letters_after(scope, after, most)?;
             if page.next.is_some_and(|next| next <= after) {
                 return Err(format!("the page after {after} begins again: {page:?}"));
             }
@@ -135,11 +135,11 @@ impl<'a> Subject<'a> {
     /// One page of dead letters.
     pub(crate) fn letters_after(
         &mut self,
-        whose: Whose<'_>,
+        scope: Scope<'_>,
         after: Id,
         most: Most,
     ) -> Result<Letters, String> {
-        self.store()?.dead(whose, after, most).map_err(words)
+        self.store()?.dead(scope, after, most).map_err(words)
     }
 
     pub(crate) fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, String> {

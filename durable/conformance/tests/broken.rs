@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Most, Op, Outcome, Position, Row, Store,
-    StoreError, Whose, pass_on,
+    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Most, Op, Outcome, Position, Row, Scope,
+    Store, StoreError, pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,17 +311,17 @@ impl Store for Broken {
 
     fn dead(
         &mut self,
-        mut whose: Whose<'_>,
+        mut scope: Scope<'_>,
         after: Id,
         mut most: Most,
     ) -> Result<Letters, StoreError> {
         match self.fault {
-            Fault::LettersAreOfAllHandlers => whose = Whose::All,
+            Fault::LettersAreOfAllHandlers => scope = Scope::All,
             Fault::LettersHaveOneMore => most.rows = most.rows.saturating_add(1),
             Fault::LettersIgnoreBytes => most.bytes = usize::MAX,
             _ => {}
         }
-        let mut page = self.inner.dead(whose, after, most)?;
+        let mut page = self.inner.dead(scope, after, most)?;
         match self.fault {
             Fault::LettersEndTooSoon => page.next = None,
             Fault::LettersBeginAgain if page.next.is_some() => page.next = Some(after),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Command, Due, Id, Most, Op, Row, Store, Whose};
+use waterwheel_store::{Bucket, Command, Due, Id, Most, Op, Row, Scope, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -100,7 +100,7 @@ fn main() {
                 let most = Most::rows(100);
                 drop(
                     reader
-                        .pending(&Whose::All, Reader::START, END, most)
+                        .pending(&Scope::All, Reader::START, END, most)
                         .unwrap(),
                 );
             });

@@ -54,7 +54,7 @@
 //! the wall clock: if the clock is set back meanwhile, the command may still be carried out.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, Most, Whose};
+//! use waterwheel_store::{Due, Id, Most, Scope};
 //! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
@@ -67,8 +67,8 @@
 //! for count in reader.count(now)? {
 //!     println!("{}: {} pending, {} of them due", count.handler, count.pending(), count.overdue);
 //! }
-//! let overdue = reader.pending(&Whose::All, Reader::START, now, Most::rows(100))?;
-//! assert!(overdue.is_empty() && reader.dead(&Whose::All, Id::NONE, Most::rows(100))?.is_empty());
+//! let overdue = reader.pending(&Scope::All, Reader::START, now, Most::rows(100))?;
+//! assert!(overdue.is_empty() && reader.dead(&Scope::All, Id::NONE, Most::rows(100))?.is_empty());
 //!
 //! backup(&path, &copy)?; // a complete, synced copy
 //! # drop((store, reader));

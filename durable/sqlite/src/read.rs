@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Setting, Whose};
+use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Scope, Setting};
 
 use super::handlers::Handlers;
 use super::words::{damaged, in_row};
@@ -100,13 +100,13 @@ pub(crate) fn first(
 pub(crate) fn dead(
     statement: &mut Statement<'_>,
     handlers: &Handlers,
-    whose: Whose<'_>,
+    scope: Scope<'_>,
     after: Id,
     most: Most,
     looked_at: usize,
 ) -> rusqlite::Result<Letters> {
     let all = statement.query_map([stored(after)], |from| {
-        let is_meant = whose.is(handlers.name(from.get(7)?)?);
+        let is_meant = scope.contains(handlers.name(from.get(7)?)?);
         let letter = is_meant.then(|| letter(from, handlers)).transpose()?;
         let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
         Ok((id, letter))

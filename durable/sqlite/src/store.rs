@@ -6,7 +6,7 @@ use std::{fmt, fs, io, path};
 use rusqlite::Connection;
 use waterwheel_store::{
     Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
-    Setting, Store, StoreError, Whose,
+    Scope, Setting, Store, StoreError,
 };
 
 use super::acked::{self, Acked, Found};
@@ -735,11 +735,11 @@ impl Store for SqliteStore {
         Ok(self.handlers.all())
     }
 
-    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         let looked_at = Letters::LOOKED_AT;
         let dead = self.connection.prepare_cached(read::DEAD);
         let dead = dead.and_then(|mut dead| {
-            read::dead(&mut dead, &self.handlers, whose, after, most, looked_at)
+            read::dead(&mut dead, &self.handlers, scope, after, most, looked_at)
         });
         self.note(dead.map_err(rolled_back))
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
 use rows::{fill, near, row};
-use waterwheel_store::{Due, Id, Letters, Most, Op, Position, Store, Whose};
+use waterwheel_store::{Due, Id, Letters, Most, Op, Position, Scope, Store};
 use waterwheel_store_sqlite::{
     BackupError, EPOCHS_AHEAD, OpenError, Reader, SqliteStore, Trial, backup,
 };
@@ -116,10 +116,10 @@ fn a_copy_has_all_that_its_file_has() {
         let reader = Reader::open(path).unwrap();
         (
             reader
-                .pending(&Whose::All, Reader::START, end, Most::rows(9_999))
+                .pending(&Scope::All, Reader::START, end, Most::rows(9_999))
                 .unwrap(),
             reader
-                .dead(&Whose::All, Id::NONE, Most::rows(9_999))
+                .dead(&Scope::All, Id::NONE, Most::rows(9_999))
                 .unwrap(),
             reader.count(NOW).unwrap(),
         )
@@ -177,7 +177,7 @@ fn a_restored_copy_gives_no_id_again() {
     fs::rename(&copy, &path).unwrap();
     let mut store = SqliteStore::open(&path).unwrap();
     assert!(store.begin().unwrap() > later);
-    let dead = Letters::all(&mut store, Whose::All).unwrap();
+    let dead = Letters::all(&mut store, Scope::All).unwrap();
     assert!(!dead.is_empty());
 }
 

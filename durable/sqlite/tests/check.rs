@@ -11,7 +11,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, row};
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, Outcome, Store, Whose};
+use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, Outcome, Scope, Store};
 use waterwheel_store_sqlite::{Checked, Sizes, SqliteStore, Trial, check};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -88,7 +88,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
             assert!(checked.rows > 500, "{}", checked.rows);
         }
     }
-    let dead = Letters::all(&mut store, Whose::All).unwrap();
+    let dead = Letters::all(&mut store, Scope::All).unwrap();
     assert!(dead.len() > 20);
     for (at, letter) in (3_000..).zip(dead) {
         let due = letter.row.due;

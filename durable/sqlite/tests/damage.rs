@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use trial::*;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store::{
-    Due, Id, Letters, Level, Most, Op, Position, Row, Store, StoreError, Whose,
+    Due, Id, Letters, Level, Most, Op, Position, Row, Scope, Store, StoreError,
 };
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
@@ -127,7 +127,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
         }
     }
-    for dead in Letters::all(store, Whose::All)? {
+    for dead in Letters::all(store, Scope::All)? {
         let due = dead.row.due;
         commit += 1;
         store.commit(

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Store, StoreError, Whose};
+use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Scope, Store, StoreError};
 use waterwheel_store_sqlite::{Sizes, SqliteStore};
 
 #[test]
@@ -405,7 +405,7 @@ fn a_read_that_fails_is_final() {
         |store| is_final(store.load("mail", Position::START, i64::MAX, Most::rows(10))),
         |store| is_final(store.first_second("mail", 60)),
         |store| is_final(store.first_bucket(Level::Day)),
-        |store| is_final(store.dead(Whose::All, Id::NONE, Most::rows(10))),
+        |store| is_final(store.dead(Scope::All, Id::NONE, Most::rows(10))),
         |store| is_final(store.find("mail", b"key")),
     ];
     let (mut store, disk) = begun(1_000);

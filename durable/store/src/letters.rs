@@ -1,4 +1,4 @@
-use super::{Dead, Id, Most, Store, StoreError, Whose};
+use super::{Dead, Id, Most, Scope, Store, StoreError};
 
 /// A page of [dead letters](crate::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +53,10 @@ impl Letters {
     /// # Errors
     ///
     /// [`StoreError`].
-    pub fn all(store: &mut dyn Store, whose: Whose<'_>) -> Result<Vec<Dead>, StoreError> {
+    pub fn all(store: &mut dyn Store, scope: Scope<'_>) -> Result<Vec<Dead>, StoreError> {
         let (mut all, mut next) = (Vec::new(), Some(Id::NONE));
         while let Some(after) = next {
-            let page = store.dead(whose, after, Most::rows(usize::MAX))?;
+            let page = store.dead(scope, after, Most::rows(usize::MAX))?;
             all.extend(page.dead);
             next = page.next;
         }

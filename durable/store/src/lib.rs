@@ -15,7 +15,7 @@
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`Position`] |
 //! | limit how much is loaded | [`Most`] |
-//! | list dead letters, of all handlers or of some | [`Letters`], [`Whose`] |
+//! | list dead letters, of all handlers or of some | [`Letters`], [`Scope`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
 //! | use a store without a file | [`MemoryStore`] |
 //!
@@ -34,9 +34,9 @@ mod notice;
 mod op;
 mod pass_on;
 mod row;
+mod scope;
 mod setting;
 mod store;
-mod whose;
 
 pub use archived::{Archived, Mark};
 pub use bucket::{Bucket, Level, Position};
@@ -49,6 +49,6 @@ pub use most::Most;
 pub use notice::Notice;
 pub use op::{Op, Outcome};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
+pub use scope::Scope;
 pub use setting::Setting;
 pub use store::Store;
-pub use whose::Whose;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Most, Op, Outcome, Position,
-    Row, Setting, Store, StoreError, Whose,
+    Row, Scope, Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -410,10 +410,10 @@ impl Store for MemoryStore {
         Ok(self.handlers.iter().cloned().collect())
     }
 
-    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
         let dead = dead.map(|(id, dead)| {
-            let is_meant = whose.is(&dead.row.handler);
+            let is_meant = scope.contains(&dead.row.handler);
             Ok((*id, is_meant.then(|| dead.clone())))
         });
         Letters::of(dead, after, most, Letters::LOOKED_AT)

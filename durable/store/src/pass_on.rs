@@ -61,12 +61,12 @@ macro_rules! pass_on {
     (@dead $this:ident $inner:expr) => {
         fn dead(
             &mut self,
-            whose: $crate::Whose<'_>,
+            scope: $crate::Scope<'_>,
             after: $crate::Id,
             most: $crate::Most,
         ) -> Result<$crate::Letters, $crate::StoreError> {
             let $this = self;
-            $inner.dead(whose, after, most)
+            $inner.dead(scope, after, most)
         }
     };
     (@find $this:ident $inner:expr) => {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
-    Setting, StoreError, Whose,
+    Scope, Setting, StoreError,
 };
 
 /// The storage of durable timers.
@@ -90,7 +90,7 @@ pub trait Store: Send {
     /// # Errors
     ///
     /// [`StoreError`].
-    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
+    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
 
     /// Returns the original handle of the timer of a handler that has this key, in whichever bucket it is: the handle
     /// with which an insert with the key is answered. `None` if the timer was [archived](Op::Archive): an insert is

@@ -59,9 +59,9 @@ pub(super) fn attempts(row: &Row) -> u32 {
 pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
     let after = asked.after.unwrap_or(Id::NONE);
     let most = page::most(asked.page.limit as usize);
-    let whose = asked.of.whose();
-    page::is_known(reader, &whose)?;
-    let page = reader.dead(&whose, after, most)?;
+    let scope = asked.of.scope();
+    page::is_known(reader, &scope)?;
+    let page = reader.dead(&scope, after, most)?;
     let last = page::last(&page, most, Letter::bytes);
     let next = last.map(|last| last.row.id.to_string());
     if asked.json.json {

@@ -46,9 +46,9 @@ pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<
     };
     let after = asked.after.unwrap_or(Reader::START);
     let most = page::most(asked.page.limit as usize);
-    let whose = asked.of.whose();
-    page::is_known(reader, &whose)?;
-    let page = reader.pending(&whose, after, until, most)?;
+    let scope = asked.of.scope();
+    page::is_known(reader, &scope)?;
+    let page = reader.pending(&scope, after, until, most)?;
     let last = page::last(&page, most, |it| it.row.bytes());
     let next = last.map(|last| format!("{}@{}", last.row.id, last.row.due.as_millis()));
     if asked.json.json {

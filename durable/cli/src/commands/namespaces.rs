@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use waterwheel_store::{Due, Setting, Whose};
+use waterwheel_store::{Due, Scope, Setting};
 use waterwheel_store_sqlite::{Count, Reader};
 
 use super::stats::Counts;
@@ -99,11 +99,13 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     let settings = reader.settings()?;
     let counts = reader.count(now)?;
     let created: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
-    let of_handlers = counts.iter().map(|it| Whose::namespace(&it.handler));
+    let of_handlers = counts.iter().map(|it| Scope::namespace_of(&it.handler));
     let names: BTreeSet<&str> = created.iter().copied().chain(of_handlers).collect();
     let list = names.into_iter().map(|name| {
-        let whose = Whose::Namespace(name);
-        let own = counts.iter().filter(move |count| whose.is(&count.handler));
+        let scope = Scope::Namespace(name);
+        let own = counts
+            .iter()
+            .filter(move |count| scope.contains(&count.handler));
         Namespace {
             namespace: name.to_owned(),
             is_created: created.contains(&name),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use waterwheel_store::{Most, Whose};
+use waterwheel_store::{Most, Scope};
 use waterwheel_store_sqlite::Reader;
 
 use crate::carry_out::namespaces;
@@ -28,11 +28,11 @@ pub(super) fn last<T>(page: &[T], most: Most, bytes_of: impl Fn(&T) -> usize) ->
 
 /// Refuses a name that the file does not know: by a slip, a command would find nothing to do. Until a first timer is inserted, it
 /// knows no handler, and none is refused.
-pub(super) fn is_known(reader: &Reader, whose: &Whose<'_>) -> Result<(), Failure> {
+pub(super) fn is_known(reader: &Reader, scope: &Scope<'_>) -> Result<(), Failure> {
     let (handlers, settings);
-    let (name, what, known): (_, _, BTreeSet<&str>) = match *whose {
-        Whose::All => return Ok(()),
-        Whose::Handler(name) => {
+    let (name, what, known): (_, _, BTreeSet<&str>) = match *scope {
+        Scope::All => return Ok(()),
+        Scope::Handler(name) => {
             handlers = reader.handlers()?;
             if handlers.is_empty() {
                 return Ok(());
@@ -40,10 +40,10 @@ pub(super) fn is_known(reader: &Reader, whose: &Whose<'_>) -> Result<(), Failure
             let what = format!("no timer was ever inserted for the handler {name:?}");
             (name, what, handlers.iter().map(|name| &**name).collect())
         }
-        Whose::Namespace(name) => {
+        Scope::Namespace(name) => {
             let what = format!("there is no namespace {name:?}");
             handlers = reader.handlers()?;
-            let of_handlers = handlers.iter().map(|name| Whose::namespace(name));
+            let of_handlers = handlers.iter().map(|name| Scope::namespace_of(name));
             // Their names alone: calendars are settings, too, and have payloads.
             settings = reader.setting_names()?;
             let created = namespaces(settings.iter().map(|name| &**name));

@@ -1,6 +1,6 @@
 //! Cancel, redrive, discard, pause, resume.
 
-use waterwheel_store::{Command, Id, Whose};
+use waterwheel_store::{Command, Id, Scope};
 use waterwheel_store_sqlite::Reader;
 
 use super::page;
@@ -17,8 +17,8 @@ const PAGE: usize = 500;
 const MOST_AT_ONCE: usize = 8_000;
 
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
-    if let Some(whose) = asked.whose() {
-        return cancel_all(reader, &whose, &asked.wait, output);
+    if let Some(scope) = asked.scope() {
+        return cancel_all(reader, &scope, &asked.wait, output);
     }
     let mut missing = 0;
     let mut commands = Vec::new();
@@ -42,14 +42,14 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
 /// later meanwhile comes up once more.
 fn cancel_all(
     reader: &Reader,
-    whose: &Whose<'_>,
+    scope: &Scope<'_>,
     wait: &Wait,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    page::is_known(reader, whose)?;
+    page::is_known(reader, scope)?;
     let (mut after, mut most, mut failed) = (None, PAGE, 0);
     loop {
-        let page = reader.handles(whose, after, most)?;
+        let page = reader.handles(scope, after, most)?;
         let Some((last, bucket)) = page.last() else {
             break;
         };
@@ -98,11 +98,11 @@ fn letters(
         let commands: Vec<_> = asked.ids.iter().copied().map(command).collect();
         return said(all(reader, &commands, wait, done, output)?.failed);
     }
-    let whose = asked.whose();
-    page::is_known(reader, &whose)?;
+    let scope = asked.scope();
+    page::is_known(reader, &scope)?;
     let (mut after, mut failed) = (Id::NONE, 0);
     while failed == 0 {
-        let page = reader.dead(&whose, after, page::most(PAGE))?;
+        let page = reader.dead(&scope, after, page::most(PAGE))?;
         let Some(last) = page.last() else {
             break;
         };

@@ -1,7 +1,7 @@
 //! What is known of one timer?
 
 use serde::Serialize;
-use waterwheel_store::{Dead, Handle, Id, Level, Row, Whose};
+use waterwheel_store::{Dead, Handle, Id, Level, Row, Scope};
 use waterwheel_store_sqlite::{Keyed, Pending, Reader};
 
 use super::dead::{Listed as DeadListed, attempts};
@@ -114,7 +114,7 @@ fn by_id(reader: &Reader, id: Id) -> Result<Found, Failure> {
 }
 
 fn by_key(reader: &Reader, handler: &str, key: &[u8]) -> Result<Pending, Failure> {
-    page::is_known(reader, &Whose::Handler(handler))?;
+    page::is_known(reader, &Scope::Handler(handler))?;
     let shown = text::one_line(key, PAYLOAD);
     let why = match reader.find_key(handler, key)? {
         Some(Keyed {

@@ -1,7 +1,7 @@
 //! How many timers are there, and how large is the file?
 
 use serde::Serialize;
-use waterwheel_store::{Due, Level, Whose};
+use waterwheel_store::{Due, Level, Scope};
 use waterwheel_store_sqlite::{Count, Extent, Holder, Reader};
 
 use super::timer::level;
@@ -113,7 +113,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     if asked.json {
         let handlers = counts.iter().map(|count| Handler {
             handler: count.handler.to_string(),
-            namespace: Whose::namespace(&count.handler).to_owned(),
+            namespace: Scope::namespace_of(&count.handler).to_owned(),
             counts: Counts::of([count].into_iter(), now),
         });
         return output.json(&Stats {

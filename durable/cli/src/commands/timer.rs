@@ -1,7 +1,7 @@
 //! A timer for programs. README.md documents the names of the fields.
 
 use serde::Serialize;
-use waterwheel_store::{Due, Level, Row, Whose};
+use waterwheel_store::{Due, Level, Row, Scope};
 
 use crate::text::{self, Encoding};
 use crate::time;
@@ -32,7 +32,7 @@ impl Timer {
             id: row.id.to_string(),
             handle: row.handle().to_string(),
             handler: row.handler.to_string(),
-            namespace: Whose::namespace(&row.handler).to_owned(),
+            namespace: Scope::namespace_of(&row.handler).to_owned(),
             due: time::iso(row.due),
             due_ms: row.due.as_millis(),
             is_overdue: row.due <= now,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Policy};
-use waterwheel_store::{Letters, Op, Row, Setting, Store, Whose};
+use waterwheel_store::{Letters, Op, Row, Scope, Setting, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use crate::support::{
@@ -471,7 +471,7 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
         killed += u32::from(child.wait().unwrap().code().is_none());
         let mut store = SqliteStore::open(&file).unwrap();
         store.begin().unwrap();
-        let left = Letters::all(&mut store, Whose::All).unwrap().len() as u64;
+        let left = Letters::all(&mut store, Scope::All).unwrap().len() as u64;
         assert!(left == 0 || left == LETTERS, "{left} are left");
         done += u32::from(left == 0);
         drop(store);

@@ -269,9 +269,9 @@ fn a_list_of_timers_reads_no_calendar() {
     let spoil = "UPDATE settings SET value = 17 WHERE name = 'calendar/nightly'";
     assert_eq!(connection.execute(spoil, []).unwrap(), 1);
     cli(&file, words("namespaces")).failure();
-    for whose in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
+    for scope in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
         for command in ["list", "dead"] {
-            cli(&file, words(format!("{command} {whose}").trim_end())).well();
+            cli(&file, words(format!("{command} {scope}").trim_end())).well();
         }
     }
 }

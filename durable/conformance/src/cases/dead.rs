@@ -1,6 +1,6 @@
 //! What becomes of a timer that was given up?
 
-use waterwheel_store::{Dead, Id, Most, Op, Outcome, Row, Whose};
+use waterwheel_store::{Dead, Id, Most, Op, Outcome, Row, Scope};
 
 use crate::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, id, keyed, moved, near, of, row, second,
@@ -65,14 +65,14 @@ pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
         for most in [1, 5, 100] {
             let rest = letters.iter().skip(after as usize).cloned().collect();
             let most = Most::rows(most);
-            let page = it.letters_after(Whose::All, id(after), most)?.dead;
+            let page = it.letters_after(Scope::All, id(after), most)?.dead;
             if page.len() > most.rows {
                 return Err(format!("a page of {most:?} has {}", page.len()));
             }
-            same("all", it.letters(Whose::All, id(after), most)?, rest)?;
+            same("all", it.letters(Scope::All, id(after), most)?, rest)?;
         }
     }
-    let page = it.letters_after(Whose::All, id(0), Most::rows(0))?;
+    let page = it.letters_after(Scope::All, id(0), Most::rows(0))?;
     same("a page of none", page.dead, Vec::new())
 }
 
@@ -85,21 +85,21 @@ pub(super) fn dead_letters_are_listed_by_handlers(it: &mut Subject<'_>) -> Done 
         .collect();
     it.commit(&rows.iter().map(near).collect::<Vec<_>>())?;
     it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
-    for whose in [
-        Whose::All,
-        Whose::Handler("shop"),
-        Whose::Handler("shop/mail"),
-        Whose::Namespace("shop"),
-        Whose::Namespace("default"),
-        Whose::Handler("none"),
-        Whose::Namespace("none"),
+    for scope in [
+        Scope::All,
+        Scope::Handler("shop"),
+        Scope::Handler("shop/mail"),
+        Scope::Namespace("shop"),
+        Scope::Namespace("default"),
+        Scope::Handler("none"),
+        Scope::Namespace("none"),
     ] {
         for (after, most) in [(0, 100), (0, 1), (7, 2), (22, 9)] {
             let rest = rows.iter().filter(|row| row.id > id(after));
-            let meant = rest.filter(|row| whose.is(&row.handler));
+            let meant = rest.filter(|row| scope.contains(&row.handler));
             let meant: Vec<_> = meant.map(letter).collect();
-            let found = it.letters(whose, id(after), Most::rows(most))?;
-            same(&format!("the letters of {whose:?}"), found, meant)?;
+            let found = it.letters(scope, id(after), Most::rows(most))?;
+            same(&format!("the letters of {scope:?}"), found, meant)?;
         }
     }
     Ok(())
@@ -118,11 +118,11 @@ pub(super) fn a_page_of_letters_ends_with_the_one_that_fills_it(it: &mut Subject
     let one = letters.first().map_or(0, Dead::bytes);
     for (bytes, most) in [(0, 1), (one, 1), (one + 1, 2), (3 * one, 3)] {
         let all = Most { rows: 100, bytes };
-        let page = it.letters_after(Whose::All, Id::NONE, all)?.dead;
+        let page = it.letters_after(Scope::All, Id::NONE, all)?.dead;
         if page.is_empty() || page.len() > most {
             return Err(format!("a page of {bytes} bytes has {}", page.len()));
         }
-        let found = it.letters(Whose::All, Id::NONE, all)?;
+        let found = it.letters(Scope::All, Id::NONE, all)?;
         same("all", found, letters.clone())?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use super::{Call, Engine, Output};
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) handler: Arc<str>,
-    /// Whose it is.
+    /// Scope it is.
     pub(super) namespace: usize,
     pub(super) archive: Archive,
     pub(super) is_handled: bool,

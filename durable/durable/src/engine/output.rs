@@ -47,7 +47,7 @@ pub enum Call {
     Commit(u64, Arc<Vec<Op>>),
     /// [`Store::load`](waterwheel_store::Store::load).
     Load {
-        /// Whose rows.
+        /// Scope rows.
         handler: Arc<str>,
         /// Those after this position,
         after: Position,

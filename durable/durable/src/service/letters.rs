@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Id, Most, Store, Whose};
+use waterwheel_store::{Id, Most, Scope, Store};
 
 use super::{Durable, Namespace};
 use crate::dead_letter::DeadLetter;
@@ -78,8 +78,8 @@ async fn read(
             bytes: READ_AT_A_TIME,
         };
         let page = shared.read(move |store: &mut dyn Store| {
-            let whose = namespace.as_deref().map_or(Whose::All, Whose::Namespace);
-            store.dead(whose, after, most)
+            let scope = namespace.as_deref().map_or(Scope::All, Scope::Namespace);
+            store.dead(scope, after, most)
         });
         let page = page.await?;
         found.extend(page.dead.into_iter().map(DeadLetter::new));

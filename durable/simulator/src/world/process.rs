@@ -1,7 +1,7 @@
 //! How does a process end, and the next one begin?
 
 use waterwheel_durable::engine::{Config, Engine, Now};
-use waterwheel_store::{Letters, Store, Whose};
+use waterwheel_store::{Letters, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
 use crate::beat::read;
@@ -165,7 +165,7 @@ impl World {
     }
 
     pub(super) fn is_done(&mut self) -> Result<(), String> {
-        let dead = Letters::all(self.disk.store(), Whose::All);
+        let dead = Letters::all(self.disk.store(), Scope::All);
         let dead = dead.unwrap_or_default().into_iter();
         let (occurrences, dead): (Vec<_>, Vec<_>) =
             dead.partition(|it| it.row.id.occurrence().is_some());

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting, Whose};
+use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Scope, Setting};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
@@ -125,13 +125,13 @@ impl Reader {
     /// [`ReadError`].
     pub fn pending(
         &self,
-        whose: &Whose,
+        scope: &Scope,
         after: (Due, Id),
         until: Due,
         most: Most,
     ) -> Result<Vec<Pending>, ReadError> {
         self.read(|snapshot| {
-            let of = snapshot.numbers(whose);
+            let of = snapshot.numbers(scope);
             pending::First::new(of, after, until, most).of(snapshot)
         })
     }
@@ -148,12 +148,12 @@ impl Reader {
     /// [`ReadError`].
     pub fn handles(
         &self,
-        whose: &Whose,
+        scope: &Scope,
         after: Option<(Bucket, Id)>,
         most: usize,
     ) -> Result<Vec<(Handle, Bucket)>, ReadError> {
         self.read(|snapshot| {
-            let of = snapshot.numbers(whose);
+            let of = snapshot.numbers(scope);
             handles::Page::new(of, after, most).of(snapshot)
         })
     }
@@ -191,8 +191,8 @@ impl Reader {
     /// # Errors
     ///
     /// [`ReadError`].
-    pub fn dead(&self, whose: &Whose, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
-        self.read(|snapshot| dead::page(snapshot, *whose, after, most))
+    pub fn dead(&self, scope: &Scope, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
+        self.read(|snapshot| dead::page(snapshot, *scope, after, most))
     }
 
     /// Returns the dead letter with this id.

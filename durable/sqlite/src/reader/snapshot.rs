@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{CachedStatement, Connection};
-use waterwheel_store::Whose;
+use waterwheel_store::Scope;
 
 use crate::handlers::Handlers;
 use crate::schema::VERSION;
@@ -25,9 +25,9 @@ impl<'a> Snapshot<'a> {
     }
 
     /// The numbers of these handlers.
-    pub(crate) fn numbers(&self, whose: &Whose) -> HashSet<i64> {
+    pub(crate) fn numbers(&self, scope: &Scope) -> HashSet<i64> {
         let all = self.handlers.all();
-        let meant = all.iter().filter(|name| whose.is(name));
+        let meant = all.iter().filter(|name| scope.contains(name));
         meant
             .filter_map(|name| self.handlers.number(name))
             .collect()

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
-use waterwheel_store::{Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Store, Whose};
+use waterwheel_store::{Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Scope, Store};
 use waterwheel_store_sqlite::{
     Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
 };
@@ -33,7 +33,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     let rows = fill(&mut store, now, 2_000);
-    let dead = Letters::all(&mut store, Whose::All).unwrap();
+    let dead = Letters::all(&mut store, Scope::All).unwrap();
     assert!(dead.len() > 20);
     let counts = Reader::open(&path).unwrap().count(now).unwrap();
     assert_eq!(counts.len(), HANDLERS.len());
@@ -97,7 +97,7 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
         assert_eq!(reader.find(&other).unwrap(), None);
     }
     assert!(moved > 50);
-    let dead = Letters::all(&mut store, Whose::All).unwrap().remove(0);
+    let dead = Letters::all(&mut store, Scope::All).unwrap().remove(0);
     assert_eq!(reader.search(dead.row.id).unwrap(), None);
     assert_eq!(reader.find(&dead.row.handle()).unwrap(), None);
     assert_eq!(reader.search(Id::MAX).unwrap(), None);
@@ -149,7 +149,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
         }
         assert!(kept > 0);
         // A dead letter has given its key back.
-        for dead in Letters::all(&mut store, Whose::All).unwrap() {
+        for dead in Letters::all(&mut store, Scope::All).unwrap() {
             let key = dead.row.key.unwrap_or_default();
             assert_eq!(reader.find_key(&dead.row.handler, &key).unwrap(), None);
         }
@@ -211,7 +211,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     let log = fs::read(folder.file("timers.db-wal")).unwrap();
     let ids = |reader: &Reader| -> Vec<u64> {
         let page = reader
-            .pending(&Whose::All, Reader::START, END, ALL)
+            .pending(&Scope::All, Reader::START, END, ALL)
             .unwrap();
         page.iter().map(|pending| pending.row.id.get()).collect()
     };
@@ -248,7 +248,7 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     }
     let before = fs::read(&path).unwrap();
     let reader = Reader::open(&path).unwrap();
-    let page = reader.pending(&Whose::All, Reader::START, END, ALL);
+    let page = reader.pending(&Scope::All, Reader::START, END, ALL);
     assert_eq!(page.unwrap().len(), 1);
     assert_eq!(reader.holder(), Holder::None);
     drop(reader);
@@ -280,9 +280,9 @@ fn a_file_of_version_1_is_read_as_it_is() {
             counts
         };
         let page = reader
-            .pending(&Whose::All, Reader::START, END, ALL)
+            .pending(&Scope::All, Reader::START, END, ALL)
             .unwrap();
-        let dead = reader.dead(&Whose::All, Id::NONE, ALL).unwrap();
+        let dead = reader.dead(&Scope::All, Id::NONE, ALL).unwrap();
         let one = reader.search(page[7].row.id).unwrap();
         let letter = reader.dead_letter(dead[0].row.id).unwrap();
         let keyed = page.iter().find(|it| it.row.key.is_some()).unwrap();
@@ -381,7 +381,7 @@ fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
         let mut seen = [0; 2];
         let is_one = loop {
             let page = reader
-                .pending(&Whose::All, Reader::START, END, ALL)
+                .pending(&Scope::All, Reader::START, END, ALL)
                 .unwrap();
             if page.len() != 1 || reader.count(END).unwrap()[0].pending() != 1 {
                 break false;
@@ -467,8 +467,8 @@ fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
             continue;
         };
         let count = reader.count(now);
-        let page = reader.pending(&Whose::All, Reader::START, END, ALL);
-        let dead = reader.dead(&Whose::All, Id::NONE, ALL);
+        let page = reader.pending(&Scope::All, Reader::START, END, ALL);
+        let dead = reader.dead(&Scope::All, Id::NONE, ALL);
         let _: (Result<_, _>, Result<_, _>) = (reader.search(rows[0].0.id), reader.extent());
         match count.is_ok() && page.is_ok() && dead.is_ok() {
             true => read += 1,
@@ -494,7 +494,7 @@ fn a_timer_in_a_bucket_of_another_time_is_damage() {
         .commit(1, &[Op::Insert(row(1, "mail", 5), bucket)])
         .unwrap();
     let reader = Reader::open(&path).unwrap();
-    let page = reader.pending(&Whose::All, Reader::START, END, ALL);
+    let page = reader.pending(&Scope::All, Reader::START, END, ALL);
     let error = page.unwrap_err();
     assert!(matches!(error, ReadError::Corrupt(_)), "{error:?}");
     let source = std::error::Error::source(&error).unwrap().to_string();

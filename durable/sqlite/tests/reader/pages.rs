@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use fastrand::Rng;
-use waterwheel_store::{Bucket, Due, Id, Letters, Level, Most, Op, Row, Store, Whose};
+use waterwheel_store::{Bucket, Due, Id, Letters, Level, Most, Op, Row, Scope, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
@@ -21,22 +21,22 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
     rows.sort_unstable_by_key(|(row, _)| (row.due, row.id));
     let reader = Reader::open(&path).unwrap();
     let mut rng = Rng::with_seed(7);
-    let whose = [
-        Whose::All,
-        Whose::Namespace("shop"),
-        Whose::Namespace("default"),
-        Whose::Namespace("none"),
-        Whose::Handler("shop/close"),
-        Whose::Handler("shop"),
+    let scope = [
+        Scope::All,
+        Scope::Namespace("shop"),
+        Scope::Namespace("default"),
+        Scope::Namespace("none"),
+        Scope::Handler("shop/close"),
+        Scope::Handler("shop"),
     ];
-    for whose in whose {
+    for scope in scope {
         for until in [END, now] {
-            let is_meant = |row: &Row| whose.is(&row.handler) && row.due <= until;
+            let is_meant = |row: &Row| scope.contains(&row.handler) && row.due <= until;
             let meant: Vec<_> = rows.iter().filter(|(row, _)| is_meant(row)).collect();
             let (mut after, mut listed) = (Reader::START, Vec::new());
             loop {
                 let most = Most::rows(rng.usize(1..200));
-                let page = reader.pending(&whose, after, until, most).unwrap();
+                let page = reader.pending(&scope, after, until, most).unwrap();
                 let Some(last) = page.last() else {
                     break;
                 };
@@ -47,11 +47,11 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
                 .iter()
                 .zip(&listed)
                 .all(|((row, bucket), listed)| listed.row == *row && listed.bucket == *bucket);
-            assert_eq!(listed.len(), meant.len(), "{whose:?}");
-            assert!(is_same, "{whose:?} until {until}");
+            assert_eq!(listed.len(), meant.len(), "{scope:?}");
+            assert!(is_same, "{scope:?} until {until}");
         }
     }
-    let page = reader.pending(&Whose::All, Reader::START, END, Most { rows: 9, bytes: 1 });
+    let page = reader.pending(&Scope::All, Reader::START, END, Most { rows: 9, bytes: 1 });
     assert_eq!(page.unwrap().len(), 1);
 }
 
@@ -65,18 +65,18 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
     rows.sort_unstable_by_key(|(row, bucket)| (bucket.start(), Reverse(bucket.level), row.id));
     let reader = Reader::open(&path).unwrap();
     let mut rng = Rng::with_seed(7);
-    for whose in [
-        Whose::All,
-        Whose::Namespace("shop"),
-        Whose::Namespace("none"),
-        Whose::Handler("shop/close"),
+    for scope in [
+        Scope::All,
+        Scope::Namespace("shop"),
+        Scope::Namespace("none"),
+        Scope::Handler("shop/close"),
     ] {
-        let meant = rows.iter().filter(|(row, _)| whose.is(&row.handler));
+        let meant = rows.iter().filter(|(row, _)| scope.contains(&row.handler));
         let meant: Vec<_> = meant.map(|(row, at)| (row.handle(), *at)).collect();
         let (mut after, mut listed) = (None, Vec::new());
         loop {
             let most = rng.usize(1..200);
-            let page = reader.handles(&whose, after, most).unwrap();
+            let page = reader.handles(&scope, after, most).unwrap();
             let Some((last, bucket)) = page.last() else {
                 break;
             };
@@ -84,8 +84,8 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
             after = Some((*bucket, last.id));
             listed.extend(page);
         }
-        assert_eq!(listed.len(), meant.len(), "{whose:?}");
-        assert!(listed == meant, "{whose:?}");
+        assert_eq!(listed.len(), meant.len(), "{scope:?}");
+        assert!(listed == meant, "{scope:?}");
     }
 }
 
@@ -110,7 +110,7 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
     for most in 1..4 {
         let (mut after, mut listed) = (None, Vec::new());
         loop {
-            let page = reader.handles(&Whose::All, after, most).unwrap();
+            let page = reader.handles(&Scope::All, after, most).unwrap();
             let Some((last, bucket)) = page.last() else {
                 break;
             };
@@ -133,7 +133,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
     let mut rng = Rng::with_seed(8);
     let (mut after, mut listed, mut moved) = (None, HashSet::new(), 0);
     loop {
-        let page = reader.handles(&Whose::All, after, 30).unwrap();
+        let page = reader.handles(&Scope::All, after, 30).unwrap();
         let Some((last, bucket)) = page.last() else {
             break;
         };
@@ -171,7 +171,7 @@ fn of_timers_due_at_once_the_first_id_comes_first() {
     let reader = Reader::open(&path).unwrap();
     let first = || {
         let most = Most::rows(1);
-        let page = reader.pending(&Whose::All, Reader::START, END, most);
+        let page = reader.pending(&Scope::All, Reader::START, END, most);
         page.unwrap()[0].row.handler.to_string()
     };
     assert_eq!(first(), "second");
@@ -186,13 +186,13 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     fill(&mut store, now, 2_000);
-    let all = Letters::all(&mut store, Whose::All).unwrap();
+    let all = Letters::all(&mut store, Scope::All).unwrap();
     let reader = Reader::open(&path).unwrap();
-    for whose in [Whose::All, Whose::Namespace("shop"), Whose::Handler("mail")] {
-        let meant = all.iter().filter(|dead| whose.is(&dead.row.handler));
+    for scope in [Scope::All, Scope::Namespace("shop"), Scope::Handler("mail")] {
+        let meant = all.iter().filter(|dead| scope.contains(&dead.row.handler));
         let (mut after, mut listed) = (Id::NONE, Vec::new());
         loop {
-            let page = reader.dead(&whose, after, Most::rows(3)).unwrap();
+            let page = reader.dead(&scope, after, Most::rows(3)).unwrap();
             assert!(page.len() <= 3);
             let Some(last) = page.last() else {
                 break;
@@ -201,7 +201,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
             listed.extend(page);
         }
         assert!(listed.len() > 3);
-        assert!(meant.eq(&listed), "{whose:?}");
+        assert!(meant.eq(&listed), "{scope:?}");
     }
     let letter = reader.dead_letter(all[3].row.id).unwrap();
     assert_eq!(letter.as_ref(), Some(&all[3]));
@@ -227,12 +227,12 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
     store.commit(2, &bury).unwrap();
     let (mut after, mut found) = (Id::NONE, Vec::new());
     for calls in 1.. {
-        let page = store.dead(Whose::Namespace("shop"), after, ALL).unwrap();
+        let page = store.dead(Scope::Namespace("shop"), after, ALL).unwrap();
         found.push(page.dead.len());
         let Some(next) = page.next else { break };
         assert_eq!(next, rows[calls * Letters::LOOKED_AT - 1].id);
         after = next;
     }
     assert_eq!(found, [0, 0, 1]);
-    assert_eq!(Letters::all(&mut store, Whose::All).unwrap().len(), 3_001);
+    assert_eq!(Letters::all(&mut store, Scope::All).unwrap().len(), 3_001);
 }

@@ -1,4 +1,4 @@
-//! Whose delivery begins next, where places are short?
+//! Scope delivery begins next, where places are short?
 
 use super::*;
 

@@ -2,8 +2,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Letters, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
-    Whose, pass_on,
+    Dead, Id, Letters, Level, MemoryStore, Most, Op, Outcome, Position, Row, Scope, Store,
+    StoreError, pass_on,
 };
 
 /// A store in memory that outlives the service, as a file does, and has faults to order.
@@ -184,13 +184,13 @@ impl Store for Shelf {
 
     pass_on!(this => this.store(); handlers find rest);
 
-    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         self.asked();
         if self.control().fault == Some(Fault::Unreadable) {
             self.control().has_failed = true;
             return Err(StoreError::indeterminate("damage"));
         }
-        let page = self.store().dead(whose, after, most)?;
+        let page = self.store().dead(scope, after, most)?;
         let bytes = page.dead.iter().map(Dead::bytes).sum();
         self.control().pages.push(bytes);
         Ok(page)

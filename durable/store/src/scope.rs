@@ -1,6 +1,6 @@
 /// Selects handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose<'a> {
+pub enum Scope<'a> {
     /// All handlers.
     All,
     /// The handler with this name.
@@ -9,20 +9,20 @@ pub enum Whose<'a> {
     Namespace(&'a str),
 }
 
-impl Whose<'_> {
+impl Scope<'_> {
     /// Returns whether the handler is selected.
     #[must_use]
-    pub fn is(&self, handler: &str) -> bool {
+    pub fn contains(&self, handler: &str) -> bool {
         match self {
-            Whose::All => true,
-            Whose::Handler(name) => handler == *name,
-            Whose::Namespace(name) => Whose::namespace(handler) == *name,
+            Scope::All => true,
+            Scope::Handler(name) => handler == *name,
+            Scope::Namespace(name) => Scope::namespace_of(handler) == *name,
         }
     }
 
     /// Returns the namespace of a handler.
     #[must_use]
-    pub fn namespace(handler: &str) -> &str {
+    pub fn namespace_of(handler: &str) -> &str {
         handler.split_once('/').map_or("default", |(name, _)| name)
     }
 }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_what_is_before_the_slash() {
-        let of = |whose: Whose<'_>| {
+        let of = |scope: Scope<'_>| {
             let all = [
                 "close",
                 "shop/close",
@@ -42,13 +42,13 @@ mod tests {
                 "default/close",
             ];
             all.into_iter()
-                .filter(|it| whose.is(it))
+                .filter(|it| scope.contains(it))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of(Whose::Namespace("shop")), ["shop/close"]);
+        assert_eq!(of(Scope::Namespace("shop")), ["shop/close"]);
         let default = ["close", "shop", "default/close"];
-        assert_eq!(of(Whose::Namespace("default")), default);
-        assert_eq!(of(Whose::Handler("shop")), ["shop"]);
-        assert_eq!(of(Whose::All).len(), 5);
+        assert_eq!(of(Scope::Namespace("default")), default);
+        assert_eq!(of(Scope::Handler("shop")), ["shop"]);
+        assert_eq!(of(Scope::All).len(), 5);
     }
 }
