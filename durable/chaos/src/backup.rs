@@ -145,11 +145,11 @@ fn goes_on() -> Vec<Step> {
 }
 
 fn loads(name: &'static str) -> Step {
-    let least = Seen {
+    let min = Seen {
         created: 300,
         answered: 300,
         settled: 200,
         ..Seen::default()
     };
-    Step::Until(name, least)
+    Step::Until(name, min)
 }

@@ -126,62 +126,62 @@ fn by_a_limit() -> Vec<Step> {
 }
 
 fn loads() -> Step {
-    let least = Seen {
+    let min = Seen {
         created: 3_000,
         settled: 500,
         ..Seen::default()
     };
-    Step::Until("with space", least)
+    Step::Until("with space", min)
 }
 
-/// Timers that come due while the disk is full once more. Most of those before have come due by then.
+/// Timers that come due while the disk is full once more. PageLimit of those before have come due by then.
 fn loads_again() -> Step {
-    let least = Seen {
+    let min = Seen {
         created: 3_000,
         ..Seen::default()
     };
-    Step::Until("with space again", least)
+    Step::Until("with space again", min)
 }
 
 /// A service without a reserve may go on for a while, in the space that its log has. It has written over that several times by then.
 fn goes_on() -> Step {
-    let least = Seen {
+    let min = Seen {
         full: 500,
         answered: 3_000,
         delivered: 300,
         settled: 300,
         ..Seen::default()
     };
-    Step::Until("on a full disk", least)
+    Step::Until("on a full disk", min)
 }
 
 fn opens_full() -> Step {
-    let least = Seen {
+    let min = Seen {
         full: 200,
         answered: 500,
         delivered: 100,
         settled: 100,
         ..Seen::default()
     };
-    Step::Until("opened on a full disk", least)
+    Step::Until("opened on a full disk", min)
 }
 
 pub(crate) fn at_the_limit() -> Step {
-    let least = Seen {
+    let min = Seen {
         full: 200,
         settled: 50,
         ..Seen::default()
     };
-    Step::Until("at the limit", least)
+    Step::Until("at the limit", min)
 }
 
 pub(crate) fn inserts_again() -> Step {
-    let least = Seen {
+    let min = Seen {
         created: 300,
         settled: 50,
         ..Seen::default()
     };
-    Step::Until("with space again", least)
+    Step::Until("with space again", min)
 }
 
 fn print(options: &ChildOptions, script: &Script) {

@@ -177,7 +177,7 @@ impl Minute {
 }
 
 /// The most memory that this process had.
-pub(crate) fn most_memory() -> f64 {
+pub(crate) fn max_memory() -> f64 {
     memory(std::process::id(), "VmHWM:")
 }
 

@@ -52,13 +52,13 @@ impl Seen {
     }
 
     /// Whether each of these is at least as much.
-    fn has(&self, least: &Seen) -> bool {
-        self.created >= least.created
-            && self.full >= least.full
-            && self.answered >= least.answered
-            && self.delivered >= least.delivered
-            && self.settled >= least.settled
-            && self.copies >= least.copies
+    fn has(&self, min: &Seen) -> bool {
+        self.created >= min.created
+            && self.full >= min.full
+            && self.answered >= min.answered
+            && self.delivered >= min.delivered
+            && self.settled >= min.settled
+            && self.copies >= min.copies
     }
 }
 
@@ -129,13 +129,13 @@ impl Script {
             return Next::Wait;
         };
         let next = match step {
-            Step::Until(name, least) => {
+            Step::Until(name, min) => {
                 let now = seen.since(&self.before);
-                if now.has(least) {
+                if now.has(min) {
                     self.seen.push((name, now));
                     Next::Wait
                 } else if self.since.elapsed() > LONGEST {
-                    let text = format!("{name}: {now:?} was seen, and not {least:?}");
+                    let text = format!("{name}: {now:?} was seen, and not {min:?}");
                     self.steps.clear();
                     return Next::Failed(text);
                 } else {

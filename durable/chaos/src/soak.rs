@@ -10,7 +10,7 @@ use waterwheel_chaos::arguments::Arguments;
 
 use crate::child::{ChildOptions, GONE_BY};
 use crate::disk_full::{LARGEST, at_the_limit, inserts_again};
-use crate::gauge::{Gauge, HEADING, Minute, most_memory};
+use crate::gauge::{Gauge, HEADING, Minute, max_memory};
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
@@ -70,7 +70,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     options.shift += 60 * DAY;
     let is_empty = deliver_all(&mut parent, &mut options)?;
     let is_flat = flat::judge(&quarters);
-    println!("the checker took {:.0} MB at most", most_memory() / 1e6);
+    println!("the checker took {:.0} MB at most", max_memory() / 1e6);
     let is_kept = report::verdict(&mut parent.checker) && is_empty;
     if !is_flat && time < JUDGED_FROM {
         println!("a run of less than {JUDGED_FROM:?} is not judged by that");

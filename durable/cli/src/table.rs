@@ -36,11 +36,11 @@ impl Column {
     }
 
     /// One whose text may be cut.
-    pub(crate) const fn cut(name: &'static str, least: usize) -> Column {
+    pub(crate) const fn cut(name: &'static str, min: usize) -> Column {
         Column {
             name,
             is_number: false,
-            gives: Some(least),
+            gives: Some(min),
         }
     }
 }
@@ -81,7 +81,7 @@ fn widths(columns: &[Column], rows: &[Vec<String>]) -> Vec<usize> {
     // The widest gives first, until they are as wide as each other.
     while widths.iter().sum::<usize>() + GAP * (widths.len() - 1) > WIDTH {
         let widest = (0..columns.len())
-            .filter(|at| columns[*at].gives.is_some_and(|least| widths[*at] > least))
+            .filter(|at| columns[*at].gives.is_some_and(|min| widths[*at] > min))
             .max_by_key(|at| widths[*at]);
         match widest {
             Some(at) => widths[at] -= 1,

@@ -19,8 +19,8 @@ pub(crate) enum Encoding {
 }
 
 /// Bytes on one line. Only so many are looked at: a payload may have a megabyte.
-pub(crate) fn one_line(bytes: &[u8], most: usize) -> String {
-    let head = &bytes[..bytes.len().min(most)];
+pub(crate) fn one_line(bytes: &[u8], limit: usize) -> String {
+    let head = &bytes[..bytes.len().min(limit)];
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // It may be cut within a character.
@@ -58,11 +58,11 @@ fn is_printed(letter: char) -> bool {
 }
 
 /// Its first characters, so many at most.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         None => text.to_owned(),
         Some(_) => {
-            let head = text.chars().take(most.saturating_sub(1));
+            let head = text.chars().take(limit.saturating_sub(1));
             head.chain(['…']).collect()
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use waterwheel_store::{
-    Bucket, Dead, Due, Handle, Id, Letters, Level, Most, Op, Outcome, Position, Row, Scope, Store,
+    Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit, Position, Row, Scope,
+    Store,
 };
 
 use super::rows::{MAIL, handle};
@@ -78,7 +79,12 @@ impl<'a> Subject<'a> {
 
     /// All rows of a handler in the finest level.
     pub(crate) fn near(&mut self, handler: &str) -> Result<Vec<Row>, String> {
-        self.load(handler, Position::START, i64::MAX, Most::rows(1_000_000))
+        self.load(
+            handler,
+            Position::START,
+            i64::MAX,
+            PageLimit::rows(1_000_000),
+        )
     }
 
     pub(crate) fn load(
@@ -86,10 +92,10 @@ impl<'a> Subject<'a> {
         handler: &str,
         after: Position,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Row>, String> {
         let store = self.store()?;
-        store.load(handler, after, before, most).map_err(words)
+        store.load(handler, after, before, limit).map_err(words)
     }
 
     /// Of [`MAIL`].
@@ -110,7 +116,7 @@ impl<'a> Subject<'a> {
 
     /// All dead letters.
     pub(crate) fn dead(&mut self) -> Result<Vec<Dead>, String> {
-        self.letters(Scope::All, Id::NONE, Most::rows(1_000_000))
+        self.letters(Scope::All, Id::NONE, PageLimit::rows(1_000_000))
     }
 
     /// The dead letters of these handlers after this one, from pages of this size.
@@ -118,11 +124,11 @@ impl<'a> Subject<'a> {
         &mut self,
         scope: Scope<'_>,
         after: Id,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Dead>, String> {
         let (mut all, mut next) = (Vec::new(), Some(after));
         while let Some(after) = next {
-            let page = self.letters_after(scope, after, most)?;
+            let page = self.letters_after(scope, after, limit)?;
             if page.next.is_some_and(|next| next <= after) {
                 return Err(format!("the page after {after} begins again: {page:?}"));
             }
@@ -137,9 +143,9 @@ impl<'a> Subject<'a> {
         &mut self,
         scope: Scope<'_>,
         after: Id,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Letters, String> {
-        self.store()?.dead(scope, after, most).map_err(words)
+        self.store()?.dead(scope, after, limit).map_err(words)
     }
 
     pub(crate) fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, String> {
@@ -151,18 +157,18 @@ impl<'a> Subject<'a> {
         &mut self,
         bucket: Bucket,
         now: Due,
-        most: usize,
+        limit: usize,
     ) -> Result<Page, String> {
-        self.cascade_of(bucket, now, Most::rows(most))
+        self.cascade_of(bucket, now, PageLimit::rows(limit))
     }
 
     pub(crate) fn cascade_of(
         &mut self,
         bucket: Bucket,
         now: Due,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Page, String> {
-        let steps = [Op::Cascade { bucket, now, most }];
+        let steps = [Op::Cascade { bucket, now, limit }];
         match &self.commit(&steps)?[..] {
             [
                 Outcome::Cascaded {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Most, Op, Outcome, Position, Row, Scope,
-    Store, StoreError, pass_on,
+    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Op, Outcome, PageLimit, Position, Row,
+    Scope, Store, StoreError, pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Broken {
                 let expire = Op::Expire {
                     handler: Arc::clone(&row.handler),
                     before: i64::MAX,
-                    most: usize::MAX,
+                    limit: usize::MAX,
                 };
                 op = Op::All(vec![op, expire]);
             }
@@ -163,7 +163,7 @@ impl Broken {
                     &handle.handler,
                     Position::START,
                     i64::MAX,
-                    Most::rows(usize::MAX),
+                    PageLimit::rows(usize::MAX),
                 );
                 if rows.is_ok_and(|rows| rows.iter().all(|row| row.id != handle.id)) {
                     handle.id = Id::MAX;
@@ -190,8 +190,8 @@ impl Broken {
             (Fault::CascadesGoToSeconds, Op::Cascade { now, .. }) => {
                 *now = Due::from_millis(i64::MAX);
             }
-            (Fault::CascadesMoveOneRowMore, Op::Cascade { most, .. }) => most.rows += 1,
-            (Fault::CascadesIgnoreBytes, Op::Cascade { most, .. }) => most.bytes = usize::MAX,
+            (Fault::CascadesMoveOneRowMore, Op::Cascade { limit, .. }) => limit.rows += 1,
+            (Fault::CascadesIgnoreBytes, Op::Cascade { limit, .. }) => limit.bytes = usize::MAX,
             (Fault::PayloadsEndAtZero, Op::Insert(row, _)) => {
                 let mut parts = row.payload.split(|byte| *byte == 0);
                 row.payload = parts.next().unwrap_or_default().into();
@@ -288,18 +288,18 @@ impl Store for Broken {
         handler: &str,
         mut after: Position,
         mut before: i64,
-        mut most: Most,
+        mut limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
         match self.fault {
             Fault::LoadsIncludeTheFirstPosition if after.id > Id::NONE => {
                 after.id = Id::from_stored(after.id.get() - 1);
             }
             Fault::LoadsIncludeTheLastSecond => before = before.saturating_add(1),
-            Fault::LoadsHaveOneRowMore => most.rows = most.rows.saturating_add(1),
-            Fault::LoadsIgnoreBytes => most.bytes = usize::MAX,
+            Fault::LoadsHaveOneRowMore => limit.rows = limit.rows.saturating_add(1),
+            Fault::LoadsIgnoreBytes => limit.bytes = usize::MAX,
             _ => {}
         }
-        self.inner.load(handler, after, before, most)
+        self.inner.load(handler, after, before, limit)
     }
 
     fn first_second(&mut self, handler: &str, mut from: i64) -> Result<Option<i64>, StoreError> {
@@ -313,15 +313,15 @@ impl Store for Broken {
         &mut self,
         mut scope: Scope<'_>,
         after: Id,
-        mut most: Most,
+        mut limit: PageLimit,
     ) -> Result<Letters, StoreError> {
         match self.fault {
             Fault::LettersAreOfAllHandlers => scope = Scope::All,
-            Fault::LettersHaveOneMore => most.rows = most.rows.saturating_add(1),
-            Fault::LettersIgnoreBytes => most.bytes = usize::MAX,
+            Fault::LettersHaveOneMore => limit.rows = limit.rows.saturating_add(1),
+            Fault::LettersIgnoreBytes => limit.bytes = usize::MAX,
             _ => {}
         }
-        let mut page = self.inner.dead(scope, after, most)?;
+        let mut page = self.inner.dead(scope, after, limit)?;
         match self.fault {
             Fault::LettersEndTooSoon => page.next = None,
             Fault::LettersBeginAgain if page.next.is_some() => page.next = Some(after),
@@ -347,8 +347,8 @@ impl Store for Broken {
                 }));
             }
             Fault::FindsSeeOnlyTheFinestLevel => {
-                let most = Most::rows(usize::MAX);
-                let near = self.inner.load(handler, Position::START, i64::MAX, most)?;
+                let limit = PageLimit::rows(usize::MAX);
+                let near = self.inner.load(handler, Position::START, i64::MAX, limit)?;
                 found = found.filter(|found| near.iter().any(|row| row.id == found.id));
             }
             Fault::FindsIgnoreTheHandler => {

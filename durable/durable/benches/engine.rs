@@ -46,9 +46,9 @@ fn main() {
     for (at, samples) in samples.iter_mut().enumerate() {
         samples.sort_by(f64::total_cmp);
         let ((handlers, busy), (name, ..)) = (HANDLERS[at / CELLS.len()], CELLS[at % CELLS.len()]);
-        let (least, middle, most) = (samples[0], samples[rounds / 2], samples[rounds - 1]);
+        let (min, middle, max) = (samples[0], samples[rounds / 2], samples[rounds - 1]);
         println!(
-            "{handlers:>3} handlers, {busy:>2} busy: {name:<34} {middle:>5.0} ({least:.0} to {most:.0})"
+            "{handlers:>3} handlers, {busy:>2} busy: {name:<34} {middle:>5.0} ({min:.0} to {max:.0})"
         );
     }
 }

@@ -90,7 +90,7 @@
 //!   a row becomes a dead letter before it is delivered again. After two unclean exits in a row, the delivery of a
 //!   timer that was already overdue when the store was opened is recorded before its handler is called.
 //! - **No distance or backlog is too large.** Timers far ahead are stored in buckets, which get coarser with distance,
-//!   and [`Builder::most_in_memory`] limits how many timers are loaded.
+//!   and [`Builder::max_in_memory`] limits how many timers are loaded.
 //! - **A namespace does not delay another one**, even if it has a million timers due and a low rate, fails for an hour,
 //!   or is paused. Its rate holds over any window, apart from one extra delivery each time the store is opened, and
 //!   also while the rate is changed. Waiting for the rate uses up no attempt. With [`Builder::concurrency`], handlers
@@ -115,7 +115,7 @@
 //!   depending on the disk. Concurrent callers share the sync, and so does [`Durable::insert_many`].
 //! - A service has one thread for its store, which blocks on I/O, and one lock for its state in memory.
 //! - The timers of the next few seconds are in memory: [2 s](Builder::window) by default, at most
-//!   [65 536](Builder::most_in_memory) of each handler and [64 MiB](Builder::most_bytes_in_memory) in total.
+//!   [65 536](Builder::max_in_memory) of each handler and [64 MiB](Builder::max_bytes_in_memory) in total.
 //! - Each request and each turn visits every handler name that has ever had a timer in the store. The service is meant
 //!   for hundreds of names, up to a few thousand. Do not create a name for each user or order: put that into the
 //!   payload.

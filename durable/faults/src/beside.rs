@@ -13,11 +13,11 @@ impl Disk {
     /// # Errors
     ///
     /// There is no such file, or no power.
-    pub fn read_path(path: &Path, at: u64, most: usize) -> Result<Vec<u8>> {
+    pub fn read_path(path: &Path, at: u64, limit: usize) -> Result<Vec<u8>> {
         with(path, |state, name| {
             let bytes = state.bytes(name)?;
             let at = usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
-            let end = at.saturating_add(most).min(bytes.len());
+            let end = at.saturating_add(limit).min(bytes.len());
             Ok(bytes[at..end].to_vec())
         })
     }

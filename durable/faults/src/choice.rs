@@ -90,9 +90,9 @@ impl Each {
     /// Goes on to the next one. False after the last.
     pub fn advance(&mut self) -> bool {
         self.asked = 0;
-        while let Some((chosen, most)) = self.digits.pop() {
-            if chosen < most {
-                self.digits.push((chosen + 1, most));
+        while let Some((chosen, limit)) = self.digits.pop() {
+            if chosen < limit {
+                self.digits.push((chosen + 1, limit));
                 return true;
             }
         }

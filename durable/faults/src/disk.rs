@@ -396,10 +396,10 @@ impl State {
 
     /// How many bytes are left.
     pub(crate) fn left(&self) -> usize {
-        let most = [self.space, self.room.capacity].into_iter().flatten().min();
+        let limit = [self.space, self.room.capacity].into_iter().flatten().min();
         let copied = self.content.files.iter().map(File::copied).sum::<usize>();
         let used = self.content.used() + self.room.foreign + copied;
-        most.map_or(usize::MAX, |most| most.saturating_sub(used))
+        limit.map_or(usize::MAX, |limit| limit.saturating_sub(used))
     }
 
     /// How many of the bytes of a write there is space for.
@@ -409,8 +409,8 @@ impl State {
         match self.room.copies_on_write {
             true => file.fits_copied(at, length, left),
             false => {
-                let most = file.bytes().len().saturating_add(left);
-                most.saturating_sub(at).min(length)
+                let limit = file.bytes().len().saturating_add(left);
+                limit.saturating_sub(at).min(length)
             }
         }
     }

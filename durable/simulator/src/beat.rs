@@ -15,7 +15,7 @@ pub struct Beat {
     /// In seconds.
     pub period: i64,
     /// How many of what was missed come: none, one, or so many.
-    pub most: u32,
+    pub limit: u32,
     /// The handler, by its place.
     pub handler: usize,
 }
@@ -31,10 +31,10 @@ impl Beat {
     /// As the engine has it.
     #[must_use]
     pub fn plan(self, name: usize, ahead: i64, handlers: &[&str]) -> Plan {
-        let misfire = match self.most {
+        let misfire = match self.limit {
             0 => Misfire::Skip,
             1 => Misfire::Once,
-            most => Misfire::All(most),
+            limit => Misfire::All(limit),
         };
         Plan {
             definition: self.version.to_string().into(),
@@ -49,7 +49,7 @@ impl Beat {
     /// The last occurrences up to this second, the last one first.
     pub fn last(self, second: i64, ahead: i64) -> impl Iterator<Item = i64> {
         let last = (second + ahead).div_euclid(self.period) * self.period - ahead;
-        (0..i64::from(self.most)).map(move |it| last - it * self.period)
+        (0..i64::from(self.limit)).map(move |it| last - it * self.period)
     }
 }
 
@@ -84,7 +84,7 @@ impl Occurrences for InZone {
         let Beat {
             version,
             period,
-            most,
+            limit,
             handler,
         } = self.beat;
         let Cursor {
@@ -98,7 +98,7 @@ impl Occurrences for InZone {
         let parts = [
             i64::from(version),
             period,
-            i64::from(most),
+            i64::from(limit),
             handler as i64,
             i64::from(kept.number),
             at.as_millis(),
@@ -132,7 +132,7 @@ fn parts(stored: &[u8]) -> Option<(Beat, Kept)> {
     let [
         version,
         period,
-        most,
+        limit,
         handler,
         number,
         at,
@@ -148,7 +148,7 @@ fn parts(stored: &[u8]) -> Option<(Beat, Kept)> {
     let beat = Beat {
         version: version.try_into().ok()?,
         period,
-        most: most.try_into().ok()?,
+        limit: limit.try_into().ok()?,
         handler: handler.try_into().ok()?,
     };
     let cursor = Cursor {

@@ -212,10 +212,10 @@ impl Disk {
         let step = |op: &Op| match (self.broken, op) {
             (Some(Broken::LettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
             (Some(Broken::ArchiveLost), Op::Archive(row, _)) => Op::Settle(row.clone()),
-            (Some(Broken::ExpiresAll), Op::Expire { handler, most, .. }) => Op::Expire {
+            (Some(Broken::ExpiresAll), Op::Expire { handler, limit, .. }) => Op::Expire {
                 handler: Arc::clone(handler),
                 before: i64::MAX,
-                most: *most,
+                limit: *limit,
             },
             (Some(Broken::SettingsLost), Op::Set(..)) => Op::Set("nowhere".into(), None),
             (Some(Broken::KeysKept), Op::Settle(row)) if !row.has_moved => {
@@ -285,8 +285,8 @@ impl Disk {
     fn plant(&mut self, steps: &[Op]) {
         if self.broken == Some(Broken::CascadeInTwo) {
             for step in steps {
-                if let Op::Cascade { bucket, most, .. } = step {
-                    self.unsynced.push(self.store.without(*bucket, *most));
+                if let Op::Cascade { bucket, limit, .. } = step {
+                    self.unsynced.push(self.store.without(*bucket, *limit));
                 }
             }
         }

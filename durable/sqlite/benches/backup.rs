@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Command, Due, Id, Most, Op, Row, Scope, Store};
+use waterwheel_store::{Bucket, Command, Due, Id, Op, PageLimit, Row, Scope, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -97,10 +97,10 @@ fn main() {
             let reader = Reader::open(&path).unwrap();
             measure("count", &|| drop(reader.count(NOW).unwrap()));
             measure("the first 100", &|| {
-                let most = Most::rows(100);
+                let limit = PageLimit::rows(100);
                 drop(
                     reader
-                        .pending(&Scope::All, Reader::START, END, most)
+                        .pending(&Scope::All, Reader::START, END, limit)
                         .unwrap(),
                 );
             });

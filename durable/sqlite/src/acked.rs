@@ -244,7 +244,7 @@ impl Found {
                 }
                 let is_other = |it: Database| !is_same(&it) || it.epoch > note.epoch || it.is_copy;
                 if !is_new && !now.is_some_and(is_other) {
-                    let read = |at, most| (files.read)(&log, at, most);
+                    let read = |at, max| (files.read)(&log, at, max);
                     let has_log = match note.is_copying {
                         false => true,
                         true => match log::has_frames(read, note.salt, note.frames) {
@@ -300,16 +300,16 @@ impl Found {
         connection: &Connection,
     ) -> rusqlite::Result<(Acked, Option<u64>)> {
         let now = Database::of(connection)?;
-        let least = match self.epoch {
+        let min = match self.epoch {
             Epoch::AtLeast(epoch) => epoch,
             Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
         };
         let note = &mut self.acked.note;
         note.database = now.hash.unwrap_or_default();
-        note.epoch = now.epoch.max(least);
+        note.epoch = now.epoch.max(min);
         note.commit = now.commit;
         note.copied = note.copied.min(now.commit);
-        Ok((self.acked, Some(least).filter(|least| *least > now.epoch)))
+        Ok((self.acked, Some(min).filter(|min| *min > now.epoch)))
     }
 }
 

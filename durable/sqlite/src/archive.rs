@@ -25,7 +25,7 @@ const FIRST: &str = "
     SELECT day FROM archive WHERE handler = ?1 ORDER BY day, block LIMIT 1";
 
 /// How many entries a block has at most.
-const MOST: u32 = 512;
+const MAX: u32 = 512;
 
 /// What a commit archives, by handlers and days.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Blocks {
     pub(crate) fn add(&mut self, handler: i64, archived: &Archived) {
         let day = archived.at.day();
         let is_it =
-            |it: &&mut (i64, i64, Block)| (it.0, it.1) == (handler, day) && it.2.count < MOST;
+            |it: &&mut (i64, i64, Block)| (it.0, it.1) == (handler, day) && it.2.count < MAX;
         match self.0.iter_mut().find(is_it) {
             Some((_, _, block)) => block.add(archived),
             None => {
@@ -181,19 +181,19 @@ pub(crate) fn load(
     handler: i64,
     after: Mark,
     before: i64,
-    most: usize,
+    limit: usize,
 ) -> rusqlite::Result<Vec<(Mark, Archived)>> {
     let mut found = Vec::new();
     let mut blocks = connection.prepare_cached(BLOCKS)?;
     let mut rows = blocks.query((handler, after.day, after.block, before))?;
-    while found.len() < most
+    while found.len() < limit
         && let Some(row) = rows.next()?
     {
         let (day, block): (i64, u32) = (row.get(0)?, row.get(1)?);
         let all = entries(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
         let marks = (1..).map(|index| Mark { day, block, index });
         let rest = marks.zip(all).filter(|(mark, _)| *mark > after);
-        found.extend(rest.take(most - found.len()));
+        found.extend(rest.take(limit - found.len()));
     }
     Ok(found)
 }
@@ -209,9 +209,9 @@ pub(crate) fn expire(
     keys: &mut Keys,
     handler: i64,
     before: i64,
-    most: usize,
+    limit: usize,
 ) -> rusqlite::Result<Outcome> {
-    let mut left = most;
+    let mut left = limit;
     let mut is_empty = false;
     while left > 0 && !is_empty {
         let mut blocks = connection.prepare_cached(BLOCKS)?;

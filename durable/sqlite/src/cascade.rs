@@ -4,9 +4,9 @@
 //! to minutes, and else to seconds. So SQL can do it for a page of rows at once.
 
 use rusqlite::{Connection, params};
-use waterwheel_store::{Bucket, Due, Level, Most, Outcome};
+use waterwheel_store::{Bucket, Due, Level, Outcome, PageLimit};
 
-use super::read::limit;
+use super::read::sql_limit;
 use super::write::Writer;
 
 /// The rows of a page, and how large each is. SQLite reads a length from where the row begins, and nothing of what is on other pages.
@@ -47,12 +47,12 @@ impl Writer<'_> {
         &self,
         bucket: Bucket,
         now: Due,
-        most: Most,
+        limit: PageLimit,
     ) -> rusqlite::Result<Outcome> {
         let mut outcome = Cascaded::default();
         let at = (bucket.level.number(), bucket.number);
         if bucket.level != Level::Second
-            && let Some(last) = self.last_of(bucket, most)?
+            && let Some(last) = self.last_of(bucket, limit)?
         {
             let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
             let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
@@ -73,16 +73,16 @@ impl Writer<'_> {
     }
 
     /// The last row of a page. `None` if it has no row.
-    fn last_of(&self, bucket: Bucket, most: Most) -> rusqlite::Result<Option<i64>> {
+    fn last_of(&self, bucket: Bucket, limit: PageLimit) -> rusqlite::Result<Option<i64>> {
         let mut sizes = self.connection.prepare_cached(SIZES)?;
-        let asked = (bucket.level.number(), bucket.number, limit(most.rows));
+        let asked = (bucket.level.number(), bucket.number, sql_limit(limit.rows));
         let sizes = sizes.query_map(asked, |row| {
             // Each fits in 32 bits.
             let (payload, key): (u32, Option<u32>) = (row.get(1)?, row.get(2)?);
             let bytes = payload as usize + key.unwrap_or(0) as usize;
             Ok((row.get(0)?, bytes))
         })?;
-        let page = most.of_sized(sizes, |(_, bytes)| *bytes)?;
+        let page = limit.take_sized(sizes, |(_, bytes)| *bytes)?;
         Ok(page.last().map(|(id, _)| *id))
     }
 

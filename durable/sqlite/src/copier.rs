@@ -121,13 +121,13 @@ impl Copier {
         let Some(far) = self.far else {
             return false;
         };
-        let least = match &self.last {
+        let min = match &self.last {
             Some(_) => far.min(2 * usual),
             None => far,
         };
         // Commits would add to it without end otherwise.
         let falls_behind = |last: &Pass| last.is_whole && log.left() > last.begun.left() / 2;
-        if log.left() < least || self.last.as_ref().is_some_and(falls_behind) {
+        if log.left() < min || self.last.as_ref().is_some_and(falls_behind) {
             self.last = None;
             self.gives_way = false;
             return false;

@@ -56,9 +56,9 @@ fn by_clock(now: SystemTime) -> u64 {
 }
 
 /// Raises the epoch to this one, in a transaction of its own.
-pub(crate) fn raise_to(connection: &Connection, least: u64) -> rusqlite::Result<()> {
+pub(crate) fn raise_to(connection: &Connection, min: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET value = max(value, ?1) WHERE key = 'epoch'";
-    connection.execute(sql, [least.cast_signed()]).map(drop)
+    connection.execute(sql, [min.cast_signed()]).map(drop)
 }
 
 fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {

@@ -1,7 +1,7 @@
 //! Durable timers in a SQLite file: a [`Store`](waterwheel_store::Store) for `waterwheel-durable`.
 //!
 //! ```
-//! use waterwheel_store::{Bucket, Due, Id, Level, Most, Op, Outcome, Position, Row, Store};
+//! use waterwheel_store::{Bucket, Due, Id, Level, PageLimit, Op, Outcome, Position, Row, Store};
 //! use waterwheel_store_sqlite::SqliteStore;
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-{}", std::process::id()));
@@ -21,7 +21,7 @@
 //! };
 //! let insert = Op::Insert(row.clone(), Level::Second.bucket(row.due));
 //! assert_eq!(store.commit(1, &[insert])?, [Outcome::Inserted]); // synced to the disk
-//! assert_eq!(store.load("reminder", Position::START, 6, Most::rows(10))?, [row]);
+//! assert_eq!(store.load("reminder", Position::START, 6, PageLimit::rows(10))?, [row]);
 //! # drop(store);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,7 +54,7 @@
 //! the wall clock: if the clock is set back meanwhile, the command may still be carried out.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, Most, Scope};
+//! use waterwheel_store::{Due, Id, PageLimit, Scope};
 //! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
@@ -67,8 +67,8 @@
 //! for count in reader.count(now)? {
 //!     println!("{}: {} pending, {} of them due", count.handler, count.pending(), count.overdue);
 //! }
-//! let overdue = reader.pending(&Scope::All, Reader::START, now, Most::rows(100))?;
-//! assert!(overdue.is_empty() && reader.dead(&Scope::All, Id::NONE, Most::rows(100))?.is_empty());
+//! let overdue = reader.pending(&Scope::All, Reader::START, now, PageLimit::rows(100))?;
+//! assert!(overdue.is_empty() && reader.dead(&Scope::All, Id::NONE, PageLimit::rows(100))?.is_empty());
 //!
 //! backup(&path, &copy)?; // a complete, synced copy
 //! # drop((store, reader));

@@ -138,9 +138,9 @@ mod tests {
     fn reads(log: &[u8], frames: usize) -> (bool, usize) {
         let read = std::cell::Cell::new(0);
         let has_more = has_more(
-            |at, most| {
+            |at, limit| {
                 let rest = log.get(at as usize..).unwrap_or_default();
-                let part = rest[..rest.len().min(most)].to_vec();
+                let part = rest[..rest.len().min(limit)].to_vec();
                 read.set(read.get() + part.len());
                 Ok(part)
             },
@@ -173,9 +173,9 @@ mod tests {
     }
 
     fn has(log: &[u8], salt: u64, frames: u64) -> bool {
-        let read = |at: u64, most| {
+        let read = |at: u64, limit| {
             let rest = log.get(at as usize..).unwrap_or_default();
-            Ok(rest[..rest.len().min(most)].to_vec())
+            Ok(rest[..rest.len().min(limit)].to_vec())
         };
         has_frames(read, salt, frames).unwrap()
     }

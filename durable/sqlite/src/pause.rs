@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Up to 16 times as long as the first one.
-const MOST_DOUBLED: u32 = 4;
+const MAX_DOUBLED: u32 = 4;
 
 /// It may write all that there is space for before it is refused again: so each pause is twice as long as the one before.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Pause {
 
     /// Whether it is too early to try again.
     pub(crate) fn lasts(&self) -> bool {
-        let length = self.first.saturating_mul(1 << self.times.min(MOST_DOUBLED));
+        let length = self.first.saturating_mul(1 << self.times.min(MAX_DOUBLED));
         self.since.is_some_and(|since| since.elapsed() < length)
     }
 

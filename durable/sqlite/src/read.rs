@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Scope, Setting};
+use waterwheel_store::{Dead, Due, Id, Letters, Level, PageLimit, Position, Row, Scope, Setting};
 
 use super::handlers::Handlers;
 use super::words::{damaged, in_row};
@@ -58,7 +58,7 @@ pub(crate) fn load(
     handler: &str,
     after: Position,
     before: i64,
-    most: Most,
+    limit: PageLimit,
 ) -> rusqlite::Result<Vec<Row>> {
     let Some(number) = handlers.number(handler) else {
         return Ok(Vec::new());
@@ -70,10 +70,10 @@ pub(crate) fn load(
         after.second,
         stored(after.id),
         before,
-        limit(most.rows),
+        sql_limit(limit.rows),
     );
     let mut last = after;
-    most.of(load.query_map(asked, |from| {
+    limit.take(load.query_map(asked, |from| {
         let row = row("timers", from, name)?;
         let position = row.position();
         // Else it would never be found by its due time, or the next load would begin before this one has.
@@ -102,7 +102,7 @@ pub(crate) fn dead(
     handlers: &Handlers,
     scope: Scope<'_>,
     after: Id,
-    most: Most,
+    limit: PageLimit,
     looked_at: usize,
 ) -> rusqlite::Result<Letters> {
     let all = statement.query_map([stored(after)], |from| {
@@ -111,7 +111,7 @@ pub(crate) fn dead(
         let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
         Ok((id, letter))
     })?;
-    Letters::of(all, after, most, looked_at)
+    Letters::of(all, after, limit, looked_at)
 }
 
 /// A row of a query with the columns of [`DEAD`].
@@ -142,8 +142,8 @@ pub(crate) fn starts(row: &Row) -> i64 {
     i64::try_from(row.starts).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn limit(most: usize) -> i64 {
-    i64::try_from(most).unwrap_or(i64::MAX)
+pub(crate) fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>> {

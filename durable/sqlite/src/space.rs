@@ -59,16 +59,16 @@ struct Limit {
 impl Space {
     pub(crate) fn of(store: &Path, trial: &Trial<'_>) -> Space {
         let files = trial.files;
-        let (least, most) = trial.reserve;
+        let (min, max) = trial.reserve;
         let part = (files.size)(store).map_or(u64::MAX, |size| size / PART_OF_DISK);
         // It is written a quarter longer for a moment.
         let longest = (files.longest)().map_or(u64::MAX, |longest| longest / 2);
-        let most = most.min(power_of_two(part.max(least).min(longest)));
+        let max = max.min(power_of_two(part.max(min).min(longest)));
         Space {
             store: store.to_owned(),
             files,
             reserve: Reserve::of(store, files),
-            lengths: (least.min(most), most),
+            lengths: (min.min(max), max),
             full: Pause::new(trial.full),
             own_limit: trial.limit,
             limit: None,
@@ -89,8 +89,8 @@ impl Space {
         let page = number(on, "PRAGMA page_size")?.max(1);
         let pages = bytes.map_or(u64::MAX, |bytes| (bytes / page).max(1));
         // It is the number of pages that there are, if these are more.
-        let most = u64::from(u32::MAX - 1).min(pages);
-        number(on, &format!("PRAGMA max_page_count = {most}"))?;
+        let max = u64::from(u32::MAX - 1).min(pages);
+        number(on, &format!("PRAGMA max_page_count = {max}"))?;
         self.limit = bytes.map(|bytes| Limit {
             bytes,
             pages,
@@ -224,9 +224,9 @@ impl Space {
 
     /// The log can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
     fn wanted(&self, on_disk: u64) -> u64 {
-        let (least, most) = self.lengths;
-        let twice = on_disk.saturating_mul(2).min(most);
-        twice.next_power_of_two().clamp(least, most)
+        let (min, max) = self.lengths;
+        let twice = on_disk.saturating_mul(2).min(max);
+        twice.next_power_of_two().clamp(min, max)
     }
 }
 

@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
-    Scope, Setting, Store, StoreError,
+    Archived, Command, Handle, Id, Letters, Level, Mark, Notice, Op, Outcome, PageLimit, Position,
+    Row, Scope, Setting, Store, StoreError,
 };
 
 use super::acked::{self, Acked, Found};
@@ -487,7 +487,7 @@ impl SqliteStore {
         let mut length = self.log_length().map_err(rolled_back)?;
         // Negative if there is no log.
         while let Ok(frames) = usize::try_from(length) {
-            let has_more = log::has_more(|at, most| (self.files.read)(&log, at, most), frames);
+            let has_more = log::has_more(|at, limit| (self.files.read)(&log, at, limit), frames);
             if !has_more.map_err(StoreError::indeterminate)? {
                 break;
             }
@@ -608,7 +608,7 @@ impl Failed {
 /// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
 pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut path = path::absolute(path)?;
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match fs::canonicalize(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => return found,
@@ -626,7 +626,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// As many as Linux follows.
-const MOST_LINKS: u32 = 40;
+const MAX_LINKS: u32 = 40;
 
 pub(crate) fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
@@ -705,7 +705,7 @@ impl Store for SqliteStore {
         handler: &str,
         after: Position,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
         let rows = read::load(
             &self.connection,
@@ -713,7 +713,7 @@ impl Store for SqliteStore {
             handler,
             after,
             before,
-            most,
+            limit,
         );
         self.note(rows.map_err(rolled_back))
     }
@@ -735,11 +735,16 @@ impl Store for SqliteStore {
         Ok(self.handlers.all())
     }
 
-    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(
+        &mut self,
+        scope: Scope<'_>,
+        after: Id,
+        limit: PageLimit,
+    ) -> Result<Letters, StoreError> {
         let looked_at = Letters::LOOKED_AT;
         let dead = self.connection.prepare_cached(read::DEAD);
         let dead = dead.and_then(|mut dead| {
-            read::dead(&mut dead, &self.handlers, scope, after, most, looked_at)
+            read::dead(&mut dead, &self.handlers, scope, after, limit, looked_at)
         });
         self.note(dead.map_err(rolled_back))
     }
@@ -755,12 +760,12 @@ impl Store for SqliteStore {
         handler: &str,
         after: Mark,
         before: i64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(Mark, Archived)>, StoreError> {
         let Some(handler) = self.handlers.number(handler) else {
             return Ok(Vec::new());
         };
-        let archived = archive::load(&self.connection, handler, after, before, most);
+        let archived = archive::load(&self.connection, handler, after, before, limit);
         self.note(archived.map_err(rolled_back))
     }
 

@@ -96,11 +96,11 @@ impl Trial<'_> {
     };
 }
 
-fn read(path: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
+fn read(path: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
-    file.take(most as u64).read_to_end(&mut bytes)?;
+    file.take(limit as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -17,7 +17,7 @@ use rusqlite::Connection;
 #[derive(Debug, Clone, Copy)]
 pub struct Vacuum {
     /// Fewer free pages than these are left as they are.
-    pub least: i64,
+    pub min: i64,
     /// So many are given back in a step, and four times as many while there is no commit.
     pub step: i64,
     /// A step ends with the page after which it has taken so long, before its commit.
@@ -27,7 +27,7 @@ pub struct Vacuum {
 impl Vacuum {
     /// 4 MB, and half of one at a time: fewer, if that takes longer than a small commit.
     pub const USUAL: Vacuum = Vacuum {
-        least: 1_024,
+        min: 1_024,
         step: 128,
         time: Duration::from_millis(5),
     };
@@ -35,7 +35,7 @@ impl Vacuum {
     /// Whether a step is due. It is from the time on when a sixth of the file is free, which makes it a fifth larger than it had to be, until a twentieth is.
     pub(crate) fn is_due(&self, connection: &Connection, was_due: bool) -> rusqlite::Result<bool> {
         let free = ask(connection, "PRAGMA freelist_count")?;
-        if free <= self.least {
+        if free <= self.min {
             return Ok(false);
         }
         let part = if was_due { 20 } else { 6 };

@@ -108,10 +108,10 @@ impl<'a> Writer<'a> {
             Op::Expire {
                 handler,
                 before,
-                most,
+                limit,
             } => match self.handlers.number(handler) {
                 Some(handler) => {
-                    archive::expire(self.connection, self.keys, handler, *before, *most)
+                    archive::expire(self.connection, self.keys, handler, *before, *limit)
                 }
                 None => Ok(Outcome::Expired { is_empty: true }),
             },
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
                 let row = self.unbury(*id)?;
                 Ok(Outcome::Cancelled(row.is_some()))
             }
-            Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+            Op::Cascade { bucket, now, limit } => self.cascade(*bucket, *now, *limit),
             Op::Set(name, value) => self.set(name, value.as_deref()),
             Op::Reply(number, answer) => {
                 let sql = "UPDATE commands SET answer = ?2 WHERE number = ?1";

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use folder::Folder;
 use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Most, Notice, Op, Position, Row, Store};
+use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Position, Row, Store};
 use waterwheel_store_sqlite::{Loss, OpenError, Options, Reader, SqliteStore, Trial, backup};
 
 const LONG_LOG: i64 = 20;
@@ -42,8 +42,10 @@ fn insert(epoch: u64, number: u64) -> Op {
 }
 
 fn ids(store: &mut SqliteStore) -> Vec<Id> {
-    let most = Most::rows(100_000);
-    let rows = store.load("mail", Position::START, i64::MAX, most).unwrap();
+    let limit = PageLimit::rows(100_000);
+    let rows = store
+        .load("mail", Position::START, i64::MAX, limit)
+        .unwrap();
     let mut ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     ids.sort_unstable();
     ids
@@ -372,7 +374,7 @@ fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
     trial::open_as(disk, |trial| {
         trial.long_log = 8;
         trial.reserve = (0, 0);
-        trial.vacuum.least = 1;
+        trial.vacuum.min = 1;
         trial.vacuum.step = 4;
     })
 }
@@ -415,7 +417,7 @@ fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
             let mut left = acked.clone();
             // In the second life, most is settled, and the file becomes shorter.
             if life == 1 {
-                let rows = store.load("mail", Position::START, i64::MAX, Most::rows(100));
+                let rows = store.load("mail", Position::START, i64::MAX, PageLimit::rows(100));
                 let Ok(rows) = rows else { return acked };
                 steps = rows.into_iter().take(10).map(Op::Settle).collect();
                 left.retain(|id| {

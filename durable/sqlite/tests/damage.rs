@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use trial::*;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store::{
-    Due, Id, Letters, Level, Most, Op, Position, Row, Scope, Store, StoreError,
+    Due, Id, Letters, Level, Op, PageLimit, Position, Row, Scope, Store, StoreError,
 };
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
@@ -43,7 +43,7 @@ fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
         store.commit(commit, &steps.collect::<Vec<_>>()).unwrap();
     }
     let rows = store
-        .load("mail", Position::START, i64::MAX, Most::rows(20))
+        .load("mail", Position::START, i64::MAX, PageLimit::rows(20))
         .unwrap();
     let moved = rows.iter().enumerate().map(|(at, row)| match at % 2 {
         0 => Op::Bury {
@@ -68,8 +68,8 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
             return;
         }
         // The first page has what is looked at first.
-        let most = if rng.u32(0..4) == 0 { 200 } else { bytes.len() };
-        let at = rng.usize(0..most.min(bytes.len()));
+        let limit = if rng.u32(0..4) == 0 { 200 } else { bytes.len() };
+        let at = rng.usize(0..limit.min(bytes.len()));
         let end = bytes.len().min(at + rng.usize(1..5_000));
         match rng.u32(0..7) {
             0 | 1 => bytes[at] ^= 1 << rng.u32(0..8),
@@ -97,7 +97,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
         let mut after = Position::START;
         store.first_second(handler, i64::MIN)?;
         loop {
-            let rows = store.load(handler, after, i64::MAX, Most::rows(16))?;
+            let rows = store.load(handler, after, i64::MAX, PageLimit::rows(16))?;
             let Some(last) = rows.last() else {
                 break;
             };
@@ -123,8 +123,8 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             let bucket = waterwheel_store::Bucket { level, number };
             let now = bucket.start();
             commit += 1;
-            let most = Most::rows(100);
-            store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
+            let limit = PageLimit::rows(100);
+            store.commit(commit, &[Op::Cascade { bucket, now, limit }])?;
         }
     }
     for dead in Letters::all(store, Scope::All)? {
@@ -221,7 +221,7 @@ fn damage_is_an_error_or_does_no_harm() {
 fn load_of(disk: &Disk) -> Result<Vec<Row>, StoreError> {
     let mut store = open(disk).unwrap();
     store.begin().unwrap();
-    store.load("mail", Position::START, i64::MAX, Most::rows(1_000))
+    store.load("mail", Position::START, i64::MAX, PageLimit::rows(1_000))
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_row_that_cannot_be_moved_is_final() {
     let cascade = Op::Cascade {
         bucket,
         now: bucket.start(),
-        most: Most::rows(10),
+        limit: PageLimit::rows(10),
     };
     is_indeterminate(store.commit(1, &[cascade]));
 }

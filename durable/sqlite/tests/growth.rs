@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Mark, Most, Op, Position, Row, Store};
+use waterwheel_store::{Due, Id, Level, Mark, Op, PageLimit, Position, Row, Store};
 use waterwheel_store_sqlite::{SqliteStore, Trial, Vacuum};
 
 const COUNT: u64 = 20_000;
@@ -67,7 +67,12 @@ impl Used {
     fn expect_left(&mut self) {
         let rows = self
             .0
-            .load("mail", Position::START, i64::MAX, Most::rows(usize::MAX))
+            .load(
+                "mail",
+                Position::START,
+                i64::MAX,
+                PageLimit::rows(usize::MAX),
+            )
             .unwrap();
         let left: Vec<Row> = (1..=COUNT).filter(|it| it % 100 == 0).map(row).collect();
         assert_eq!(rows, left);
@@ -132,7 +137,7 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
         let expire = Op::Expire {
             handler: "mail".into(),
             before: i64::MAX,
-            most: 100,
+            limit: 100,
         };
         used.does(&[expire]);
         let now = used.0.archived("mail", Mark::START, i64::MAX, usize::MAX);
@@ -147,9 +152,12 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
     }
     // All keys are free again.
     used.does(&rows.iter().map(insert).collect::<Vec<_>>());
-    let there = used
-        .0
-        .load("mail", Position::START, i64::MAX, Most::rows(usize::MAX));
+    let there = used.0.load(
+        "mail",
+        Position::START,
+        i64::MAX,
+        PageLimit::rows(usize::MAX),
+    );
     assert_eq!(there.unwrap(), rows);
 }
 

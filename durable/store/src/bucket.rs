@@ -108,11 +108,11 @@ impl Bucket {
         finer.unwrap_or(Level::Second.bucket(due))
     }
 
-    fn below(most: Level, due: Due, now: Due) -> Option<Bucket> {
+    fn below(limit: Level, due: Due, now: Due) -> Option<Bucket> {
         Level::FAR
             .into_iter()
             .rev()
-            .filter(|level| *level <= most)
+            .filter(|level| *level <= limit)
             .map(|level| level.bucket(due))
             .find(|bucket| bucket.cascades_at() > now)
     }

@@ -1,4 +1,4 @@
-use super::{Dead, Id, Most, Scope, Store, StoreError};
+use super::{Dead, Id, PageLimit, Scope, Store, StoreError};
 
 /// A page of [dead letters](crate::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ impl Letters {
     /// reading a page from disk.
     pub const LOOKED_AT: usize = 1_024;
 
-    /// Builds a page from the dead letters that follow `after`: as many matching ones as `most` allows, after examining
+    /// Builds a page from the dead letters that follow `after`: as many matching ones as `limit` allows, after examining
     /// at most `looked_at`. Each item of `all` is the id of a dead letter, in order, and the dead letter itself if it
     /// matches.
     ///
@@ -24,14 +24,14 @@ impl Letters {
     pub fn of<E>(
         all: impl IntoIterator<Item = Result<(Id, Option<Dead>), E>>,
         after: Id,
-        most: Most,
+        limit: PageLimit,
         looked_at: usize,
     ) -> Result<Letters, E> {
         let mut all = all.into_iter();
         let (mut dead, mut next, mut bytes) = (Vec::new(), after, 0_usize);
         for _ in 0..looked_at {
-            let is_filled = bytes >= most.bytes && !dead.is_empty();
-            if dead.len() >= most.rows || is_filled {
+            let is_filled = bytes >= limit.bytes && !dead.is_empty();
+            if dead.len() >= limit.rows || is_filled {
                 break;
             }
             let Some(looked_at) = all.next() else {
@@ -56,7 +56,7 @@ impl Letters {
     pub fn all(store: &mut dyn Store, scope: Scope<'_>) -> Result<Vec<Dead>, StoreError> {
         let (mut all, mut next) = (Vec::new(), Some(Id::NONE));
         while let Some(after) = next {
-            let page = store.dead(scope, after, Most::rows(usize::MAX))?;
+            let page = store.dead(scope, after, PageLimit::rows(usize::MAX))?;
             all.extend(page.dead);
             next = page.next;
         }
@@ -90,28 +90,28 @@ mod tests {
     }
 
     /// A page of the letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
-    fn page(after: u64, most: Most, looked_at: usize) -> (Vec<u64>, Option<u64>) {
+    fn page(after: u64, limit: PageLimit, looked_at: usize) -> (Vec<u64>, Option<u64>) {
         let all = (after + 1..10).map(|number| {
             let is_meant = number % 3 == 0;
             let letter = is_meant.then(|| letter(number));
             Ok::<_, Infallible>((Id::from_stored(number), letter))
         });
-        let Ok(page) = Letters::of(all, Id::from_stored(after), most, looked_at);
+        let Ok(page) = Letters::of(all, Id::from_stored(after), limit, looked_at);
         let dead = page.dead.iter().map(|it| it.row.id.get()).collect();
         (dead, page.next.map(Id::get))
     }
 
     #[test]
     fn a_page_ends_by_rows_by_bytes_and_by_what_was_looked_at() {
-        let all = Most::rows(usize::MAX);
+        let all = PageLimit::rows(usize::MAX);
         assert_eq!(page(0, all, 100), (vec![3, 6, 9], None));
         assert_eq!(page(0, all, 9), (vec![3, 6, 9], Some(9)));
         assert_eq!(page(9, all, 9), (vec![], None));
         assert_eq!(page(0, all, 2), (vec![], Some(2)));
         assert_eq!(page(2, all, 2), (vec![3], Some(4)));
-        assert_eq!(page(0, Most::rows(2), 100), (vec![3, 6], Some(6)));
-        assert_eq!(page(0, Most::rows(0), 100), (vec![], Some(0)));
-        let bytes = |bytes| Most { bytes, ..all };
+        assert_eq!(page(0, PageLimit::rows(2), 100), (vec![3, 6], Some(6)));
+        assert_eq!(page(0, PageLimit::rows(0), 100), (vec![], Some(0)));
+        let bytes = |bytes| PageLimit { bytes, ..all };
         let one = letter(3).bytes();
         assert_eq!(page(0, bytes(0), 100), (vec![3], Some(3)));
         assert_eq!(page(0, bytes(one), 100), (vec![3], Some(3)));

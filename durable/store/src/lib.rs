@@ -14,7 +14,7 @@
 //! | store settings next to the timers | [`Setting`] |
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`Position`] |
-//! | limit how much is loaded | [`Most`] |
+//! | limit how much is loaded | [`PageLimit`] |
 //! | list dead letters, of all handlers or of some | [`Letters`], [`Scope`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
 //! | use a store without a file | [`MemoryStore`] |
@@ -28,8 +28,8 @@ mod command;
 mod due;
 mod error;
 mod letters;
+mod limit;
 mod memory;
-mod most;
 mod notice;
 mod op;
 mod pass_on;
@@ -44,8 +44,8 @@ pub use command::{Command, InvalidCommand};
 pub use due::Due;
 pub use error::StoreError;
 pub use letters::Letters;
+pub use limit::PageLimit;
 pub use memory::MemoryStore;
-pub use most::Most;
 pub use notice::Notice;
 pub use op::{Op, Outcome};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Most, Op, Outcome, Position,
-    Row, Scope, Setting, Store, StoreError,
+    Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Op, Outcome, PageLimit,
+    Position, Row, Scope, Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -52,19 +52,19 @@ impl MemoryStore {
     /// The store without the first rows of a far bucket: half of a cascade, for simulators.
     #[doc(hidden)]
     #[must_use]
-    pub fn without(&self, bucket: Bucket, most: Most) -> MemoryStore {
+    pub fn without(&self, bucket: Bucket, limit: PageLimit) -> MemoryStore {
         let mut without = self.clone();
-        for at in self.first_of(bucket, most) {
+        for at in self.first_of(bucket, limit) {
             without.far.remove(&at);
         }
         without
     }
 
     /// The first rows of a far bucket.
-    fn first_of(&self, bucket: Bucket, most: Most) -> Vec<(Bucket, Id)> {
+    fn first_of(&self, bucket: Bucket, limit: PageLimit) -> Vec<(Bucket, Id)> {
         let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
         let rows = rows.map(Ok::<_, Infallible>);
-        let Ok(rows) = most.of_sized(rows, |(_, row)| row.bytes());
+        let Ok(rows) = limit.take_sized(rows, |(_, row)| row.bytes());
         rows.into_iter().map(|(at, _)| *at).collect()
     }
 
@@ -184,8 +184,8 @@ impl MemoryStore {
             Op::Expire {
                 handler,
                 before,
-                most,
-            } => self.expire(handler, *before, *most),
+                limit,
+            } => self.expire(handler, *before, *limit),
             Op::Start(row) => {
                 let at = (Arc::clone(&row.handler), row.position());
                 if let Some(stored) = self.near.get_mut(&at) {
@@ -246,7 +246,7 @@ impl MemoryStore {
                 let dead = self.dead.remove(id);
                 Outcome::Cancelled(dead.is_some())
             }
-            Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+            Op::Cascade { bucket, now, limit } => self.cascade(*bucket, *now, *limit),
             Op::Set(name, Some(value)) => {
                 self.settings.insert(Arc::clone(name), Arc::clone(value));
                 Outcome::Done
@@ -295,8 +295,8 @@ impl MemoryStore {
             .insert((Arc::clone(&row.handler), mark), row.archived(at));
     }
 
-    fn expire(&mut self, handler: &Arc<str>, before: i64, most: usize) -> Outcome {
-        let first = self.archived_of(handler, Mark::START, before).take(most);
+    fn expire(&mut self, handler: &Arc<str>, before: i64, limit: usize) -> Outcome {
+        let first = self.archived_of(handler, Mark::START, before).take(limit);
         let first: Vec<_> = first
             .map(|(mark, it)| (mark, it.id, it.key.clone()))
             .collect();
@@ -317,8 +317,8 @@ impl MemoryStore {
         }
     }
 
-    fn cascade(&mut self, bucket: Bucket, now: Due, most: Most) -> Outcome {
-        let ids = self.first_of(bucket, most);
+    fn cascade(&mut self, bucket: Bucket, now: Due, limit: PageLimit) -> Outcome {
+        let ids = self.first_of(bucket, limit);
         let (mut far, mut seconds) = (BTreeMap::new(), BTreeMap::new());
         for at in ids {
             let Some(row) = self.far.remove(&at) else {
@@ -369,7 +369,7 @@ impl Store for MemoryStore {
         handler: &str,
         after: Position,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
         let Some(handler) = self.handlers.get(handler) else {
             return Ok(Vec::new());
@@ -381,7 +381,7 @@ impl Store for MemoryStore {
         }
         let rows = self.near.range(after.clone()..end);
         let rows = rows.filter(|(at, _)| **at > after);
-        most.of(rows.map(|(_, row)| Ok(row.clone())))
+        limit.take(rows.map(|(_, row)| Ok(row.clone())))
     }
 
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
@@ -410,13 +410,18 @@ impl Store for MemoryStore {
         Ok(self.handlers.iter().cloned().collect())
     }
 
-    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(
+        &mut self,
+        scope: Scope<'_>,
+        after: Id,
+        limit: PageLimit,
+    ) -> Result<Letters, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
         let dead = dead.map(|(id, dead)| {
             let is_meant = scope.contains(&dead.row.handler);
             Ok((*id, is_meant.then(|| dead.clone())))
         });
-        Letters::of(dead, after, most, Letters::LOOKED_AT)
+        Letters::of(dead, after, limit, Letters::LOOKED_AT)
     }
 
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
@@ -430,12 +435,12 @@ impl Store for MemoryStore {
         handler: &str,
         after: Mark,
         before: i64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(Mark, Archived)>, StoreError> {
         let handler = Arc::from(handler);
         let archived = self.archived_of(&handler, after, before);
         Ok(archived
-            .take(most)
+            .take(limit)
             .map(|(mark, it)| (mark, it.clone()))
             .collect())
     }

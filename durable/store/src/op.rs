@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Bucket, Due, Handle, Id, Most, Row};
+use super::{Bucket, Due, Handle, Id, PageLimit, Row};
 
 /// One step of a [commit](crate::Store::commit).
 ///
@@ -27,7 +27,7 @@ pub enum Op {
         /// The first day that is kept.
         before: i64,
         /// The approximate maximum number of records: those of one more commit may be deleted.
-        most: usize,
+        limit: usize,
     },
     /// Deletes a timer and its key, in whichever bucket it is: [`Cancelled`](Outcome::Cancelled).
     Cancel(Handle),
@@ -62,7 +62,7 @@ pub enum Op {
         /// The current time.
         now: Due,
         /// How much to move: as much as a load with this limit would return.
-        most: Most,
+        limit: PageLimit,
     },
     /// Sets the value of a setting, or deletes it: [`Done`](Outcome::Done).
     Set(Arc<str>, Option<Arc<[u8]>>),

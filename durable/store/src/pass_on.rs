@@ -27,10 +27,10 @@ macro_rules! pass_on {
             handler: &str,
             after: $crate::Position,
             before: i64,
-            most: $crate::Most,
+            limit: $crate::PageLimit,
         ) -> Result<Vec<$crate::Row>, $crate::StoreError> {
             let $this = self;
-            $inner.load(handler, after, before, most)
+            $inner.load(handler, after, before, limit)
         }
     };
     (@first_second $this:ident $inner:expr) => {
@@ -63,10 +63,10 @@ macro_rules! pass_on {
             &mut self,
             scope: $crate::Scope<'_>,
             after: $crate::Id,
-            most: $crate::Most,
+            limit: $crate::PageLimit,
         ) -> Result<$crate::Letters, $crate::StoreError> {
             let $this = self;
-            $inner.dead(scope, after, most)
+            $inner.dead(scope, after, limit)
         }
     };
     (@find $this:ident $inner:expr) => {
@@ -85,10 +85,10 @@ macro_rules! pass_on {
             handler: &str,
             after: $crate::Mark,
             before: i64,
-            most: usize,
+            limit: usize,
         ) -> Result<Vec<($crate::Mark, $crate::Archived)>, $crate::StoreError> {
             let $this = self;
-            $inner.archived(handler, after, before, most)
+            $inner.archived(handler, after, before, limit)
         }
 
         fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, $crate::StoreError> {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Command, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Outcome, Position, Row,
-    Scope, Setting, StoreError,
+    Archived, Command, Handle, Id, Letters, Level, Mark, Notice, Op, Outcome, PageLimit, Position,
+    Row, Scope, Setting, StoreError,
 };
 
 /// The storage of durable timers.
@@ -47,7 +47,7 @@ pub trait Store: Send {
     }
 
     /// Returns the first rows of a handler in the buckets of [`Level::Second`], after the position `after` and before
-    /// the second `before`, in order of their [position](Row::position): as many as [`most`](Most) allows.
+    /// the second `before`, in order of their [position](Row::position): as many as [`limit`](PageLimit) allows.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ pub trait Store: Send {
         handler: &str,
         after: Position,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError>;
 
     /// Returns the first second, starting with `from`, in which the handler has a row. The cost does not depend on how
@@ -83,14 +83,19 @@ pub trait Store: Send {
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError>;
 
     /// Returns the first dead letters of these handlers with ids after `after`, in order of their ids: as many as
-    /// `most` allows by [their bytes](crate::Dead::bytes), or fewer. A store examines about a thousand dead letters in
+    /// `limit` allows by [their bytes](crate::Dead::bytes), or fewer. A store examines about a thousand dead letters in
     /// a call, of any handler, so that commits are not delayed for long; the page contains the id after which the next
     /// one starts. Payloads of other handlers are not read.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
-    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
+    fn dead(
+        &mut self,
+        scope: Scope<'_>,
+        after: Id,
+        limit: PageLimit,
+    ) -> Result<Letters, StoreError>;
 
     /// Returns the original handle of the timer of a handler that has this key, in whichever bucket it is: the handle
     /// with which an insert with the key is answered. `None` if the timer was [archived](Op::Archive): an insert is
@@ -101,7 +106,7 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
-    /// Returns at most `most` records in the archive of a handler, in order: those after the mark `after` and from days
+    /// Returns at most `limit` records in the archive of a handler, in order: those after the mark `after` and from days
     /// before `before`.
     ///
     /// # Errors
@@ -112,7 +117,7 @@ pub trait Store: Send {
         handler: &str,
         after: Mark,
         before: i64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(Mark, Archived)>, StoreError>;
 
     /// Returns the first day for which the archive of a handler has records.

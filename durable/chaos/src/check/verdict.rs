@@ -206,16 +206,16 @@ impl Checker {
     }
 
     /// Timers that are there for all that is known, and whether they were given up: to be cancelled, moved and redriven by the next child.
-    pub(crate) fn alive(&self, most: usize) -> (Vec<Named>, Vec<u64>) {
+    pub(crate) fn alive(&self, limit: usize) -> (Vec<Named>, Vec<u64>) {
         let (mut alive, mut dead) = (Vec::new(), Vec::new());
         for (&id, timer) in &self.timers {
             let is_dead = timer.last.is_some_and(|it| it.state == State::Dead);
             if timer.may_be_cancelled() || timer.not_found.is_some() {
                 continue;
             }
-            if is_dead && dead.len() < most {
+            if is_dead && dead.len() < limit {
                 dead.push(id);
-            } else if !timer.has_ended() && alive.len() < most {
+            } else if !timer.has_ended() && alive.len() < limit {
                 alive.push(Named {
                     id,
                     due: timer.handle_due,

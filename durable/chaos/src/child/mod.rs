@@ -285,7 +285,7 @@ async fn open(
 ) -> Result<Durable, String> {
     let events = Arc::clone(log);
     // In the end, all is due at once: it must not fit.
-    let most = match rng.u8(..3) {
+    let limit = match rng.u8(..3) {
         _ if options.callers == 0 => 200,
         // Of its own accord.
         _ if options.rate > 0 => 65_536,
@@ -296,7 +296,7 @@ async fn open(
     let builder = Durable::builder()
         .ladder(LADDER_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs())))
         .window(Duration::from_secs(rng.u64(1..=3)))
-        .most_in_memory(most)
+        .max_in_memory(limit)
         .shifted_clocks(Arc::clone(&log.shift))
         .on_event(move |event| {
             if let Event::Failed { error, .. } = event {

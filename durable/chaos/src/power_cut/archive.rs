@@ -51,9 +51,9 @@ impl Archive {
     }
 
     /// Takes out the first blocks of a handler, on days before this one: so many that they have as many as this, or a few more.
-    pub(super) fn expire(&mut self, handler: &str, before: i64, most: usize) -> Vec<Archived> {
+    pub(super) fn expire(&mut self, handler: &str, before: i64, limit: usize) -> Vec<Archived> {
         let mut gone = Vec::new();
-        while gone.len() < most {
+        while gone.len() < limit {
             let mut days = self.days.iter_mut();
             let first = days.find(|((of, day), _)| of == handler && *day < before);
             let Some((place, blocks)) = first else {

@@ -167,7 +167,7 @@ impl<'a> Life<'a> {
                 step: rng.u64(1..10),
             },
             vacuum: Vacuum {
-                least: 0,
+                min: 0,
                 step: rng.i64(1..10),
                 // A seed is one life, however busy the machine is.
                 time: Duration::MAX,
@@ -274,7 +274,7 @@ impl<'a> Life<'a> {
     /// When the power is cut.
     fn moment(&mut self) -> (Moment, bool) {
         let rng = &mut self.rng;
-        let (call, kind, most) = match rng.u32(0..17) {
+        let (call, kind, max) = match rng.u32(0..17) {
             0 => (None, None, 4),
             1 => (None, None, 6),
             2 => (None, None, 12),
@@ -289,7 +289,7 @@ impl<'a> Life<'a> {
             // Not before the end.
             _ => (Some(Call::Write), None, 62),
         };
-        let after = (1 << rng.u32(0..=most)) - 1;
+        let after = (1 << rng.u32(0..=max)) - 1;
         let after = match after < 1 << 60 {
             true => rng.u64(0..=after),
             false => after,
@@ -300,7 +300,7 @@ impl<'a> Life<'a> {
     /// How the disk fails, and from when on.
     fn fault(&mut self) -> (Moment, Fault) {
         let rng = &mut self.rng;
-        let (call, kind, fault, most) = match rng.u32(0..8) {
+        let (call, kind, fault, max) = match rng.u32(0..8) {
             0 => (Call::Sync, Kind::Log, Fault::Error, 60),
             1 => (Call::Sync, Kind::Log, Fault::Dropped, 60),
             2 => (Call::Sync, Kind::Main, Fault::Error, 5),
@@ -319,7 +319,7 @@ impl<'a> Life<'a> {
                 80,
             ),
         };
-        let after = rng.u64(0..most);
+        let after = rng.u64(0..max);
         (
             Moment {
                 after,

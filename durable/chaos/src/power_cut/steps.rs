@@ -1,6 +1,6 @@
 //! What is a store asked to commit?
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Most, Op, Row};
+use waterwheel_store::{Bucket, Due, Handle, Id, Op, PageLimit, Row};
 
 use super::life::{Life, UnderWay};
 use super::tables::{Tables, Timer};
@@ -65,7 +65,7 @@ impl Life<'_> {
             0..2 if tables.archive.len() > 0 => Op::Expire {
                 handler: HANDLERS[self.rng.usize(0..HANDLERS.len())].into(),
                 before: Due::from_millis(self.now).day() + self.rng.i64(-2..2),
-                most: self.rng.usize(1..30),
+                limit: self.rng.usize(1..30),
             },
             2 if !tables.commands.is_empty() => {
                 let numbers = tables.commands.keys();
@@ -110,7 +110,7 @@ impl Life<'_> {
                 Op::Cascade {
                     bucket: Tables::bucket(far[self.rng.usize(0..far.len())]),
                     now: Due::from_millis(self.now),
-                    most: Most {
+                    limit: PageLimit {
                         rows: self.rng.usize(1..40),
                         bytes: self.rng.usize(1..40_000),
                     },

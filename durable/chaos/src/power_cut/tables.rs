@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Row as SqlRow};
-use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
+use waterwheel_store::{Bucket, Due, Handle, Level, Op, PageLimit, Row};
 
 use super::archive::Archive;
 use crate::keys::{self, each};
@@ -129,7 +129,7 @@ impl Tables {
                 }
             }
             Op::Discard(id) => drop(self.dead.remove(&number(id.get()))),
-            Op::Cascade { bucket, now, most } => self.cascade(*bucket, now.as_millis(), *most),
+            Op::Cascade { bucket, now, limit } => self.cascade(*bucket, now.as_millis(), *limit),
             Op::Archive(row, at) => {
                 if self.take_near(row).is_some() {
                     // It keeps its key.
@@ -140,8 +140,8 @@ impl Tables {
             Op::Expire {
                 handler,
                 before,
-                most,
-            } => self.expire(handler, *before, *most),
+                limit,
+            } => self.expire(handler, *before, *limit),
             Op::Start(row) => {
                 if self.is_near(row)
                     && let Some(timer) = self.timers.get_mut(&number(row.id.get()))
@@ -183,8 +183,8 @@ impl Tables {
         }
     }
 
-    fn expire(&mut self, handler: &str, before: i64, most: usize) {
-        for archived in self.archive.expire(handler, before, most) {
+    fn expire(&mut self, handler: &str, before: i64, limit: usize) {
+        for archived in self.archive.expire(handler, before, limit) {
             if let Some(key) = archived.key {
                 let key = (handler.to_owned(), key);
                 if self
@@ -261,13 +261,13 @@ impl Tables {
         self.timers.insert(id, timer);
     }
 
-    fn cascade(&mut self, bucket: Bucket, now: i64, most: Most) {
+    fn cascade(&mut self, bucket: Bucket, now: i64, limit: PageLimit) {
         let level = usize::from(bucket.level.number());
         let is_in = |timer: &Timer| timer.level == level as i64 && timer.bucket == bucket.number;
         let page = self.timers.values_mut().filter(|timer| is_in(timer));
         let mut bytes = 0;
-        for timer in page.take(most.rows) {
-            if bytes >= most.bytes {
+        for timer in page.take(limit.rows) {
+            if bytes >= limit.bytes {
                 break;
             }
             bytes += timer.payload.len() + timer.key.as_ref().map_or(0, Vec::len);

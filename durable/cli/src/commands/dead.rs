@@ -58,11 +58,11 @@ pub(super) fn attempts(row: &Row) -> u32 {
 
 pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
     let after = asked.after.unwrap_or(Id::NONE);
-    let most = page::most(asked.page.limit as usize);
+    let limit = page::limit(asked.page.limit as usize);
     let scope = asked.of.scope();
     page::is_known(reader, &scope)?;
-    let page = reader.dead(&scope, after, most)?;
-    let last = page::last(&page, most, Letter::bytes);
+    let page = reader.dead(&scope, after, limit)?;
+    let last = page::last(&page, limit, Letter::bytes);
     let next = last.map(|last| last.row.id.to_string());
     if asked.json.json {
         let dead = page.iter().map(Listed::new).collect();

@@ -45,11 +45,11 @@ pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<
         Due::from_millis(i64::MAX)
     };
     let after = asked.after.unwrap_or(Reader::START);
-    let most = page::most(asked.page.limit as usize);
+    let limit = page::limit(asked.page.limit as usize);
     let scope = asked.of.scope();
     page::is_known(reader, &scope)?;
-    let page = reader.pending(&scope, after, until, most)?;
-    let last = page::last(&page, most, |it| it.row.bytes());
+    let page = reader.pending(&scope, after, until, limit)?;
+    let last = page::last(&page, limit, |it| it.row.bytes());
     let next = last.map(|last| format!("{}@{}", last.row.id, last.row.due.as_millis()));
     if asked.json.json {
         let listed = |pending: &Pending| Listed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use waterwheel_store::{Most, Scope};
+use waterwheel_store::{PageLimit, Scope};
 use waterwheel_store_sqlite::Reader;
 
 use crate::carry_out::namespaces;
@@ -15,15 +15,15 @@ const BYTES: usize = 32 << 20;
 const NAMES: usize = 20;
 
 /// A page of so many rows.
-pub(super) fn most(rows: usize) -> Most {
-    Most { rows, bytes: BYTES }
+pub(super) fn limit(rows: usize) -> PageLimit {
+    PageLimit { rows, bytes: BYTES }
 }
 
 /// The last one of a page, if it may not be the last one that there is.
-pub(super) fn last<T>(page: &[T], most: Most, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
+pub(super) fn last<T>(page: &[T], limit: PageLimit, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
     let bytes: usize = page.iter().map(bytes_of).sum();
     page.last()
-        .filter(|_| page.len() == most.rows || bytes >= most.bytes)
+        .filter(|_| page.len() == limit.rows || bytes >= limit.bytes)
 }
 
 /// Refuses a name that the file does not know: by a slip, a command would find nothing to do. Until a first timer is inserted, it
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_page_ends_with_its_rows_or_its_bytes() {
-        let last = |page: &[usize]| last(page, Most { rows: 3, bytes: 10 }, |it| *it).copied();
+        let last = |page: &[usize]| last(page, PageLimit { rows: 3, bytes: 10 }, |it| *it).copied();
         assert_eq!(last(&[]), None);
         assert_eq!(last(&[4, 5]), None);
         assert_eq!(last(&[4, 6]), Some(6));

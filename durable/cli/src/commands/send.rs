@@ -14,7 +14,7 @@ use crate::text;
 const PAGE: usize = 500;
 
 /// How many timers are cancelled at a time. A service takes commands once a second, so a page has more than the one before.
-const MOST_AT_ONCE: usize = 8_000;
+const MAX_AT_ONCE: usize = 8_000;
 
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
     if let Some(scope) = asked.scope() {
@@ -47,9 +47,9 @@ fn cancel_all(
     output: &mut Output,
 ) -> Result<(), Failure> {
     page::is_known(reader, scope)?;
-    let (mut after, mut most, mut failed) = (None, PAGE, 0);
+    let (mut after, mut limit, mut failed) = (None, PAGE, 0);
     loop {
-        let page = reader.handles(scope, after, most)?;
+        let page = reader.handles(scope, after, limit)?;
         let Some((last, bucket)) = page.last() else {
             break;
         };
@@ -62,7 +62,7 @@ fn cancel_all(
         if ended.is_refused {
             break;
         }
-        most = (most * 2).min(MOST_AT_ONCE);
+        limit = (limit * 2).min(MAX_AT_ONCE);
     }
     if after.is_none() {
         say("no timer is pending");
@@ -102,7 +102,7 @@ fn letters(
     page::is_known(reader, &scope)?;
     let (mut after, mut failed) = (Id::NONE, 0);
     while failed == 0 {
-        let page = reader.dead(&scope, after, page::most(PAGE))?;
+        let page = reader.dead(&scope, after, page::limit(PAGE))?;
         let Some(last) = page.last() else {
             break;
         };

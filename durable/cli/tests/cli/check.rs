@@ -453,7 +453,7 @@ fn what_is_found_often_is_counted_and_not_all_shown() {
 /// Timers a commit, commits before the check begins, and at most beside it: three gigabytes.
 const PART: usize = 500;
 const BEFORE: usize = 100;
-const MOST: u64 = 3_000;
+const MAX: u64 = 3_000;
 
 #[test]
 fn beside_commits_it_ends_and_the_log_stays_short() {
@@ -502,7 +502,7 @@ fn beside_commits_it_ends_and_the_log_stays_short() {
             said
         });
         // It ends once nothing is committed, at the latest.
-        while !has_ended.load(Ordering::Acquire) && commits < MOST {
+        while !has_ended.load(Ordering::Acquire) && commits < MAX {
             commit(&mut store);
             commits += 1;
             let now = number_of_log();
@@ -519,7 +519,7 @@ fn beside_commits_it_ends_and_the_log_stays_short() {
     });
     println!("{commits} commits, the log was begun again {begun_again} times");
     assert!(
-        0 < commits && commits < MOST,
+        0 < commits && commits < MAX,
         "{commits} commits, and it had not ended"
     );
     // Within one transaction it is not begun again, so it has all commits: twice at most, before it and after it.

@@ -14,11 +14,11 @@ fn archive(row: &Row, at: i64) -> Op {
     Op::Archive(row.clone(), due(at))
 }
 
-fn expire(before: i64, most: usize) -> Op {
+fn expire(before: i64, limit: usize) -> Op {
     Op::Expire {
         handler: MAIL.into(),
         before,
-        most,
+        limit,
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn what_is_archived_is_of_one_handler(it: &mut Subject<'_>) -> Done {
     let none = Op::Expire {
         handler: "none".into(),
         before: i64::MAX,
-        most: 9,
+        limit: 9,
     };
     it.does([(none, Outcome::Expired { is_empty: true })])
 }

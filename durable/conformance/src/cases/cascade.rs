@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waterwheel_store::{Bucket, Due, Level, Most, Op, Row};
+use waterwheel_store::{Bucket, Due, Level, Op, PageLimit, Row};
 
 use crate::rows::{MAIL, NOW, due, handle, insert, moved, of, reschedule, row};
 use crate::subject::{Done, Page, Subject, same};
@@ -43,7 +43,7 @@ fn expected(bucket: Bucket, now: Due, rows: &[Row], is_empty: bool) -> Page {
 }
 
 /// Cascades a bucket in pages, then those that its rows have come to, down to the seconds. Each row gets there once.
-fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, most: usize) -> Done {
+fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limit: usize) -> Done {
     let steps: Vec<_> = rows
         .iter()
         .map(|row| Op::Insert(row.clone(), bucket))
@@ -51,8 +51,8 @@ fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, most
     it.commit(&steps)?;
     let (mut left, mut far) = (&rows[..], BTreeSet::new());
     loop {
-        let (page, rest) = left.split_at(most.min(left.len()));
-        let got = it.cascade(bucket, now, most)?;
+        let (page, rest) = left.split_at(limit.min(left.len()));
+        let got = it.cascade(bucket, now, limit)?;
         let expected = expected(bucket, now, page, rest.is_empty());
         same("a page", &got, &expected)?;
         far.extend(page.iter().map(|row| bucket.finer(row.due, now)));
@@ -131,8 +131,8 @@ pub(super) fn a_cascade_moves_the_first_rows(it: &mut Subject<'_>) -> Done {
         .map(|row| Op::Insert(row.clone(), minute))
         .collect();
     it.commit(&steps)?;
-    for (most, moved) in [(1, 1), (3, 4), (5, 9), (5, 9)] {
-        let page = it.cascade(minute, minute.cascades_at(), most)?;
+    for (limit, moved) in [(1, 1), (3, 4), (5, 9), (5, 9)] {
+        let page = it.cascade(minute, minute.cascades_at(), limit)?;
         same("whether it is empty", page.is_empty, moved == 9)?;
         let near = it.near(MAIL)?.into_iter().map(|row| row.id);
         let first = (1..=moved).map(crate::rows::id).collect::<Vec<_>>();
@@ -158,8 +158,8 @@ pub(super) fn a_cascade_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) ->
     it.commit(&steps)?;
     // The bytes of a page, and how many rows have moved after it.
     for (bytes, moved) in [(0, 1), (1, 3), (14, 4), (100_000, 5), (usize::MAX, 6)] {
-        let most = Most { rows: 100, bytes };
-        let page = it.cascade_of(minute, minute.cascades_at(), most)?;
+        let limit = PageLimit { rows: 100, bytes };
+        let page = it.cascade_of(minute, minute.cascades_at(), limit)?;
         same("whether it is empty", page.is_empty, moved == 6)?;
         let near = it.near(MAIL)?;
         same("the rows that have moved", &near[..], &rows[..moved])?;

@@ -1,6 +1,6 @@
 //! What becomes of a timer that was given up?
 
-use waterwheel_store::{Dead, Id, Most, Op, Outcome, Row, Scope};
+use waterwheel_store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
 
 use crate::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, id, keyed, moved, near, of, row, second,
@@ -62,17 +62,17 @@ pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
     it.commit(&bury)?;
     let letters: Vec<_> = rows.iter().map(letter).collect();
     for after in [0, 1, 17, 29, 30] {
-        for most in [1, 5, 100] {
+        for limit in [1, 5, 100] {
             let rest = letters.iter().skip(after as usize).cloned().collect();
-            let most = Most::rows(most);
-            let page = it.letters_after(Scope::All, id(after), most)?.dead;
-            if page.len() > most.rows {
-                return Err(format!("a page of {most:?} has {}", page.len()));
+            let limit = PageLimit::rows(limit);
+            let page = it.letters_after(Scope::All, id(after), limit)?.dead;
+            if page.len() > limit.rows {
+                return Err(format!("a page of {limit:?} has {}", page.len()));
             }
-            same("all", it.letters(Scope::All, id(after), most)?, rest)?;
+            same("all", it.letters(Scope::All, id(after), limit)?, rest)?;
         }
     }
-    let page = it.letters_after(Scope::All, id(0), Most::rows(0))?;
+    let page = it.letters_after(Scope::All, id(0), PageLimit::rows(0))?;
     same("a page of none", page.dead, Vec::new())
 }
 
@@ -94,11 +94,11 @@ pub(super) fn dead_letters_are_listed_by_handlers(it: &mut Subject<'_>) -> Done 
         Scope::Handler("none"),
         Scope::Namespace("none"),
     ] {
-        for (after, most) in [(0, 100), (0, 1), (7, 2), (22, 9)] {
+        for (after, limit) in [(0, 100), (0, 1), (7, 2), (22, 9)] {
             let rest = rows.iter().filter(|row| row.id > id(after));
             let meant = rest.filter(|row| scope.contains(&row.handler));
             let meant: Vec<_> = meant.map(letter).collect();
-            let found = it.letters(scope, id(after), Most::rows(most))?;
+            let found = it.letters(scope, id(after), PageLimit::rows(limit))?;
             same(&format!("the letters of {scope:?}"), found, meant)?;
         }
     }
@@ -116,10 +116,10 @@ pub(super) fn a_page_of_letters_ends_with_the_one_that_fills_it(it: &mut Subject
     it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
     let letters: Vec<_> = rows.iter().map(letter).collect();
     let one = letters.first().map_or(0, Dead::bytes);
-    for (bytes, most) in [(0, 1), (one, 1), (one + 1, 2), (3 * one, 3)] {
-        let all = Most { rows: 100, bytes };
+    for (bytes, limit) in [(0, 1), (one, 1), (one + 1, 2), (3 * one, 3)] {
+        let all = PageLimit { rows: 100, bytes };
         let page = it.letters_after(Scope::All, Id::NONE, all)?.dead;
-        if page.is_empty() || page.len() > most {
+        if page.is_empty() || page.len() > limit {
             return Err(format!("a page of {bytes} bytes has {}", page.len()));
         }
         let found = it.letters(Scope::All, Id::NONE, all)?;

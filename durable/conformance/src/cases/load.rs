@@ -1,6 +1,6 @@
 //! Which rows are there, and in which order?
 
-use waterwheel_store::{Level, Most, Position};
+use waterwheel_store::{Level, PageLimit, Position};
 
 use crate::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
 use crate::subject::{Done, Subject, same};
@@ -39,14 +39,14 @@ pub(super) fn a_load_begins_after_a_position(it: &mut Subject<'_>) -> Done {
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
     for (at, first) in rows.iter().enumerate() {
-        let loaded = it.load(MAIL, first.position(), i64::MAX, Most::rows(100))?;
+        let loaded = it.load(MAIL, first.position(), i64::MAX, PageLimit::rows(100))?;
         same("the rows after one of them", &loaded[..], &rows[at + 1..])?;
     }
     let before = Position::before(rows[0].due.second());
-    let loaded = it.load(MAIL, before, i64::MAX, Most::rows(100))?;
+    let loaded = it.load(MAIL, before, i64::MAX, PageLimit::rows(100))?;
     same("the rows of a second", loaded, rows)?;
     let after = Position::before(due(NOW).second() + 1);
-    let loaded = it.load(MAIL, after, i64::MAX, Most::rows(100))?;
+    let loaded = it.load(MAIL, after, i64::MAX, PageLimit::rows(100))?;
     same("the rows after that second", loaded, Vec::new())
 }
 
@@ -57,11 +57,11 @@ pub(super) fn a_load_ends_before_a_second(it: &mut Subject<'_>) -> Done {
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
     for second in 0..8_usize {
-        let loaded = it.load(MAIL, Position::START, second as i64, Most::rows(100))?;
+        let loaded = it.load(MAIL, Position::START, second as i64, PageLimit::rows(100))?;
         let expected = &rows[..second.saturating_sub(1).min(5)];
         same("the rows before a second", &loaded[..], expected)?;
     }
-    let loaded = it.load(MAIL, Position::before(4), 3, Most::rows(100))?;
+    let loaded = it.load(MAIL, Position::before(4), 3, PageLimit::rows(100))?;
     same("the rows of a range that ends first", loaded, Vec::new())
 }
 
@@ -69,9 +69,9 @@ pub(super) fn a_load_has_at_most_so_many_rows(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
-    for most in [0, 1, 7, 8, 9, usize::MAX] {
-        let loaded = it.load(MAIL, Position::START, i64::MAX, Most::rows(most))?;
-        same("the first rows", &loaded[..], &rows[..most.min(8)])?;
+    for limit in [0, 1, 7, 8, 9, usize::MAX] {
+        let loaded = it.load(MAIL, Position::START, i64::MAX, PageLimit::rows(limit))?;
+        same("the first rows", &loaded[..], &rows[..limit.min(8)])?;
     }
     Ok(())
 }
@@ -99,11 +99,11 @@ pub(super) fn a_load_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) -> Do
         (100_046, 6),
         (usize::MAX, 6),
     ] {
-        let most = Most { rows: 100, bytes };
-        let loaded = it.load(MAIL, Position::START, i64::MAX, most)?;
+        let limit = PageLimit { rows: 100, bytes };
+        let loaded = it.load(MAIL, Position::START, i64::MAX, limit)?;
         same("the rows of so many bytes", &loaded[..], &rows[..expected])?;
-        let most = Most { rows: 2, bytes };
-        let loaded = it.load(MAIL, Position::START, i64::MAX, most)?;
+        let limit = PageLimit { rows: 2, bytes };
+        let loaded = it.load(MAIL, Position::START, i64::MAX, limit)?;
         same("two rows at most", &loaded[..], &rows[..expected.min(2)])?;
     }
     Ok(())
@@ -117,7 +117,7 @@ pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
     it.commit(&steps)?;
     let (mut all, mut after) = (Vec::new(), Position::START);
     loop {
-        let page = it.load(MAIL, after, i64::MAX, Most::rows(10))?;
+        let page = it.load(MAIL, after, i64::MAX, PageLimit::rows(10))?;
         let Some(last) = page.last() else {
             break;
         };

@@ -28,7 +28,7 @@ fn expected(settings: &[(&str, &[u8])]) -> Settings {
 }
 
 /// A row has 63 bits for them.
-const MOST_STARTS: u64 = i64::MAX.unsigned_abs();
+const MAX_STARTS: u64 = i64::MAX.unsigned_abs();
 
 pub(super) fn settings_are_kept_in_order(it: &mut Subject<'_>) -> Done {
     same("the settings", settings(it)?, Vec::new())?;
@@ -92,7 +92,7 @@ pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
         same("the rows", it.near(MAIL)?, vec![first.clone(), row(2, NOW)])?;
     }
     // The row says what the starts are counted from.
-    for starts in [1, 8, MOST_STARTS] {
+    for starts in [1, 8, MAX_STARTS] {
         first.starts = starts - 1;
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;
         first.starts = starts;
@@ -126,7 +126,7 @@ pub(super) fn a_move_forgets_the_starts(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
-    first.starts = MOST_STARTS;
+    first.starts = MAX_STARTS;
     it.commit(&[near(&first)])?;
     it.commit(&[Op::Bury {
         row: first.clone(),
@@ -135,19 +135,19 @@ pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Don
     }])?;
     let dead = it.dead()?;
     let starts = dead.first().map(|dead| dead.row.starts);
-    same("the starts", starts, Some(MOST_STARTS))?;
+    same("the starts", starts, Some(MAX_STARTS))?;
     it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;
     let starts = it.near(MAIL)?.first().map(|row| row.starts);
     same("the starts", starts, Some(0))?;
     it.cancels([&first])?;
     let mut far = row(2, NOW + DISTANCES[1]);
-    far.starts = MOST_STARTS - 1;
+    far.starts = MAX_STARTS - 1;
     it.commit(&[insert(&far)])?;
     let from = bucket(far.due.as_millis());
     it.commit(&[Op::Cascade {
         bucket: from,
         now: from.cascades_at(),
-        most: waterwheel_store::Most::rows(9),
+        limit: waterwheel_store::PageLimit::rows(9),
     }])?;
     same("the rows", it.near(MAIL)?, vec![far])
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use foldhash::HashMap;
-use waterwheel_store::{Level, Most, StoreError};
+use waterwheel_store::{Level, PageLimit, StoreError};
 
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
@@ -24,7 +24,7 @@ pub(super) enum What {
     Rows {
         lane: usize,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     },
     Second(usize),
     Bucket(Level),
@@ -137,8 +137,15 @@ impl Engine {
         self.note_refusal(what, &reply);
         match (what, reply) {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
-            (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {
-                self.loaded(lane, before, most, rows, number);
+            (
+                What::Rows {
+                    lane,
+                    before,
+                    limit,
+                },
+                Ok(Reply::Loaded(rows)),
+            ) => {
+                self.loaded(lane, before, limit, rows, number);
                 let oldest = self.asked.oldest_load();
                 self.near.gone.loads_since(oldest);
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Level, Most, Op, Outcome, Row, StoreError};
+use waterwheel_store::{Bucket, Level, Op, Outcome, PageLimit, Row, StoreError};
 
 use super::asked::What;
 use super::planted::{self, Planted};
@@ -24,7 +24,7 @@ pub(super) struct Commits {
     count: u64,
     tries_again_at: Option<u64>,
     /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have room for a smaller one.
-    most: Option<usize>,
+    limit: Option<usize>,
 }
 
 impl Commits {
@@ -84,21 +84,21 @@ impl Commits {
     }
 
     /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
-    fn next(&mut self, most: usize, most_bytes: usize) -> (Vec<Op>, Waiting) {
-        let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
-        let own = match most {
-            _ if self.requests.is_empty() => most,
+    fn next(&mut self, limit: usize, max_bytes: usize) -> (Vec<Op>, Waiting) {
+        let limit = self.limit.map_or(limit, |fewer| fewer.min(limit)).max(1);
+        let own = match limit {
+            _ if self.requests.is_empty() => limit,
             // By turns: one that is refused each time delays no other.
             1 => usize::from(self.count.is_multiple_of(2)),
-            _ => most - self.requests.len().min(most / 2),
+            _ => limit - self.requests.len().min(limit / 2),
         };
         let half = match self.requests.is_empty() {
-            true => most_bytes,
-            false => most_bytes / 2,
+            true => max_bytes,
+            false => max_bytes / 2,
         };
         let (own, bytes) = within(self.steps.iter(), own, half);
         let requests = self.requests.iter().map(|(op, _)| op);
-        let (asked, _) = within(requests, most - own, most_bytes.saturating_sub(bytes));
+        let (asked, _) = within(requests, limit - own, max_bytes.saturating_sub(bytes));
         let mut steps = Vec::with_capacity(own + asked);
         let mut callers = Vec::with_capacity(own + asked);
         steps.extend(self.steps.drain(..own));
@@ -114,12 +114,12 @@ impl Commits {
 /// How many of the first steps a commit takes, and how many bytes they insert: as many as this, and those after so many bytes are left for the next one.
 fn within<'a>(
     steps: impl Iterator<Item = &'a Op>,
-    most: usize,
-    most_bytes: usize,
+    limit: usize,
+    max_bytes: usize,
 ) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
-    for op in steps.take(most) {
-        if bytes >= most_bytes.max(1) {
+    for op in steps.take(limit) {
+        if bytes >= max_bytes.max(1) {
             break;
         }
         count += 1;
@@ -151,7 +151,7 @@ impl Engine {
         }
         commits.tries_again_at = None;
         let (steps, callers) =
-            commits.next(self.config.most_in_commit, self.config.most_bytes_in_commit);
+            commits.next(self.config.max_in_commit, self.config.max_bytes_in_commit);
         let steps = Arc::new(steps);
         commits.count += 1;
         commits.waiting = Some((Arc::clone(&steps), callers));
@@ -171,8 +171,8 @@ impl Engine {
             return self.fail(&StoreError::indeterminate(error));
         }
         // As many fit as before, so perhaps twice as many do.
-        let most = self.commits.most.map(|most| most.max(1) * 2);
-        self.commits.most = most.filter(|most| *most < self.config.most_in_commit);
+        let limit = self.commits.limit.map(|limit| limit.max(1) * 2);
+        self.commits.limit = limit.filter(|limit| *limit < self.config.max_in_commit);
         for ((op, callers), outcome) in steps.iter().zip(callers).zip(outcomes) {
             self.follow(op, callers, outcome);
         }
@@ -304,7 +304,7 @@ impl Engine {
             .boot_micros
             .saturating_add(self.config.refused_micros);
         self.commits.tries_again_at = Some(later);
-        self.commits.most = Some(steps.len() / 2);
+        self.commits.limit = Some(steps.len() / 2);
         for (op, callers) in steps.iter().zip(callers) {
             if let Op::All(steps) = op {
                 if let Some(callers) = callers {
@@ -407,10 +407,10 @@ impl Engine {
 /// A step that was refused, as it is tried again.
 fn smaller(op: &Op) -> Op {
     let mut op = op.clone();
-    if let Op::Cascade { most, .. } = &mut op {
-        *most = Most {
-            rows: (most.rows / 2).max(1),
-            bytes: (most.bytes / 2).max(1),
+    if let Op::Cascade { limit, .. } = &mut op {
+        *limit = PageLimit {
+            rows: (limit.rows / 2).max(1),
+            bytes: (limit.bytes / 2).max(1),
         };
     }
     op

@@ -81,8 +81,8 @@ impl Engine {
                     let bucket = Bucket { level, number };
                     if bucket.cascades_at() <= now {
                         of.is_cascading = true;
-                        let most = self.config.cascade();
-                        let op = Op::Cascade { bucket, now, most };
+                        let limit = self.config.cascade();
+                        let op = Op::Cascade { bucket, now, limit };
                         self.commits.push(op);
                     }
                 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, Most};
+use waterwheel_store::{Due, PageLimit};
 
 /// What names a request in the answer to it.
 pub type Token = u64;
@@ -14,19 +14,19 @@ pub struct Config {
     /// How many rows are loaded or cascaded at a time.
     pub page: usize,
     /// How many timers of a handler are in memory at most. The others wait in the store.
-    pub most_in_memory: usize,
+    pub max_in_memory: usize,
     /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free, and always
     /// 64 KiB (where this is less than 2 MiB, a 32nd of it) and a row.
-    pub most_bytes_in_memory: usize,
+    pub max_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,
     /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
     pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
-    pub most_in_commit: usize,
+    pub max_in_commit: usize,
     /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
     /// reserve is not without end.
-    pub most_bytes_in_commit: usize,
+    pub max_bytes_in_commit: usize,
     /// After so many microseconds without a reply, the store is asked again.
     pub reply_micros: u64,
     /// After so many microseconds, what the store has refused is tried again.
@@ -39,10 +39,10 @@ pub struct Config {
 
 impl Config {
     /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.
-    pub(super) fn cascade(&self) -> Most {
-        Most {
+    pub(super) fn cascade(&self) -> PageLimit {
+        PageLimit {
             rows: self.page,
-            bytes: (self.most_bytes_in_memory / 32).max(1),
+            bytes: (self.max_bytes_in_memory / 32).max(1),
         }
     }
 }
@@ -53,12 +53,12 @@ impl Default for Config {
         Config {
             window: 2,
             page: 4_096,
-            most_in_memory: 65_536,
-            most_bytes_in_memory: 64 << 20,
+            max_in_memory: 65_536,
+            max_bytes_in_memory: 64 << 20,
             ladder: ladder.map(Duration::from_secs).to_vec(),
             concurrency: None,
-            most_in_commit: 16_384,
-            most_bytes_in_commit: 4 << 20,
+            max_in_commit: 16_384,
+            max_bytes_in_commit: 4 << 20,
             reply_micros: 30_000_000,
             refused_micros: 200_000,
             grace: Duration::from_secs(1),

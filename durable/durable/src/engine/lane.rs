@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, Most, Position, Row};
+use waterwheel_store::{Due, PageLimit, Position, Row};
 
 use super::asked::What;
 use super::near::Up;
@@ -174,12 +174,12 @@ impl Engine {
                     return None;
                 }
                 // Else the reply to a commit brings it up, or to a load.
-                let most = self.room(index).or_else(|| self.make_room(index, first));
-                let Some(most) = most else {
+                let limit = self.room(index).or_else(|| self.make_room(index, first));
+                let Some(limit) = limit else {
                     self.waits_for_room = true;
                     return None;
                 };
-                self.load_rows(index, horizon.saturating_add(1), most);
+                self.load_rows(index, horizon.saturating_add(1), limit);
                 None
             }
         }
@@ -226,7 +226,7 @@ impl Engine {
         }
     }
 
-    fn load_rows(&mut self, index: usize, before: i64, most: Most) {
+    fn load_rows(&mut self, index: usize, before: i64, limit: PageLimit) {
         let lane = &mut self.lanes[index];
         if !planted::is(Planted::BoundAfterRead) {
             lane.bound = lane.bound.max(before);
@@ -236,14 +236,14 @@ impl Engine {
             handler: Arc::clone(&lane.handler),
             after: lane.cursor,
             before,
-            most,
+            limit,
         };
         let what = What::Rows {
             lane: index,
             before,
-            most,
+            limit,
         };
-        self.room.ask(most);
+        self.room.ask(limit);
         self.ask(call, what);
     }
 
@@ -257,15 +257,15 @@ impl Engine {
         &mut self,
         index: usize,
         before: i64,
-        most: Most,
+        limit: PageLimit,
         rows: Vec<Row>,
         number: u64,
     ) {
-        self.room.answered(most);
+        self.room.answered(limit);
         let horizon = self.horizon();
         // The second of the first row that was not taken, or that the load had no room for.
         let last = rows.last().map(|row| row.position().second);
-        let mut left = last.filter(|_| !most.is_more_than(&rows));
+        let mut left = last.filter(|_| !limit.exceeds(&rows));
         for row in rows {
             let position = row.position();
             if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)

@@ -334,13 +334,13 @@ impl Engine {
         self.go_on();
     }
 
-    /// How many timers count against [`Config::most_in_memory`], of all handlers.
+    /// How many timers count against [`Config::max_in_memory`], of all handlers.
     #[must_use]
     pub fn held(&self) -> usize {
         self.lanes.iter().map(|lane| lane.held).sum()
     }
 
-    /// How many bytes count against [`Config::most_bytes_in_memory`].
+    /// How many bytes count against [`Config::max_bytes_in_memory`].
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.room.held

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store::{Handle, Level, Op, Outcome, PageLimit, Position, Row, Store, StoreError};
 
 use super::Token;
 use super::calendar::Declared;
@@ -54,7 +54,7 @@ pub enum Call {
         /// before this second.
         before: i64,
         /// So many at most.
-        most: Most,
+        limit: PageLimit,
     },
     /// [`Store::first_second`](waterwheel_store::Store::first_second).
     FirstSecond(Arc<str>, i64),
@@ -77,8 +77,8 @@ impl Call {
                 handler,
                 after,
                 before,
-                most,
-            } => Reply::Loaded(store.load(&handler, after, before, most)?),
+                limit,
+            } => Reply::Loaded(store.load(&handler, after, before, limit)?),
             Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
             Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
             Call::FirstArchived(handler) => Reply::First(store.first_archived(&handler)?),

@@ -187,8 +187,8 @@ impl Engine {
 
     /// Whether a timer was started as often as its namespace bears: as often as that was noted, and at the ends before that, at which nothing was.
     pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
-        let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
-        self.is_accused(row) && self.starts_before(row) >= most - NOTED_FROM
+        let limit = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
+        self.is_accused(row) && self.starts_before(row) >= limit - NOTED_FROM
     }
 
     /// The delivery of a timer begins: its start is noted first, if it is suspect.

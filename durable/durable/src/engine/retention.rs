@@ -21,14 +21,14 @@ const DAY_MILLIS: i64 = 86_400_000;
 #[derive(Debug)]
 pub(super) struct Expiry {
     goes_on: bool,
-    most: usize,
+    limit: usize,
 }
 
 impl Default for Expiry {
     fn default() -> Expiry {
         Expiry {
             goes_on: false,
-            most: AT_A_TIME,
+            limit: AT_A_TIME,
         }
     }
 }
@@ -109,7 +109,7 @@ impl Engine {
             self.commits.push(Op::Expire {
                 handler: Arc::clone(&self.lanes[lane].handler),
                 before,
-                most: self.expiry.most,
+                limit: self.expiry.limit,
             });
         }
         None
@@ -165,13 +165,13 @@ impl Engine {
     /// Nothing has expired. It is decided again when the store is asked next, of fewer: a disk that is nearly full may have room for what deletes those.
     pub(super) fn expiry_refused(&mut self) {
         self.expiry.goes_on = false;
-        self.expiry.most = (self.expiry.most / 2).max(1);
+        self.expiry.limit = (self.expiry.limit / 2).max(1);
     }
 
     /// Something has expired.
     pub(super) fn expired(&mut self, handler: &Arc<str>, is_empty: bool) {
         self.expiry.goes_on = false;
-        self.expiry.most = (self.expiry.most * 2).min(AT_A_TIME);
+        self.expiry.limit = (self.expiry.limit * 2).min(AT_A_TIME);
         let lane = self.lane(handler);
         if is_empty {
             self.lanes[lane].archive.first = Next::Unknown;

@@ -9,7 +9,7 @@
 //! What is in memory for its time keeps nothing out that is due in an earlier second: it leaves memory again, and is read once there is room.
 
 use foldhash::HashSet;
-use waterwheel_store::{Id, Most, Row};
+use waterwheel_store::{Id, PageLimit, Row};
 
 use super::Engine;
 use super::near::{ROW_BYTES, Share};
@@ -28,40 +28,40 @@ pub(super) struct Room {
 
 impl Room {
     /// So much is loaded.
-    pub(super) fn ask(&mut self, most: Most) {
-        self.asked += largest(most);
+    pub(super) fn ask(&mut self, limit: PageLimit) {
+        self.asked += largest(limit);
     }
 
     /// The load was answered.
-    pub(super) fn answered(&mut self, most: Most) {
-        self.asked -= largest(most);
+    pub(super) fn answered(&mut self, limit: PageLimit) {
+        self.asked -= largest(limit);
     }
 }
 
 /// What a load may bring, but for the last row.
-fn largest(most: Most) -> usize {
-    most.bytes + most.rows * ROW_BYTES
+fn largest(limit: PageLimit) -> usize {
+    limit.bytes + limit.rows * ROW_BYTES
 }
 
 impl Engine {
     /// How much a load may bring. `None` if that is too little to be worth it: something that is in memory has to leave first.
-    pub(super) fn room(&self, lane: usize) -> Option<Most> {
-        let (lane, most) = (&self.lanes[lane], self.config.most_in_memory);
+    pub(super) fn room(&self, lane: usize) -> Option<PageLimit> {
+        let (lane, limit) = (&self.lanes[lane], self.config.max_in_memory);
         let free = self.free();
-        if lane.held > most / 4 * 3 || lane.bytes > free / 2 {
+        if lane.held > limit / 4 * 3 || lane.bytes > free / 2 {
             return None;
         }
         // Half of what fits, for the rows and for what they carry each.
-        let bytes = ((free - lane.bytes) / 4).min(self.config.most_bytes_in_memory / 32);
-        let rows = (most - lane.held).min(self.config.page);
-        Some(Most {
+        let bytes = ((free - lane.bytes) / 4).min(self.config.max_bytes_in_memory / 32);
+        let rows = (limit - lane.held).min(self.config.page);
+        Some(PageLimit {
             rows: rows.min(bytes / ROW_BYTES).max(1),
             bytes: bytes.max(1),
         })
     }
 
     /// Makes room for rows of this second, if timers take it that are due later. Returns how much a load may bring then.
-    pub(super) fn make_room(&mut self, index: usize, first: i64) -> Option<Most> {
+    pub(super) fn make_room(&mut self, index: usize, first: i64) -> Option<PageLimit> {
         let lane = &mut self.lanes[index];
         if lane.last <= first || planted::is(Planted::LaterKeepsOutSooner) {
             return None;
@@ -101,7 +101,7 @@ impl Engine {
         let lane = &self.lanes[lane];
         let is_light = lane.bytes == 0 || lane.bytes < self.free();
         let is_open = !self.namespaces[lane.namespace].is_closed();
-        is_open && is_light && lane.held < self.config.most_in_memory
+        is_open && is_light && lane.held < self.config.max_in_memory
     }
 
     /// Takes a row into memory.
@@ -150,8 +150,8 @@ impl Engine {
 
     /// What the timers of a handler may take.
     fn free(&self) -> usize {
-        let most = self.config.most_bytes_in_memory;
+        let limit = self.config.max_bytes_in_memory;
         let taken = self.room.held.saturating_add(self.room.asked);
-        most.saturating_sub(taken).max(FLOOR_BYTES.min(most / 32))
+        limit.saturating_sub(taken).max(FLOOR_BYTES.min(limit / 32))
     }
 }

@@ -43,8 +43,8 @@ impl BackOff {
         self
     }
 
-    pub(super) fn check(&self, most: u32) -> Result<(), Wrong> {
-        let why = if self.attempts == 0 || self.attempts > most {
+    pub(super) fn check(&self, max: u32) -> Result<(), Wrong> {
+        let why = if self.attempts == 0 || self.attempts > max {
             "it must have 1 to 1 000 attempts"
         } else if self.first.is_zero() {
             "the first delay must be longer than 0"
@@ -97,8 +97,8 @@ mod tests {
                 let back_off = BackOff::new(Duration::from_nanos(first), longest).attempts(1_000);
                 let mut whole = Duration::from_nanos(first);
                 for failures in 0..999 {
-                    let least = back_off.delay(failures, 0);
-                    assert_eq!(least, Some(whole / 2), "{first} ns, after {failures}");
+                    let min = back_off.delay(failures, 0);
+                    assert_eq!(min, Some(whole / 2), "{first} ns, after {failures}");
                     whole = (whole * 2).min(longest);
                 }
                 assert_eq!(back_off.delay(999, 0), None);
@@ -111,10 +111,10 @@ mod tests {
         let seconds = Duration::from_secs;
         let back_off = BackOff::new(seconds(10), seconds(100)).attempts(70);
         for (failures, whole) in [(0, 10), (1, 20), (3, 80), (4, 100), (40, 100), (68, 100)] {
-            let least = back_off.delay(failures, 0).unwrap();
-            let most = back_off.delay(failures, u64::MAX).unwrap();
-            assert_eq!(least, seconds(whole) / 2, "after {failures}");
-            assert!(most > seconds(whole).mul_f64(0.999) && most <= seconds(whole));
+            let min = back_off.delay(failures, 0).unwrap();
+            let max = back_off.delay(failures, u64::MAX).unwrap();
+            assert_eq!(min, seconds(whole) / 2, "after {failures}");
+            assert!(max > seconds(whole).mul_f64(0.999) && max <= seconds(whole));
         }
         assert_eq!(back_off.delay(69, 0), None);
         assert_eq!(

@@ -27,7 +27,7 @@ pub(crate) const NOTED_FROM: u32 = 2;
 pub(crate) const STARTS: u32 = 5;
 
 /// The longest ladder, and the most attempts.
-const MOST_ATTEMPTS: u32 = 1_000;
+const MAX_ATTEMPTS: u32 = 1_000;
 
 /// The longest delay after a failure.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
@@ -200,7 +200,7 @@ impl Policy {
         } = self;
         let wrong = |field, why| Err(Wrong { field, why });
         if let Some(ladder) = ladder {
-            if ladder.len() > MOST_ATTEMPTS as usize {
+            if ladder.len() > MAX_ATTEMPTS as usize {
                 return wrong("ladder", "it must have at most 1 000 delays");
             }
             if ladder.iter().any(|delay| *delay > LONGEST_DELAY) {
@@ -208,7 +208,7 @@ impl Policy {
             }
         }
         if let Some(back_off) = back_off {
-            back_off.check(MOST_ATTEMPTS)?;
+            back_off.check(MAX_ATTEMPTS)?;
         }
         if *concurrency == Some(0) {
             return wrong(

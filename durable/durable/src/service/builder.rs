@@ -84,9 +84,9 @@ impl Builder {
     /// Sets the maximum number of timers in memory for each handler; at least one. Further timers wait in the store.
     /// Default: 65 536.
     ///
-    /// [`most_bytes_in_memory`](Builder::most_bytes_in_memory) is the limit for all handlers together.
-    pub fn most_in_memory(mut self, timers: usize) -> Builder {
-        self.config.most_in_memory = timers.max(1);
+    /// [`max_bytes_in_memory`](Builder::max_bytes_in_memory) is the limit for all handlers together.
+    pub fn max_in_memory(mut self, timers: usize) -> Builder {
+        self.config.max_in_memory = timers.max(1);
         self
     }
 
@@ -100,8 +100,8 @@ impl Builder {
     /// A handler that has little in memory may always load some more, so that no handler can block the others. The
     /// limit may therefore be exceeded by 64 KiB and one timer for each handler (if the limit is less than 2 MiB: by a
     /// 32nd of it and one timer).
-    pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
-        self.config.most_bytes_in_memory = bytes;
+    pub fn max_bytes_in_memory(mut self, bytes: usize) -> Builder {
+        self.config.max_bytes_in_memory = bytes;
         self
     }
 
@@ -239,9 +239,9 @@ fn begin(
     let mut store = open()?;
     let epoch = store.begin().map_err(OpenError::Store)?;
     let handlers = store.handlers().map_err(OpenError::Store)?;
-    let (intake, most_bytes_in_memory) = Intake::part_of(builder.config.most_bytes_in_memory);
+    let (intake, max_bytes_in_memory) = Intake::part_of(builder.config.max_bytes_in_memory);
     let config = Config {
-        most_bytes_in_memory,
+        max_bytes_in_memory,
         // A call of the store returns: no reply is lost.
         reply_micros: u64::MAX,
         ..builder.config

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Id, Most, Scope, Store};
+use waterwheel_store::{Id, PageLimit, Scope, Store};
 
 use super::{Durable, Namespace};
 use crate::dead_letter::DeadLetter;
@@ -11,7 +11,7 @@ use crate::shell::shared::Shared;
 const READ_AT_A_TIME: usize = 4 << 20;
 
 impl Durable {
-    /// Returns at most `most` dead letters in order of their ids, starting after `after`: `None` for the first page,
+    /// Returns at most `limit` dead letters in order of their ids, starting after `after`: `None` for the first page,
     /// and the id of the last one for the next page.
     ///
     /// A page is held in memory with its payloads, so a few hundred is a good size. It is read a few megabytes at a
@@ -37,14 +37,14 @@ impl Durable {
     pub async fn dead_letters(
         &self,
         after: Option<Id>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<DeadLetter>, Error> {
-        read(&self.shared, None, after, most).await
+        read(&self.shared, None, after, limit).await
     }
 }
 
 impl Namespace {
-    /// Returns at most `most` dead letters of this namespace in order of their ids, starting after `after`: see
+    /// Returns at most `limit` dead letters of this namespace in order of their ids, starting after `after`: see
     /// [`Durable::dead_letters`].
     ///
     /// Dead letters of other namespaces are skipped without reading their payloads, a thousand at a time, and commits
@@ -56,9 +56,9 @@ impl Namespace {
     pub async fn dead_letters(
         &self,
         after: Option<Id>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<DeadLetter>, Error> {
-        read(&self.timers.shared, Some(&self.name), after, most).await
+        read(&self.timers.shared, Some(&self.name), after, limit).await
     }
 }
 
@@ -67,19 +67,19 @@ async fn read(
     shared: &Shared,
     namespace: Option<&Arc<str>>,
     after: Option<Id>,
-    most: usize,
+    limit: usize,
 ) -> Result<Vec<DeadLetter>, Error> {
     let mut after = after.unwrap_or(Id::NONE);
     let mut found = Vec::new();
-    while found.len() < most {
+    while found.len() < limit {
         let namespace = namespace.cloned();
-        let most = Most {
-            rows: most - found.len(),
+        let limit = PageLimit {
+            rows: limit - found.len(),
             bytes: READ_AT_A_TIME,
         };
         let page = shared.read(move |store: &mut dyn Store| {
             let scope = namespace.as_deref().map_or(Scope::All, Scope::Namespace);
-            store.dead(scope, after, most)
+            store.dead(scope, after, limit)
         });
         let page = page.await?;
         found.extend(page.dead.into_iter().map(DeadLetter::new));

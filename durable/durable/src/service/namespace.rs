@@ -259,7 +259,7 @@ impl Namespace {
         })
     }
 
-    /// Returns at most `most` [retained](Policy::retention) records of the timers of `handler` that were settled at
+    /// Returns at most `limit` [retained](Policy::retention) records of the timers of `handler` that were settled at
     /// `since` or later, starting after `after`: `None` for the first page, and the [mark](Delivered::mark) of the last
     /// record for the next page. The records are in order of their days (UTC) and, within a day, in the order in which
     /// they were settled.
@@ -289,7 +289,7 @@ impl Namespace {
         handler: &str,
         since: SystemTime,
         after: Option<Mark>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Delivered>, Error> {
         let handler: Arc<str> = self.full_name(handler).into();
         check_name(&handler)?;
@@ -297,8 +297,8 @@ impl Namespace {
         let first = Mark::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
         let mut found = Vec::new();
-        let mut size = most.min(READ_AT_A_TIME);
-        while found.len() < most {
+        let mut size = limit.min(READ_AT_A_TIME);
+        while found.len() < limit {
             // A call of the store each: other calls, and commits, come in between.
             let of = Arc::clone(&handler);
             let read = move |store: &mut dyn waterwheel_store::Store| {
@@ -315,7 +315,7 @@ impl Namespace {
                 .into_iter()
                 .filter(|(_, archived)| archived.at >= since);
             let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
-            found.extend(page.take(most - found.len()));
+            found.extend(page.take(limit - found.len()));
         }
         Ok(found)
     }

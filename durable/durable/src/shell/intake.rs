@@ -1,6 +1,6 @@
 //! How many bytes of inserts may wait for their commits?
 //!
-//! They have a part of [`most_bytes_in_memory`](crate::Builder::most_bytes_in_memory) to themselves, so that timers that wait for a handler that hangs keep no insert
+//! They have a part of [`max_bytes_in_memory`](crate::Builder::max_bytes_in_memory) to themselves, so that timers that wait for a handler that hangs keep no insert
 //! out: what an insert waits for is a commit, and nothing else. Inserts are let in by the order in which they have come. The permit of one stays beside the
 //! channel of its answer, so it is given back however the request ends, also if its caller has gone.
 
@@ -18,37 +18,37 @@ const PARTS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Intake {
     free: Arc<Semaphore>,
-    most: u32,
+    max: u32,
 }
 
 impl Intake {
     /// Splits what may be in memory. Returns what is left for the timers that are loaded as well.
-    pub(crate) fn part_of(most_bytes: usize) -> (Intake, usize) {
-        let most = u32::try_from(most_bytes / PARTS).unwrap_or(u32::MAX).max(1);
-        let most = most.min(u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
-        let free = Arc::new(Semaphore::new(most as usize));
-        (Intake { free, most }, most_bytes - most_bytes / PARTS)
+    pub(crate) fn part_of(max_bytes: usize) -> (Intake, usize) {
+        let max = u32::try_from(max_bytes / PARTS).unwrap_or(u32::MAX).max(1);
+        let max = max.min(u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
+        let free = Arc::new(Semaphore::new(max as usize));
+        (Intake { free, max }, max_bytes - max_bytes / PARTS)
     }
 
     /// How much a timer takes. One that is larger than all there is takes all of it.
     pub(crate) fn bytes(&self, timer: &NewTimer) -> u32 {
         let key = timer.key.as_ref().map_or(0, |key| key.len());
         let bytes = ROW_BYTES + timer.payload.len() + key;
-        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most)
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max)
     }
 
     /// The next timers of a batch that are inserted at once: so many at most, and half of what may wait, so that the next ones are let in while these are written.
     pub(crate) fn part_of_batch(
         &self,
         batch: &mut Peekable<impl Iterator<Item = NewTimer>>,
-        most: usize,
+        max: usize,
     ) -> Vec<NewTimer> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         let mut fits = |timer: &NewTimer| {
             bytes += self.bytes(timer);
-            bytes <= self.most / 2
+            bytes <= self.max / 2
         };
-        while part.len() < most {
+        while part.len() < max {
             match batch.next_if(|timer| fits(timer) || part.is_empty()) {
                 Some(timer) => part.push(timer),
                 None => break,
@@ -85,7 +85,7 @@ mod tests {
     const FIT: usize = 9;
 
     async fn service() -> Durable {
-        let builder = Durable::builder().most_bytes_in_memory(100_000 * PARTS);
+        let builder = Durable::builder().max_bytes_in_memory(100_000 * PARTS);
         builder.open_store(MemoryStore::new()).await.unwrap()
     }
 
@@ -146,9 +146,9 @@ mod tests {
     async fn a_timer_that_takes_more_than_all_is_inserted() {
         let timers = service().await;
         let large = || NewTimer::at("mail", SystemTime::now()).bytes([7; 60_000]);
-        let builder = Durable::builder().most_bytes_in_memory(0);
-        let least = builder.open_store(MemoryStore::new()).await.unwrap();
-        for timers in [timers, least] {
+        let builder = Durable::builder().max_bytes_in_memory(0);
+        let min = builder.open_store(MemoryStore::new()).await.unwrap();
+        for timers in [timers, min] {
             let all = join_all((0..20).map(|_| timers.insert(large()))).await;
             assert!(all.iter().all(Result::is_ok));
             let batch = timers.insert_many((0..20).map(|_| large())).await;

@@ -15,7 +15,7 @@ on_both_flavors! {
 
 async fn what_is_overdue_is_delivered_through_little_memory() {
     const COUNT: u32 = 50_000;
-    const MOST: usize = 100;
+    const MAX: usize = 100;
     let place = Place::new();
     let timers = place.open().await;
     let past = SystemTime::now() - HOUR;
@@ -25,15 +25,15 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     shut_down(&timers).await;
 
-    let timers = Durable::builder().most_in_memory(MOST).open(place.file());
+    let timers = Durable::builder().max_in_memory(MAX).open(place.file());
     let timers = within(timers).await.unwrap();
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<Id>();
-    let (most, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let seen_most = Arc::clone(&most);
+    let (peak, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen_peak = Arc::clone(&peak);
     let counted = Arc::clone(&count);
     timers.handle("mail", move |delivery| {
         let in_memory = delivery.timers().metrics().in_memory;
-        seen_most.fetch_max(in_memory, Ordering::Relaxed);
+        seen_peak.fetch_max(in_memory, Ordering::Relaxed);
         counted.fetch_add(1, Ordering::Relaxed);
         let _ = sender.send(Seen::of(&delivery).id);
         async { Ok(()) }
@@ -52,14 +52,14 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
             .iter()
             .all(|it| delivered.contains(&it.handle().id))
     );
-    let most = most.load(Ordering::Relaxed);
-    assert!(most > MOST / 2 && most <= MOST, "{most} in memory");
+    let peak = peak.load(Ordering::Relaxed);
+    assert!(peak > MAX / 2 && peak <= MAX, "{peak} in memory");
 }
 
 #[tokio::test]
 async fn the_bytes_in_memory_are_bounded() {
     let shelf = Shelf::default();
-    let builder = Durable::builder().most_bytes_in_memory(100_000);
+    let builder = Durable::builder().max_bytes_in_memory(100_000);
     let timers = within(builder.open_store(shelf.clone())).await.unwrap();
     let gate = Gate::of(&timers, "mail");
     let batch = (0..1_000).map(|_| NewTimer::at("mail", soon()).bytes([7; 10_000]));

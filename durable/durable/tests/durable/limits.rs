@@ -65,9 +65,9 @@ async fn no_window_has_more_deliveries_than_the_rate_gives() {
             let from = spans[first - 1].1 - millis(1);
             for last in first..spans.len() {
                 let window = spans[last].0.duration_since(from).as_secs_f64();
-                let most = f64::from(burst) + window * f64::from(count);
+                let limit = f64::from(burst) + window * f64::from(count);
                 let begun = last - first + 1;
-                assert!(begun as f64 <= most, "{name}: {begun} in {window} s");
+                assert!(begun as f64 <= limit, "{name}: {begun} in {window} s");
             }
         }
         let metrics = timers.namespace(name).unwrap().metrics();
@@ -124,13 +124,13 @@ async fn so_many_deliveries_of_a_namespace_go_on_as_it_allows() {
     for gate in &gates {
         gate.go_on.add_permits(10);
     }
-    let mut most = 0;
+    let mut limit = 0;
     until(|| {
-        most = most.max(shop.metrics().running);
+        limit = limit.max(shop.metrics().running);
         shop.metrics().settled == 30
     })
     .await;
-    assert!(most <= 5, "{most} at a time");
+    assert!(limit <= 5, "{limit} at a time");
     shut_down(&timers).await;
 }
 

@@ -92,10 +92,10 @@ async fn a_slow_namespace_leaves_the_others_their_places() {
 async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     const MINUTES: usize = 60;
     const PARTNERS: usize = 40;
-    const MOST: usize = 128;
+    const MAX: usize = 128;
     let shift = Arc::new(Shift::default());
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let builder = builder.most_in_memory(MOST);
+    let builder = builder.max_in_memory(MAX);
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
     // What its handler calls is down: most attempts fail, and some hang until their limit.
     let policy = Policy::default()
@@ -133,7 +133,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
             bank.next().await;
         }
         let in_memory = timers.metrics().in_memory;
-        assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
+        assert!(in_memory <= 2 * MAX, "{in_memory} timers are in memory");
     }
     let during = partner.metrics();
     assert!(
@@ -159,13 +159,13 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
             "{settled} are settled, and no more"
         );
         let at = partner.metrics().delivered;
-        let most = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
-        assert!((at - from.0) as f64 <= most + 1.0, "{at} of {most}");
+        let limit = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
+        assert!((at - from.0) as f64 <= limit + 1.0, "{at} of {limit}");
         // By steps that the burst covers.
         shift.suspend(400_000);
         tokio::time::sleep(millis(1)).await;
         let in_memory = timers.metrics().in_memory;
-        assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
+        assert!(in_memory <= 2 * MAX, "{in_memory} timers are in memory");
     }
     assert_eq!(partner.metrics().dead, 0);
     let bank = timers.namespace("bank").unwrap().metrics();

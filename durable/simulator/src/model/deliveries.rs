@@ -126,8 +126,8 @@ impl Model {
                     let token = self.is_as_inserted(row)?;
                     let timer = self.timer(token, row.id, row.due)?;
                     (timer.is_noted, timer.is_starting) = (true, true);
-                    let (least, most) = timer.noted;
-                    if !(least..=most).contains(&row.start_count()) {
+                    let (min, max) = timer.noted;
+                    if !(min..=max).contains(&row.start_count()) {
                         return Err(format!("not as often as {row:?}: {timer:?}"));
                     }
                     self.said_to_have_fired.remove(&row.id);

@@ -29,9 +29,9 @@ impl Model {
 
     /// The process ends. What was not answered may have been done. `may_be_clean`: perhaps it had noted that it ends in order.
     pub fn crashed(&mut self, may_be_clean: bool) {
-        let (least, most) = (self.unclean_ends.start(), self.unclean_ends.end());
-        let least = if may_be_clean { 0 } else { least + 1 };
-        self.unclean_ends = least..=most + 1;
+        let (min, max) = (self.unclean_ends.start(), self.unclean_ends.end());
+        let min = if may_be_clean { 0 } else { min + 1 };
+        self.unclean_ends = min..=max + 1;
         self.ends();
         if may_be_clean {
             for timer in self.timers.values_mut() {

@@ -39,10 +39,10 @@ impl Namespaces {
             else {
                 continue;
             };
-            let most = self.may_expire[of(handler)];
-            if *before > most {
+            let limit = self.may_expire[of(handler)];
+            if *before > limit {
                 return Err(format!(
-                    "{handler} expires before day {before}, and not {most}"
+                    "{handler} expires before day {before}, and not {limit}"
                 ));
             }
             let name = handler.to_string();

@@ -14,7 +14,7 @@ impl Namespaces {
         let Some(terms) = self.terms(at).filter(|_| self.is_open(at) == Some(true)) else {
             return false;
         };
-        self.all[at].begun.has_one(boot) && terms.concurrency.is_none_or(|most| running < most)
+        self.all[at].begun.has_one(boot) && terms.concurrency.is_none_or(|max| running < max)
     }
 
     /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its place then.
@@ -31,7 +31,7 @@ impl Namespaces {
         let terms = namespace.terms.last().cloned().unwrap_or_default();
         // A policy that was changed since it was noted does not send it back.
         let is_bounded = !was_noted || !namespace.has_changed;
-        if is_bounded && terms.concurrency.is_some_and(|most| running > most) {
+        if is_bounded && terms.concurrency.is_some_and(|max| running > max) {
             return Err(format!("{running} of {} go on: {terms:?}", NAMES[at]));
         }
         match namespace.begun.note(boot) {
@@ -58,8 +58,8 @@ impl Namespaces {
         let kept = match refused {
             Some(after) => {
                 let after = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
-                let (least, most) = (inserted.waits_at_least(boot), inserted.waits_at_most(boot));
-                after > 0 && (least..=most).contains(&after)
+                let (min, max) = (inserted.waits_at_least(boot), inserted.waits_at_most(boot));
+                after > 0 && (min..=max).contains(&after)
             }
             None => inserted.note(boot),
         };

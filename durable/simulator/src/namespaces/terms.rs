@@ -39,7 +39,7 @@ pub enum Retries {
 impl Terms {
     /// Some, by chance.
     pub fn some(rng: &mut Rng) -> Terms {
-        let mut maybe = |most: u32| rng.u32(0..3 * most).checked_sub(2 * most);
+        let mut maybe = |limit: u32| rng.u32(0..3 * limit).checked_sub(2 * limit);
         let (concurrency, priority) = (maybe(3), maybe(4));
         let (retention, starts, retries) = (maybe(4), maybe(3), maybe(2));
         let (rate, quota) = (maybe(1), maybe(1));
@@ -51,7 +51,7 @@ impl Terms {
         Terms {
             rate: rate.map(|_| limit(4)),
             quota: quota.map(|_| limit(9)),
-            concurrency: concurrency.map(|most| most as usize + 1),
+            concurrency: concurrency.map(|limit| limit as usize + 1),
             priority: priority.map(|priority| priority + 1),
             retention,
             starts: starts.map(|starts| starts + 4),

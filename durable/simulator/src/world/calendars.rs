@@ -12,7 +12,7 @@ const NAMES: usize = 3;
 const PERIODS: [i64; 4] = [20, 60, 3_600, 86_400];
 
 /// No more are filed at once than come to an end in a life.
-const MOST: [u32; 4] = [0, 1, 3, 40];
+const MAX: [u32; 4] = [0, 1, 3, 40];
 
 impl World {
     /// A caller declares a calendar, new, changed or as it is; or removes it.
@@ -39,7 +39,7 @@ impl World {
         Beat {
             version: self.versions,
             period: PERIODS[self.rng.usize(0..PERIODS.len())],
-            most: MOST[self.rng.usize(0..MOST.len())],
+            limit: MAX[self.rng.usize(0..MAX.len())],
             handler: self.rng.usize(0..HANDLERS.len()),
         }
     }

@@ -50,8 +50,8 @@ impl World {
         if is_retried {
             // The engine's time is that of its last turn.
             let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
-            let (least, most) = delays.flatten().unwrap_or((0, DAY));
-            self.model.failed(row.id, (from + least, from + most));
+            let (min, max) = delays.flatten().unwrap_or((0, DAY));
+            self.model.failed(row.id, (from + min, from + max));
             return Ok(());
         }
         self.model.ended(row.id, is_given_up);

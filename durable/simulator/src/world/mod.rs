@@ -73,8 +73,8 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
         step: 0,
         what,
     })?;
-    let most = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
-    let steps = world.rng.usize(20..most);
+    let limit = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
+    let steps = world.rng.usize(20..limit);
     let mut step = 0;
     let mut live = || {
         while step < steps {
@@ -112,12 +112,12 @@ struct World {
     /// A crash mends what is wrong in memory alone, and so hides it.
     crashes: bool,
     /// Where it is 1, most of what is due waits for its handler.
-    most_concurrency: usize,
+    max_concurrency: usize,
     /// Half of the cancels and reschedules are of what is delivered next.
     asks_for_near: bool,
     /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
     forges: bool,
-    /// Most timers are due within seconds.
+    /// PageLimit timers are due within seconds.
     is_near: bool,
     /// How large payloads are at most.
     largest: usize,
@@ -173,15 +173,15 @@ impl World {
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
-            most_in_memory: if is_crowded { 64 } else { rng.usize(1..20) },
-            most_bytes_in_memory: match rng.u32(0..4) {
+            max_in_memory: if is_crowded { 64 } else { rng.usize(1..20) },
+            max_bytes_in_memory: match rng.u32(0..4) {
                 0 => rng.usize(0..10_000),
                 _ => usize::MAX,
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             concurrency: (is_crowded || has_policies && rng.bool()).then(|| rng.usize(1..6)),
-            most_in_commit: rng.usize(1..12),
-            most_bytes_in_commit: rng.usize(0..2_000),
+            max_in_commit: rng.usize(1..12),
+            max_bytes_in_commit: rng.usize(0..2_000),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
             grace: Duration::from_millis(rng.u64(0..2_000)),
@@ -200,7 +200,7 @@ impl World {
             fills: rng.u32(0..4) == 0,
             jumps: rng.bool(),
             crashes: rng.bool(),
-            most_concurrency: if rng.bool() && !is_crowded { 1 } else { 5 },
+            max_concurrency: if rng.bool() && !is_crowded { 1 } else { 5 },
             asks_for_near: rng.bool(),
             forges: rng.bool(),
             is_near: is_crowded || rng.u32(0..3) == 0,
@@ -344,7 +344,7 @@ impl World {
     fn deploy(&mut self) {
         for (handler, places) in HANDLERS.into_iter().zip(&mut self.concurrency) {
             if self.is_ending || self.rng.u32(0..3) > 0 {
-                let concurrency = self.rng.usize(1..=self.most_concurrency);
+                let concurrency = self.rng.usize(1..=self.max_concurrency);
                 *places = concurrency;
                 self.engine.handle(&Arc::from(handler), concurrency);
             }

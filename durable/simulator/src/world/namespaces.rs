@@ -28,7 +28,7 @@ impl World {
                 let terms = some_terms(&mut self.rng, self.is_crowded);
                 self.give(at, terms);
             }
-            // Most of the time it goes on.
+            // PageLimit of the time it goes on.
             4 => self.pause(at, true),
             5 => {
                 self.engine.drain(NAMES[at], true);
@@ -84,7 +84,7 @@ impl World {
         let was_noted = self.starting.remove(&row.id);
         self.namespaces.delivered(row, was_noted, running, boot)?;
         let all = self.with_handlers.len();
-        if self.config.concurrency.is_some_and(|most| all > most) {
+        if self.config.concurrency.is_some_and(|limit| all > limit) {
             return Err(format!("{all} go on: {row:?}"));
         }
         match was_noted {

@@ -130,7 +130,7 @@ impl World {
             if self.disk.has_replied() {
                 self.reply()?;
             } else if self.disk.is_asked() {
-                // Most cascades are now.
+                // PageLimit cascades are now.
                 let stops = crashes > 0 && self.rng.u32(0..8) == 0;
                 self.work(false, stops);
                 if stops && self.disk.is_unsynced() {

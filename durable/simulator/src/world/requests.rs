@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use waterwheel_durable::engine::{NewTimer, Token};
-use waterwheel_store::{Due, Handle, Id, Most, Scope, Store};
+use waterwheel_store::{Due, Handle, Id, PageLimit, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, World};
 
@@ -62,7 +62,10 @@ impl World {
             // The store's one thread lists no letter before it is durable.
             return;
         }
-        let dead = self.disk.store().dead(Scope::All, Id::NONE, Most::rows(1));
+        let dead = self
+            .disk
+            .store()
+            .dead(Scope::All, Id::NONE, PageLimit::rows(1));
         let dead = dead.map_or(Vec::new(), |page| page.dead);
         let dead = dead.first().filter(|it| it.row.id.occurrence().is_none());
         if let Some(dead) = dead.filter(|it| !self.model.is_redriven(it.row.id)) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use waterwheel_durable::engine::{Answer, Call, Output, Token};
-use waterwheel_store::{Most, Op, Row};
+use waterwheel_store::{Op, PageLimit, Row};
 
 use super::{HANDLERS, SECOND, TICK, World};
 use crate::calendars::Calendars;
@@ -46,7 +46,7 @@ impl World {
                             self.note_poison(steps)?;
                             self.commands.commits(request.number, steps, is_again)?;
                         }
-                        Call::Load { most, .. } => self.is_light(*most)?,
+                        Call::Load { limit, .. } => self.is_light(*limit)?,
                         _ => {}
                     }
                     self.disk.ask(request);
@@ -198,13 +198,13 @@ impl World {
             let accused = self.accused.values().filter(|of| ***of == *handler);
             let known = running + accused.count();
             let leaves_room = known == 0
-                || self.config.most_bytes_in_memory == usize::MAX
-                    && known <= self.config.most_in_memory / 4 * 3;
+                || self.config.max_bytes_in_memory == usize::MAX
+                    && known <= self.config.max_in_memory / 4 * 3;
             let at = of(handler);
             let in_namespace = self.with_handlers.iter();
             let in_namespace = in_namespace.filter(|row| of(&row.handler) == at).count();
             let places_left = self.config.concurrency;
-            let has_place = places_left.is_none_or(|most| self.with_handlers.len() < most)
+            let has_place = places_left.is_none_or(|limit| self.with_handlers.len() < limit)
                 && self.namespaces.has_place(at, in_namespace, now);
             if running < places && leaves_room && has_place {
                 let due = self.now.wall_micros - LATE;
@@ -215,11 +215,11 @@ impl World {
     }
 
     /// A load brings no more than may be in memory, but for its last row.
-    pub(super) fn is_light(&self, most: Most) -> Result<(), String> {
-        let all = self.config.most_bytes_in_memory.max(1);
-        match most.bytes <= all && most.rows <= self.config.most_in_memory {
+    pub(super) fn is_light(&self, limit: PageLimit) -> Result<(), String> {
+        let all = self.config.max_bytes_in_memory.max(1);
+        match limit.bytes <= all && limit.rows <= self.config.max_in_memory {
             true => Ok(()),
-            false => Err(format!("{most:?} is loaded, of {all} bytes")),
+            false => Err(format!("{limit:?} is loaded, of {all} bytes")),
         }
     }
 
@@ -227,18 +227,18 @@ impl World {
     pub(super) fn is_bounded(&self) -> Result<(), String> {
         let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
-        let most = HANDLERS.len() * self.config.most_in_memory;
-        let floor = (self.config.most_bytes_in_memory / 32).min(64 << 10);
+        let limit = HANDLERS.len() * self.config.max_in_memory;
+        let floor = (self.config.max_bytes_in_memory / 32).min(64 << 10);
         let largest = HANDLERS.len() * (floor + self.largest + ROW_BYTES);
-        let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
+        let max_bytes = self.config.max_bytes_in_memory.saturating_add(largest);
         let (filed, known) = (self.engine.in_wheel(), self.engine.in_memory());
         if filed > known {
             return Err(format!("{filed} are in the wheel, of {known} in memory"));
         }
-        match held <= most && bytes <= most_bytes && payloads <= bytes {
+        match held <= limit && bytes <= max_bytes && payloads <= bytes {
             true => Ok(()),
             false => Err(format!(
-                "{held} of {most} timers and {bytes} of {most_bytes} bytes are in memory, {payloads} are with handlers"
+                "{held} of {limit} timers and {bytes} of {max_bytes} bytes are in memory, {payloads} are with handlers"
             )),
         }
     }

@@ -8,7 +8,7 @@ use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW, STRAY};
 use super::{Check, Known};
 use crate::archive;
 use crate::find::MOVED;
-use crate::keys::{Holder, MOST_BITS};
+use crate::keys::{Holder, MAX_BITS};
 use crate::words::{of_type, ordinal, times};
 
 /// A table, its columns and how many of them, the first ones, are its key.
@@ -217,9 +217,9 @@ impl<'a> Cells<'a> {
     }
 
     /// A number that is not negative and not too large.
-    fn count(&mut self, column: &str, most: i64) -> Option<i64> {
+    fn count(&mut self, column: &str, limit: i64) -> Option<i64> {
         let value = self.integer(column)?;
-        if !(0..=most).contains(&value) {
+        if !(0..=limit).contains(&value) {
             self.is_wrong(
                 format!("the column `{column}` has {value}, which is out of range"),
                 ROW,
@@ -539,7 +539,7 @@ pub(super) fn run(cells: &mut Cells<'_>) {
     cells.integer("age");
     cells.integer("entries");
     cells.integer("freed");
-    let bits = cells.count("bits", i64::from(MOST_BITS));
+    let bits = cells.count("bits", i64::from(MAX_BITS));
     let done = cells.count("done", i64::from(u32::MAX));
     if let (Some(bits), Some(done)) = (bits, done)
         && done > 1 << bits

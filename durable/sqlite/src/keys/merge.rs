@@ -177,10 +177,10 @@ impl Keys {
             .last()
             .is_none_or(|last| self.runs.iter().any(|it| it.age < last.age));
         let mut streams: Vec<_> = sources.iter().map(|run| Stream::new(run)).collect();
-        let most = self.owed.clamp(self.sizes.step, self.most);
+        let limit = self.owed.clamp(self.sizes.step, self.limit);
         let mut read = 0;
         let mut next = Vec::new();
-        while read < most
+        while read < limit
             && let Some(end) = end_of_next(run)
         {
             next.clear();

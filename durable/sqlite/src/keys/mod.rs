@@ -39,7 +39,7 @@ use entry::{Entry, entries};
 use merge::Step;
 pub(crate) use name::Name;
 use name::Secret;
-pub(crate) use run::MOST_BITS;
+pub(crate) use run::MAX_BITS;
 use run::Run;
 
 /// How much is fresh at most, and how much a step merges: in entries.
@@ -86,7 +86,7 @@ pub(crate) struct Keys {
     /// How many entries are to be merged for what was changed.
     owed: u64,
     /// How many of them at most in a step.
-    most: u64,
+    limit: u64,
 }
 
 impl Keys {
@@ -102,7 +102,7 @@ impl Keys {
             steps: 0,
             step: None,
             owed: 0,
-            most: 4 * sizes.step,
+            limit: 4 * sizes.step,
         };
         keys.find_ends()?;
         let mut changes = connection.prepare("SELECT entries FROM key_changes ORDER BY number")?;
@@ -183,7 +183,7 @@ impl Keys {
         match self.step.take() {
             Some(step) => self.keep_step(step),
             // Else it would fall behind if all commits are so large.
-            None => self.most = (2 * owed).max(4 * self.sizes.step),
+            None => self.limit = (2 * owed).max(4 * self.sizes.step),
         }
     }
 

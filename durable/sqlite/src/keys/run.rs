@@ -8,10 +8,10 @@ use super::name::Name;
 use crate::words::{self, in_row};
 
 /// A chunk has so many entries at most, on average.
-const MOST_IN_CHUNK: u64 = 512;
+const MAX_IN_CHUNK: u64 = 512;
 
 /// A run has at most 2 to the power of so many chunks. The filters of more, two gigabytes, are not taken for what a store has written.
-pub(crate) const MOST_BITS: u32 = 22;
+pub(crate) const MAX_BITS: u32 = 22;
 
 const CHUNK: &str = "SELECT entries FROM key_chunks WHERE number = ?1";
 
@@ -38,8 +38,8 @@ pub(super) struct Run {
 impl Run {
     /// A run of so many entries, with no chunk yet.
     pub(super) fn new(number: i64, age: i64, entries: u64) -> Run {
-        let chunks = entries.div_ceil(MOST_IN_CHUNK).next_power_of_two();
-        let bits = chunks.trailing_zeros().min(MOST_BITS);
+        let chunks = entries.div_ceil(MAX_IN_CHUNK).next_power_of_two();
+        let bits = chunks.trailing_zeros().min(MAX_BITS);
         Run {
             number,
             age,
@@ -60,7 +60,7 @@ impl Run {
         let runs = runs.query_map([], |row| {
             let number: i64 = row.get(0)?;
             let bits: u32 = in_row("key_runs", number, row.get(2))?;
-            if bits > MOST_BITS {
+            if bits > MAX_BITS {
                 return Err(words::damaged(format!(
                     "table `key_runs`, row {number}: the column `bits` has {bits}, which is out of range"
                 )));

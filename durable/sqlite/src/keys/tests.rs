@@ -233,14 +233,14 @@ fn a_new_key_reads_little_of_the_file() {
 fn work_keeps_up_with_commits_of_any_size() {
     for size in [1, 7, 60, 400] {
         let mut pair = Pair::new();
-        let mut most = 0;
+        let mut limit = 0;
         for part in (0..30_000).collect::<Vec<_>>().chunks(size) {
             pair.change(part.iter().copied(), true);
             pair.tend(true);
-            most = most.max(pair.keys.runs.len());
+            limit = limit.max(pair.keys.runs.len());
         }
-        println!("{most} runs by commits of {size}");
-        assert!(most < 30, "{most} runs by commits of {size}");
+        println!("{limit} runs by commits of {size}");
+        assert!(limit < 30, "{limit} runs by commits of {size}");
     }
 }
 

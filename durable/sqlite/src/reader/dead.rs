@@ -1,7 +1,7 @@
 //! What was given up?
 
 use rusqlite::OptionalExtension;
-use waterwheel_store::{Dead, Id, Most, Scope};
+use waterwheel_store::{Dead, Id, PageLimit, Scope};
 
 use super::snapshot::Snapshot;
 use crate::read::{self, DEAD, letter, stored};
@@ -13,12 +13,19 @@ pub(crate) fn page(
     snapshot: &Snapshot<'_>,
     scope: Scope<'_>,
     after: Id,
-    most: Most,
+    limit: PageLimit,
 ) -> rusqlite::Result<Vec<Dead>> {
     let mut dead = snapshot.prepare(DEAD)?;
     // No process waits for this connection.
     let looked_at = usize::MAX;
-    let page = read::dead(&mut dead, &snapshot.handlers, scope, after, most, looked_at)?;
+    let page = read::dead(
+        &mut dead,
+        &snapshot.handlers,
+        scope,
+        after,
+        limit,
+        looked_at,
+    )?;
     Ok(page.dead)
 }
 

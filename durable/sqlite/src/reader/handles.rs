@@ -22,7 +22,7 @@ const KEYS: &str = "
 pub(crate) struct Page {
     of: HashSet<i64>,
     after: Option<(Bucket, Id)>,
-    most: usize,
+    limit: usize,
     /// Those so far. The last one is on top.
     places: BinaryHeap<Place>,
 }
@@ -38,12 +38,12 @@ struct Place {
 }
 
 impl Page {
-    pub(crate) fn new(of: HashSet<i64>, after: Option<(Bucket, Id)>, most: usize) -> Page {
+    pub(crate) fn new(of: HashSet<i64>, after: Option<(Bucket, Id)>, limit: usize) -> Page {
         let places = BinaryHeap::new();
         Page {
             of,
             after,
-            most,
+            limit,
             places,
         }
     }
@@ -89,7 +89,7 @@ impl Page {
             if level.bucket(place.due) != bucket {
                 return Err(misplaced(place.id));
             }
-            let is_full = self.places.len() >= self.most;
+            let is_full = self.places.len() >= self.limit;
             if is_full && self.places.peek().is_none_or(|last| *last < place) {
                 break;
             }

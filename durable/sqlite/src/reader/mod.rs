@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Scope, Setting};
+use waterwheel_store::{Bucket, Dead, Due, Handle, Id, PageLimit, Row, Scope, Setting};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
@@ -128,15 +128,15 @@ impl Reader {
         scope: &Scope,
         after: (Due, Id),
         until: Due,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Pending>, ReadError> {
         self.read(|snapshot| {
             let of = snapshot.numbers(scope);
-            pending::First::new(of, after, until, most).of(snapshot)
+            pending::First::new(of, after, until, limit).of(snapshot)
         })
     }
 
-    /// Returns at most `most` [handles](Pending::handle) of pending timers and the buckets that they are in, in order
+    /// Returns at most `limit` [handles](Pending::handle) of pending timers and the buckets that they are in, in order
     /// of the starts of the buckets, and of the ids within each. `after` is the end of the previous page.
     ///
     /// This reads no payloads, and no timer twice, so it is suited for large pages of all timers, while
@@ -150,11 +150,11 @@ impl Reader {
         &self,
         scope: &Scope,
         after: Option<(Bucket, Id)>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<(Handle, Bucket)>, ReadError> {
         self.read(|snapshot| {
             let of = snapshot.numbers(scope);
-            handles::Page::new(of, after, most).of(snapshot)
+            handles::Page::new(of, after, limit).of(snapshot)
         })
     }
 
@@ -191,8 +191,8 @@ impl Reader {
     /// # Errors
     ///
     /// [`ReadError`].
-    pub fn dead(&self, scope: &Scope, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
-        self.read(|snapshot| dead::page(snapshot, *scope, after, most))
+    pub fn dead(&self, scope: &Scope, after: Id, limit: PageLimit) -> Result<Vec<Dead>, ReadError> {
+        self.read(|snapshot| dead::page(snapshot, *scope, after, limit))
     }
 
     /// Returns the dead letter with this id.

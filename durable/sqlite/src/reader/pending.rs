@@ -5,7 +5,7 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use waterwheel_store::{Bucket, Due, Id, Level, Most};
+use waterwheel_store::{Bucket, Due, Id, Level, PageLimit};
 
 use super::snapshot::Snapshot;
 use super::{Pending, find};
@@ -22,7 +22,7 @@ pub(crate) struct First {
     of: HashSet<i64>,
     after: (Due, Id),
     until: Due,
-    most: Most,
+    limit: PageLimit,
     /// Those so far. The last one is on top.
     places: BinaryHeap<Place>,
 }
@@ -38,13 +38,13 @@ struct Place {
 }
 
 impl First {
-    pub(crate) fn new(of: HashSet<i64>, after: (Due, Id), until: Due, most: Most) -> First {
+    pub(crate) fn new(of: HashSet<i64>, after: (Due, Id), until: Due, limit: PageLimit) -> First {
         let places = BinaryHeap::new();
         First {
             of,
             after,
             until,
-            most,
+            limit,
             places,
         }
     }
@@ -58,9 +58,9 @@ impl First {
         for level in Level::FAR {
             self.look_through(snapshot, level, 0)?;
         }
-        let most = self.most;
+        let limit = self.limit;
         let places = self.places.into_sorted_vec();
-        most.of_sized(
+        limit.take_sized(
             places.into_iter().map(|at| {
                 let bucket = at.level.bucket(at.due);
                 let found = find::at(snapshot, bucket, at.handler, at.id)?;
@@ -107,7 +107,7 @@ impl First {
 
     fn is_after_all(&self, bucket: Bucket) -> bool {
         let start = bucket.start();
-        let is_full = self.places.len() >= self.most.rows;
+        let is_full = self.places.len() >= self.limit.rows;
         let last = self.places.peek().filter(|_| is_full);
         start > self.until || last.is_some_and(|last| last.due < start)
     }
@@ -117,7 +117,7 @@ impl First {
             return;
         }
         self.places.push(place);
-        if self.places.len() > self.most.rows {
+        if self.places.len() > self.limit.rows {
             self.places.pop();
         }
     }

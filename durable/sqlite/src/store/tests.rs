@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rusqlite::StatementStatus;
-use waterwheel_store::{Due, Most};
+use waterwheel_store::{Due, PageLimit};
 
 use super::tend::FRAME;
 use super::*;
@@ -38,7 +38,7 @@ fn insert(handler: &str, count: u64, payload: usize) -> Op {
 
 fn ids(store: &mut SqliteStore, handler: &str) -> Vec<u64> {
     let rows = store
-        .load(handler, Position::START, i64::MAX, Most::rows(100))
+        .load(handler, Position::START, i64::MAX, PageLimit::rows(100))
         .unwrap();
     rows.iter().map(|row| row.id.get()).collect()
 }
@@ -72,7 +72,7 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
 }
 
 /// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
-fn read_after_a_commit(log: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
+fn read_after_a_commit(log: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>> {
     let take = |left: u32| left.checked_sub(1);
     if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
         let file = log.with_file_name("timers.db");
@@ -83,7 +83,7 @@ fn read_after_a_commit(log: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> 
             .unwrap();
         other.execute(sql, []).unwrap();
     }
-    (Trial::NONE.files.read)(log, at, most)
+    (Trial::NONE.files.read)(log, at, limit)
 }
 
 static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
@@ -100,11 +100,11 @@ fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
     }
     // What the log has beyond its length, and no other connection has committed, may be the refused commit.
     let log = fs::read(log_of(store.path())).unwrap();
-    store.files.read = |log, at, most| {
+    store.files.read = |log, at, limit| {
         let bytes = (Trial::NONE.files.read)(log, 0, usize::MAX)?;
         let last = bytes[bytes.len() - FRAME as usize..].to_vec();
         let all = [bytes, last].concat();
-        let end = all.len().min(at as usize + most);
+        let end = all.len().min(at as usize + limit);
         Ok(all[all.len().min(at as usize)..end].to_vec())
     };
     assert!(log.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
@@ -230,10 +230,10 @@ fn a_read_is_prepared_once() {
     let (mut store, folder) = store("prepared");
     let steps: Vec<_> = (1..=20).map(|id| insert("a", id, 64)).collect();
     store.commit(1, &steps).unwrap();
-    for most in 2..10 {
-        let rows = store.load("a", Position::START, i64::MAX, Most::rows(most));
-        assert_eq!(rows.unwrap().len(), most);
-        let second = store.first_second("a", -i64::try_from(most).unwrap());
+    for limit in 2..10 {
+        let rows = store.load("a", Position::START, i64::MAX, PageLimit::rows(limit));
+        assert_eq!(rows.unwrap().len(), limit);
+        let second = store.first_second("a", -i64::try_from(limit).unwrap());
         assert_eq!(second.unwrap(), Some(5));
     }
     for sql in [read::LOAD, read::FIRST] {

@@ -18,13 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
-use waterwheel_store::{Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Scope, Store};
+use waterwheel_store::{
+    Bucket, Due, Handle, Id, Letters, Level, Mark, Op, PageLimit, Scope, Store,
+};
 use waterwheel_store_sqlite::{
     Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
 };
 
 const END: Due = Due::from_millis(i64::MAX);
-const ALL: Most = Most::rows(usize::MAX);
+const ALL: PageLimit = PageLimit::rows(usize::MAX);
 
 #[test]
 fn a_reader_counts_what_there_is_of_each_handler() {
@@ -452,8 +454,8 @@ fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
     for _ in 0..300 {
         let mut bytes = whole.clone();
         for _ in 0..rng.usize(1..5) {
-            let most = if rng.bool() { 4_096 } else { bytes.len() };
-            let at = rng.usize(0..most);
+            let limit = if rng.bool() { 4_096 } else { bytes.len() };
+            let at = rng.usize(0..limit);
             let end = bytes.len().min(at + rng.usize(1..3_000));
             match rng.u32(0..3) {
                 0 => bytes[at] ^= 1 << rng.u32(0..8),

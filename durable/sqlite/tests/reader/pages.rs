@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use fastrand::Rng;
-use waterwheel_store::{Bucket, Due, Id, Letters, Level, Most, Op, Row, Scope, Store};
+use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, PageLimit, Row, Scope, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
@@ -35,8 +35,8 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
             let meant: Vec<_> = rows.iter().filter(|(row, _)| is_meant(row)).collect();
             let (mut after, mut listed) = (Reader::START, Vec::new());
             loop {
-                let most = Most::rows(rng.usize(1..200));
-                let page = reader.pending(&scope, after, until, most).unwrap();
+                let limit = PageLimit::rows(rng.usize(1..200));
+                let page = reader.pending(&scope, after, until, limit).unwrap();
                 let Some(last) = page.last() else {
                     break;
                 };
@@ -51,7 +51,12 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
             assert!(is_same, "{scope:?} until {until}");
         }
     }
-    let page = reader.pending(&Scope::All, Reader::START, END, Most { rows: 9, bytes: 1 });
+    let page = reader.pending(
+        &Scope::All,
+        Reader::START,
+        END,
+        PageLimit { rows: 9, bytes: 1 },
+    );
     assert_eq!(page.unwrap().len(), 1);
 }
 
@@ -75,12 +80,12 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
         let meant: Vec<_> = meant.map(|(row, at)| (row.handle(), *at)).collect();
         let (mut after, mut listed) = (None, Vec::new());
         loop {
-            let most = rng.usize(1..200);
-            let page = reader.handles(&scope, after, most).unwrap();
+            let limit = rng.usize(1..200);
+            let page = reader.handles(&scope, after, limit).unwrap();
             let Some((last, bucket)) = page.last() else {
                 break;
             };
-            assert!(page.len() <= most);
+            assert!(page.len() <= limit);
             after = Some((*bucket, last.id));
             listed.extend(page);
         }
@@ -107,10 +112,10 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
     let inserts: Vec<_> = inserts.collect();
     store.commit(1, &inserts).unwrap();
     let reader = Reader::open(&path).unwrap();
-    for most in 1..4 {
+    for limit in 1..4 {
         let (mut after, mut listed) = (None, Vec::new());
         loop {
-            let page = reader.handles(&Scope::All, after, most).unwrap();
+            let page = reader.handles(&Scope::All, after, limit).unwrap();
             let Some((last, bucket)) = page.last() else {
                 break;
             };
@@ -118,7 +123,7 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
             listed.extend(page.iter().map(|(handle, _)| handle.id));
         }
         let expected = [8, 9, 6, 7, 4, 5, 2, 3, 0, 1].map(|it| row(it, "mail", 0).id);
-        assert_eq!(listed, expected, "{most} a page");
+        assert_eq!(listed, expected, "{limit} a page");
     }
 }
 
@@ -144,8 +149,8 @@ fn a_cascade_between_two_pages_hides_no_handle() {
         if let Some(number) = store.first_bucket(level).unwrap() {
             let bucket = Bucket { level, number };
             let now = Due::from_millis(bucket.start().as_millis() - rng.i64(0..level.millis()));
-            let most = Most::rows(rng.usize(1..100));
-            let cascade = Op::Cascade { bucket, now, most };
+            let limit = PageLimit::rows(rng.usize(1..100));
+            let cascade = Op::Cascade { bucket, now, limit };
             moved += 1;
             store.commit(1_000 + moved, &[cascade]).unwrap();
         }
@@ -170,8 +175,8 @@ fn of_timers_due_at_once_the_first_id_comes_first() {
     store.commit(1, &steps).unwrap();
     let reader = Reader::open(&path).unwrap();
     let first = || {
-        let most = Most::rows(1);
-        let page = reader.pending(&Scope::All, Reader::START, END, most);
+        let limit = PageLimit::rows(1);
+        let page = reader.pending(&Scope::All, Reader::START, END, limit);
         page.unwrap()[0].row.handler.to_string()
     };
     assert_eq!(first(), "second");
@@ -192,7 +197,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
         let meant = all.iter().filter(|dead| scope.contains(&dead.row.handler));
         let (mut after, mut listed) = (Id::NONE, Vec::new());
         loop {
-            let page = reader.dead(&scope, after, Most::rows(3)).unwrap();
+            let page = reader.dead(&scope, after, PageLimit::rows(3)).unwrap();
             assert!(page.len() <= 3);
             let Some(last) = page.last() else {
                 break;

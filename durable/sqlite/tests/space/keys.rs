@@ -21,7 +21,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
         open_as(disk, |trial| {
             trial.full = HOUR;
             trial.key_sizes = Sizes { fresh: 8, step: 1 };
-            trial.vacuum.least = 1;
+            trial.vacuum.min = 1;
             trial.long_log = 60;
         })
     };

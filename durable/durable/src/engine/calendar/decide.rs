@@ -23,7 +23,7 @@ pub struct Decision {
 ///
 /// It asks the calendar some 100 times at most, and 2 times more for each occurrence that it files or, by [`Misfire::All`], may file; however many have come.
 #[must_use]
-pub fn decide(plan: &Plan, cursor: Cursor, now: Due, most: usize) -> Decision {
+pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
     let of = &*plan.occurrences;
     let mut cursor = cursor.as_of(now, of);
     let first = of.next_after(cursor.at).filter(|first| *first <= now);
@@ -33,15 +33,15 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, most: usize) -> Decision {
         // Up to here all is passed over that is not filed.
         let mut passed = cursor.at;
         occurrences = match plan.misfire {
-            _ if first > missed => first_after(plan, cursor.at, now, most),
+            _ if first > missed => first_after(plan, cursor.at, now, limit),
             Misfire::Once => search::last(of, cursor.at, now, 1),
             Misfire::All(count) => search::last(of, cursor.at, now, count as usize),
             Misfire::Skip => {
                 passed = missed;
-                first_after(plan, missed, now, most)
+                first_after(plan, missed, now, limit)
             }
         };
-        occurrences.truncate(most);
+        occurrences.truncate(limit);
         cursor.last = occurrences.last().copied().or(cursor.last);
         let at = occurrences.last().copied().unwrap_or(passed);
         cursor = cursor.moved(at, of);
@@ -53,8 +53,8 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, most: usize) -> Decision {
     }
 }
 
-fn first_after(plan: &Plan, after: Due, until: Due, most: usize) -> Vec<Due> {
+fn first_after(plan: &Plan, after: Due, until: Due, limit: usize) -> Vec<Due> {
     let next = |after: &Due| plan.occurrences.next_after(*after);
     let all = std::iter::successors(next(&after), next);
-    all.take_while(|it| *it <= until).take(most).collect()
+    all.take_while(|it| *it <= until).take(limit).collect()
 }

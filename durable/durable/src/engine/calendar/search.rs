@@ -8,12 +8,12 @@ use waterwheel_store::Due;
 
 use super::plan::Occurrences;
 
-/// The last `most` occurrences after one time and up to another, in order.
-pub(super) fn last(of: &dyn Occurrences, after: Due, until: Due, most: usize) -> Vec<Due> {
+/// The last `limit` occurrences after one time and up to another, in order.
+pub(super) fn last(of: &dyn Occurrences, after: Due, until: Due, limit: usize) -> Vec<Due> {
     let mut found = Vec::new();
     let mut before = until.as_millis().saturating_add(1);
     let mut distance = 1;
-    while found.len() < most
+    while found.len() < limit
         && let Some(last) = last_before(of, after.as_millis(), before, distance)
     {
         found.push(Due::from_millis(last));
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn the_last_occurrences_are_found_in_order() {
         let of = Listed::new([5, 6, 7, 100, 1_000, 1_001, 5_000]);
-        for (after, until, most, found) in [
+        for (after, until, limit, found) in [
             (0, 9_999, 1, &[5_000][..]),
             (0, 5_000, 1, &[5_000]),
             (0, 4_999, 1, &[1_001]),
@@ -77,8 +77,8 @@ mod tests {
             (9_999, 0, 9, &[]),
             (0, 9_999, 0, &[]),
         ] {
-            let last = last(&of, due(after), due(until), most);
-            assert_eq!(last, dues(found), "{after} {until} {most}");
+            let last = last(&of, due(after), due(until), limit);
+            assert_eq!(last, dues(found), "{after} {until} {limit}");
         }
     }
 
@@ -88,11 +88,11 @@ mod tests {
             let seconds: Vec<_> = (0..10_i64).filter(|it| subset >> it & 1 == 1).collect();
             let of = Listed::new(seconds.iter().map(|it| it * it * it));
             let all: Vec<_> = seconds.iter().map(|it| it * it * it).collect();
-            for most in 1..4 {
+            for limit in 1..4 {
                 let within = all.iter().filter(|it| **it > 1 && **it <= 600);
                 let within: Vec<_> = within.copied().collect();
-                let expected = &within[within.len().saturating_sub(most)..];
-                assert_eq!(last(&of, due(1), due(600), most), dues(expected));
+                let expected = &within[within.len().saturating_sub(limit)..];
+                assert_eq!(last(&of, due(1), due(600), limit), dues(expected));
             }
         }
     }

@@ -14,8 +14,8 @@ use crate::engine::{Answer, Engine, Output, Token};
 pub const SETTINGS: &str = "calendar/";
 
 /// How much is filed in a step: so many occurrences, and about so many bytes of their payloads.
-const MOST: usize = 64;
-const MOST_BYTES: usize = 1 << 20;
+const MAX: usize = 64;
+const MAX_BYTES: usize = 1 << 20;
 
 impl Engine {
     /// When a calendar is to be looked at, in microseconds since boot.
@@ -43,8 +43,8 @@ impl Engine {
             let State::There(plan, kept) = &calendar.state else {
                 continue;
             };
-            let most = (MOST_BYTES / plan.payload.len().max(1)).clamp(1, MOST);
-            let decision = decide(plan, kept.cursor, now, most);
+            let limit = (MAX_BYTES / plan.payload.len().max(1)).clamp(1, MAX);
+            let decision = decide(plan, kept.cursor, now, limit);
             if decision.cursor == kept.cursor {
                 let later = now.as_millis().saturating_add(1);
                 let at = decision.looks_at.map(|at| at.max(Due::from_millis(later)));

@@ -123,8 +123,8 @@ impl Subject {
     }
 
     #[track_caller]
-    fn at_most(&mut self, now: i64, most: usize) -> (Vec<i64>, Option<i64>) {
-        let decision = decide(&self.plan, self.cursor, due(now), most);
+    fn at_most(&mut self, now: i64, limit: usize) -> (Vec<i64>, Option<i64>) {
+        let decision = decide(&self.plan, self.cursor, due(now), limit);
         let Decision {
             occurrences,
             cursor,
@@ -238,7 +238,7 @@ fn what_does_not_fit_in_a_step_comes_with_the_next() {
 #[test]
 fn a_year_of_each_second_is_decided_in_few_steps() {
     let year = 365 * DAY;
-    for (misfire, filed, most) in [
+    for (misfire, filed, limit) in [
         (Misfire::Once, 1, 100),
         (Misfire::All(1_000), 1_000, 2_200),
         (Misfire::Skip, 61, 100),
@@ -250,7 +250,7 @@ fn a_year_of_each_second_is_decided_in_few_steps() {
         let expected: Vec<_> = (NOW + year + 1 - filed..=NOW + year).collect();
         assert_eq!((seconds, looks_at), (expected, Some(NOW + year + 1)));
         let asked = of.asked();
-        assert!(asked < most, "{misfire:?}: {asked}");
+        assert!(asked < limit, "{misfire:?}: {asked}");
     }
 }
 

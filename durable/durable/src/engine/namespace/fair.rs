@@ -18,7 +18,7 @@ impl Engine {
         self.tidy();
         self.goes_on_with_trials();
         match self.config.concurrency {
-            Some(most) => self.serve_fairly(most),
+            Some(limit) => self.serve_fairly(limit),
             None => {
                 // It matters only where they wait for one another's trials.
                 let (count, first) = (self.namespaces.len(), self.turn);
@@ -34,39 +34,39 @@ impl Engine {
         if self.is_stopping {
             return;
         }
-        let most = self.config.concurrency.unwrap_or(usize::MAX);
+        let limit = self.config.concurrency.unwrap_or(usize::MAX);
         if self.is_short {
-            return self.serve_fairly(most);
+            return self.serve_fairly(limit);
         }
         // No other namespace waits for the place.
         let namespace = self.lanes[lane].namespace;
         match self.namespaces[namespace].is_free() {
-            true => while self.near.running() < most && self.begin_one(lane) {},
+            true => while self.near.running() < limit && self.begin_one(lane) {},
             false => {
-                self.serve(namespace, most.saturating_sub(self.near.running()));
+                self.serve(namespace, limit.saturating_sub(self.near.running()));
             }
         }
-        self.is_short = self.near.running() >= most;
+        self.is_short = self.near.running() >= limit;
     }
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
     pub(in super::super) fn rates_let_at(&self) -> Option<u64> {
         // Without a place, it waits for the end of a delivery, and not for this.
-        let most = self.config.concurrency;
-        if most.is_some_and(|most| self.near.running() >= most) {
+        let limit = self.config.concurrency;
+        if limit.is_some_and(|limit| self.near.running() >= limit) {
             return None;
         }
         let until = self.namespaces.iter().filter_map(|it| it.waits_until());
         until.min()
     }
 
-    fn serve_fairly(&mut self, most: usize) {
+    fn serve_fairly(&mut self, limit: usize) {
         let count = self.namespaces.len();
         self.is_short = false;
         loop {
             let mut begun_in_round = 0;
             for _ in 0..count {
-                let free = most.saturating_sub(self.near.running());
+                let free = limit.saturating_sub(self.near.running());
                 if free == 0 {
                     self.is_short = true;
                     return;
@@ -99,7 +99,7 @@ impl Engine {
     /// Begins deliveries of a namespace, of its handlers by turns, at most so many. Returns how many.
     ///
     /// Each handler is looked at once, and those that begin something are looked at again: a few that have much ready do not take a look at all of them for each delivery.
-    fn serve(&mut self, at: usize, most: usize) -> usize {
+    fn serve(&mut self, at: usize, limit: usize) -> usize {
         let boot = self.now.boot_micros;
         let mut begun = 0;
         let has_waited = self.namespaces[at].waits;
@@ -108,7 +108,7 @@ impl Engine {
         let first = self.namespaces[at].turn;
         let mut turns = (0..count).map(|turn| (first + turn) % count);
         let mut again = VecDeque::new();
-        while begun < most && self.namespaces[at].has_place() {
+        while begun < limit && self.namespaces[at].has_place() {
             let Some(turn) = turns.next().or_else(|| again.pop_front()) else {
                 break;
             };

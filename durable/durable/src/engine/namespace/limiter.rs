@@ -131,9 +131,9 @@ mod tests {
             assert!(taken.len() > 100, "{}", taken.len());
             for (first, from) in taken.iter().enumerate() {
                 for (more, to) in taken[first..].iter().enumerate() {
-                    let most = u64::from(burst) + (to - from) * u64::from(count) / (per * 1_000);
+                    let limit = u64::from(burst) + (to - from) * u64::from(count) / (per * 1_000);
                     assert!(
-                        (more as u64) < most,
+                        (more as u64) < limit,
                         "{rate:?}: {} from {from} to {to}",
                         more + 1
                     );
@@ -184,8 +184,11 @@ mod tests {
             }
             for (first, from) in used.iter().enumerate() {
                 for (more, to) in used[first..].iter().enumerate().take(200) {
-                    let most = u64::from(burst) + (to - from) * u64::from(count) / (per * 1_000);
-                    assert!((more as u64) < most, "{rate:?}: {more} from {from} to {to}");
+                    let limit = u64::from(burst) + (to - from) * u64::from(count) / (per * 1_000);
+                    assert!(
+                        (more as u64) < limit,
+                        "{rate:?}: {more} from {from} to {to}"
+                    );
                 }
             }
             assert!(used.len() > 500, "{}", used.len());

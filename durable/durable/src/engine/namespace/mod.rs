@@ -130,7 +130,7 @@ impl Namespace {
             && self
                 .policy
                 .concurrency
-                .is_none_or(|most| self.running < most)
+                .is_none_or(|limit| self.running < limit)
     }
 
     /// Whether its rate lets one more begin now.

@@ -19,7 +19,7 @@ fn replies_that_cannot_be_lost_ask_for_no_turn() {
 #[test]
 fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
     let config = Config {
-        most_in_commit: 10,
+        max_in_commit: 10,
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
@@ -46,7 +46,7 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
 fn a_commit_of_large_timers_has_few_of_them() {
     let config = Config {
         // Each timer has 64.
-        most_bytes_in_commit: 130,
+        max_bytes_in_commit: 130,
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
@@ -61,7 +61,7 @@ fn a_commit_of_large_timers_has_few_of_them() {
 #[test]
 fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
     let config = Config {
-        most_in_commit: 10,
+        max_in_commit: 10,
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(100);
@@ -125,7 +125,7 @@ fn requests_for_one_timer_share_a_commit() {
 #[test]
 fn a_commit_of_large_calendars_has_few_of_them() {
     let config = Config {
-        most_bytes_in_commit: 1_000,
+        max_bytes_in_commit: 1_000,
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1_000);

@@ -52,7 +52,7 @@ fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_
 #[test]
 fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     let mut it = Subject::new(Config {
-        most_bytes_in_memory: 2 << 20,
+        max_bytes_in_memory: 2 << 20,
         // A load brings less than it sets aside.
         page: 8,
         ..Config::default()

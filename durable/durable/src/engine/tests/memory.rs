@@ -122,10 +122,10 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
 #[test]
 fn backlogs_of_many_handlers_leave_another_its_places() {
     let config = Config {
-        most_bytes_in_memory: 4 << 20,
+        max_bytes_in_memory: 4 << 20,
         ..Config::default()
     };
-    let most_bytes = config.most_bytes_in_memory;
+    let max_bytes = config.max_bytes_in_memory;
     let mut it = Subject::new(config);
     let others: Vec<_> = (0..40).map(|count| format!("other {count}")).collect();
     for name in &others {
@@ -150,7 +150,7 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     it.settle();
     it.pass(1_000);
     it.settle();
-    assert!(it.engine.held_bytes() <= most_bytes + 41 * ((64 << 10) + 512));
+    assert!(it.engine.held_bytes() <= max_bytes + 41 * ((64 << 10) + 512));
     let mut rounds = 0;
     while !it.delivered.is_empty() {
         // But for what the last round leaves.

@@ -160,8 +160,8 @@ fn an_unknown_namespace_is_not_paused() {
 #[test]
 fn a_paused_namespace_leaves_memory_to_the_others() {
     let config = Config {
-        most_in_memory: 16,
-        most_bytes_in_memory: 16 * 400,
+        max_in_memory: 16,
+        max_bytes_in_memory: 16 * 400,
         ..Config::default()
     };
     let mut it = Subject::new(config);

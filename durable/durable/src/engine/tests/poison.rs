@@ -17,14 +17,14 @@ pub(super) fn subject(starts: Option<u32>) -> Subject {
 }
 
 /// Lives until a timer ends the process, and starts again; else to the end. How often the process has ended.
-fn live(it: &mut Subject, most: usize) -> usize {
-    for ends in 0..most {
+fn live(it: &mut Subject, limit: usize) -> usize {
+    for ends in 0..limit {
         if !live_once(it) {
             return ends;
         }
         it.start_again();
     }
-    most
+    limit
 }
 
 /// Whether a timer has ended the process. All others end well, each as soon as it begins.

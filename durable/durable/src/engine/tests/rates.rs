@@ -160,8 +160,8 @@ fn handlers_take_turns_however_often_the_rate_is_asked() {
             it.run_until(it.engine.now().boot_micros + 1_000 * (6 - asked));
         }
         let begun = &begun[..handlers];
-        let most = 12_usize.div_ceil(handlers);
-        assert!(begun.iter().all(|of| (1..=most).contains(of)), "{begun:?}");
+        let limit = 12_usize.div_ceil(handlers);
+        assert!(begun.iter().all(|of| (1..=limit).contains(of)), "{begun:?}");
     }
 }
 

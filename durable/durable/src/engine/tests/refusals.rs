@@ -107,11 +107,11 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
     it.insert(1_000_000_000);
     it.created();
     let mut first = Vec::new();
-    for most in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
+    for max in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
         let Call::Commit(_, steps) = &it.asked[0].call else {
             panic!("{:?}", it.asked);
         };
-        assert_eq!(steps.len(), most);
+        assert_eq!(steps.len(), max);
         first.push(steps[0].clone());
         it.reply(refused());
         it.pass(SECOND);
@@ -130,8 +130,8 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
     };
     let (second_last, last) = (&first[first.len() - 2], &first[first.len() - 1]);
     assert_ne!(second_last, last, "another one has its turn");
-    for most in [1, 2, 4, 8] {
-        assert_eq!(it.next_commit().len(), most);
+    for max in [1, 2, 4, 8] {
+        assert_eq!(it.next_commit().len(), max);
     }
     it.settle();
     assert!(it.store.is_empty() && it.engine.is_idle());
@@ -149,7 +149,7 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
         let Call::Commit(_, steps) = &it.asked[0].call else {
             panic!("{:?}", it.asked);
         };
-        assert!(matches!(&steps[..], [Op::Cascade { most, .. }] if most.rows == page));
+        assert!(matches!(&steps[..], [Op::Cascade { limit, .. }] if limit.rows == page));
         it.reply(refused());
         it.pass(SECOND);
     }

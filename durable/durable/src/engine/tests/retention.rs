@@ -264,16 +264,16 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
             it.pass(SECOND);
             continue;
         };
-        let most = match &call {
+        let limit = match &call {
             Call::Commit(_, ops) => ops.iter().find_map(|op| match op {
-                Op::Expire { most, .. } => Some(*most),
+                Op::Expire { limit, .. } => Some(*limit),
                 _ => None,
             }),
             _ => None,
         };
-        asked.extend(most);
-        let reply = match most {
-            Some(most) if most > room => refused(),
+        asked.extend(limit);
+        let reply = match limit {
+            Some(limit) if limit > room => refused(),
             _ => call.ask(&mut it.store),
         };
         // Later it has none for a while, and then for all.
@@ -289,7 +289,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     assert_eq!(asked[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);
     // It is never asked for none, and comes back to as many as before.
     assert!(asked.contains(&1) && !asked.contains(&0), "{asked:?}");
-    assert!(asked.iter().rev().any(|most| *most > 200), "{asked:?}");
+    assert!(asked.iter().rev().any(|limit| *limit > 200), "{asked:?}");
     assert!(it.engine.is_idle());
 }
 

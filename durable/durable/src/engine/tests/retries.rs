@@ -102,8 +102,8 @@ fn a_back_off_doubles_and_scatters() {
         seen.insert(delays[5]);
     }
     assert!(seen.len() > 40, "{seen:?}");
-    let (least, most) = (seen.first().unwrap(), seen.last().unwrap());
-    assert!(*least < 34_000 && *most > 56_000, "{least} to {most}");
+    let (min, max) = (seen.first().unwrap(), seen.last().unwrap());
+    assert!(*min < 34_000 && *max > 56_000, "{min} to {max}");
     assert_eq!(it.dead.len(), 50);
 }
 

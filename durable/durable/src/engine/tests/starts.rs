@@ -39,11 +39,11 @@ impl Subject {
 
     /// How often the first timer was started, as the store has noted.
     pub(super) fn starts(&mut self) -> u64 {
-        let most = waterwheel_store::Most {
+        let limit = waterwheel_store::PageLimit {
             rows: 1,
             bytes: usize::MAX,
         };
-        let rows = self.store.load("mail", Position::START, i64::MAX, most);
+        let rows = self.store.load("mail", Position::START, i64::MAX, limit);
         rows.unwrap()[0].starts
     }
 }
@@ -176,13 +176,13 @@ fn limited(rate: Option<Rate>, timers: usize) -> Subject {
 }
 
 /// When handlers are called within a minute, in tenths of a second. The store replies to its commits after such times; each delivery ends at once.
-fn calls(it: &mut Subject, most: usize, commit: impl Fn(u64) -> (u64, bool)) -> Vec<u64> {
+fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) -> Vec<u64> {
     let (mut calls, mut count, mut since) = (Vec::new(), 0, 0);
     for tenth in 0..600 {
         it.pass(SECOND / 10);
         // No more are to start than may be called, and no turn is asked for that would find none to begin.
         let now = it.engine.now().boot_micros;
-        assert!(it.engine.running() <= most);
+        assert!(it.engine.running() <= limit);
         assert!(it.engine.next_turn().is_none_or(|next| next > now));
         loop {
             for row in std::mem::take(&mut it.delivered) {
@@ -231,8 +231,8 @@ fn a_rate_counts_calls_and_not_the_notes_of_starts() {
             });
             for (first, from) in calls.iter().enumerate() {
                 for (more, to) in calls[first..].iter().enumerate() {
-                    let most = u64::from(burst) + (to - from) / 10;
-                    assert!((more as u64) < most, "{} from {from} to {to}", more + 1);
+                    let limit = u64::from(burst) + (to - from) / 10;
+                    assert!((more as u64) < limit, "{} from {from} to {to}", more + 1);
                 }
             }
             // It goes on, and what a full disk has saved up comes at once.

@@ -2,7 +2,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Letters, Level, MemoryStore, Most, Op, Outcome, Position, Row, Scope, Store,
+    Dead, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Position, Row, Scope, Store,
     StoreError, pass_on,
 };
 
@@ -166,10 +166,10 @@ impl Store for Shelf {
         handler: &str,
         after: Position,
         before: i64,
-        most: Most,
+        limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
         self.asked();
-        self.store().load(handler, after, before, most)
+        self.store().load(handler, after, before, limit)
     }
 
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
@@ -184,13 +184,18 @@ impl Store for Shelf {
 
     pass_on!(this => this.store(); handlers find rest);
 
-    fn dead(&mut self, scope: Scope<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+    fn dead(
+        &mut self,
+        scope: Scope<'_>,
+        after: Id,
+        limit: PageLimit,
+    ) -> Result<Letters, StoreError> {
         self.asked();
         if self.control().fault == Some(Fault::Unreadable) {
             self.control().has_failed = true;
             return Err(StoreError::indeterminate("damage"));
         }
-        let page = self.store().dead(scope, after, most)?;
+        let page = self.store().dead(scope, after, limit)?;
         let bytes = page.dead.iter().map(Dead::bytes).sum();
         self.control().pages.push(bytes);
         Ok(page)

@@ -6,18 +6,18 @@ use super::Row;
 /// A load therefore returns at least one row if there is one, however large it is; and a result with fewer rows and
 /// fewer bytes is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Most {
+pub struct PageLimit {
     /// The maximum number of rows.
     pub rows: usize,
     /// The number of [bytes](Row::bytes) after which no further row follows.
     pub bytes: usize,
 }
 
-impl Most {
+impl PageLimit {
     /// Creates a limit on the number of rows, of any size.
     #[must_use]
-    pub const fn rows(rows: usize) -> Most {
-        Most {
+    pub const fn rows(rows: usize) -> PageLimit {
+        PageLimit {
             rows,
             bytes: usize::MAX,
         }
@@ -28,16 +28,16 @@ impl Most {
     /// # Errors
     ///
     /// The first error of `rows`.
-    pub fn of<E>(self, rows: impl IntoIterator<Item = Result<Row, E>>) -> Result<Vec<Row>, E> {
-        self.of_sized(rows, Row::bytes)
+    pub fn take<E>(self, rows: impl IntoIterator<Item = Result<Row, E>>) -> Result<Vec<Row>, E> {
+        self.take_sized(rows, Row::bytes)
     }
 
-    /// Same as [`of`](Most::of), for other items whose size is known.
+    /// Same as [`take`](PageLimit::take), for other items whose size is known.
     ///
     /// # Errors
     ///
     /// The first error of `rows`.
-    pub fn of_sized<T, E>(
+    pub fn take_sized<T, E>(
         self,
         rows: impl IntoIterator<Item = Result<T, E>>,
         bytes_of: impl Fn(&T) -> usize,
@@ -56,7 +56,7 @@ impl Most {
 
     /// Returns whether the loaded `rows` stay below this limit, so that they are all there are.
     #[must_use]
-    pub fn is_more_than(self, rows: &[Row]) -> bool {
+    pub fn exceeds(self, rows: &[Row]) -> bool {
         let bytes = rows.iter().map(Row::bytes).fold(0, usize::saturating_add);
         rows.len() < self.rows && bytes < self.bytes
     }
