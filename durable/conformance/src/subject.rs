@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use waterwheel_store::{
-    Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit, Position, Row, Scope,
+    Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit, Row, RowCursor, Scope,
     Store,
 };
 
@@ -81,7 +81,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn near(&mut self, handler: &str) -> Result<Vec<Row>, String> {
         self.load(
             handler,
-            Position::START,
+            RowCursor::START,
             i64::MAX,
             PageLimit::rows(1_000_000),
         )
@@ -90,7 +90,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn load(
         &mut self,
         handler: &str,
-        after: Position,
+        after: RowCursor,
         before: i64,
         limit: PageLimit,
     ) -> Result<Vec<Row>, String> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Op, Outcome, PageLimit, Position, Row,
-    Scope, Store, StoreError, pass_on,
+    ArchiveCursor, Due, Handle, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Row,
+    RowCursor, Scope, Store, StoreError, pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Broken {
             (Fault::CancelsSeeOnlyTheFinestLevel, Op::Cancel(handle)) => {
                 let rows = self.inner.clone().load(
                     &handle.handler,
-                    Position::START,
+                    RowCursor::START,
                     i64::MAX,
                     PageLimit::rows(usize::MAX),
                 );
@@ -286,7 +286,7 @@ impl Store for Broken {
     fn load(
         &mut self,
         handler: &str,
-        mut after: Position,
+        mut after: RowCursor,
         mut before: i64,
         mut limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
@@ -334,9 +334,9 @@ impl Store for Broken {
         let mut found = self.inner.find(handler, key)?;
         match self.fault {
             Fault::FindsSeeWhatIsKept => {
-                let all = self
-                    .inner
-                    .archived(handler, Mark::START, i64::MAX, usize::MAX)?;
+                let all =
+                    self.inner
+                        .archived(handler, ArchiveCursor::START, i64::MAX, usize::MAX)?;
                 let kept = all
                     .into_iter()
                     .find(|(_, it)| it.key.as_deref() == Some(key));
@@ -348,7 +348,9 @@ impl Store for Broken {
             }
             Fault::FindsSeeOnlyTheFinestLevel => {
                 let limit = PageLimit::rows(usize::MAX);
-                let near = self.inner.load(handler, Position::START, i64::MAX, limit)?;
+                let near = self
+                    .inner
+                    .load(handler, RowCursor::START, i64::MAX, limit)?;
                 found = found.filter(|found| near.iter().any(|row| row.id == found.id));
             }
             Fault::FindsIgnoreTheHandler => {

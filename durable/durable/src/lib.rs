@@ -61,7 +61,7 @@
 //! | cancel or reschedule a timer | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
-//! | list what was delivered | [`Namespace::delivered`], [`Delivered`], [`Mark`] |
+//! | list what was delivered | [`Namespace::delivered`], [`Delivered`], [`ArchiveCursor`] |
 //! | monitor the service | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
 //! | shut down | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
 //! | handle errors | [`Error`] |
@@ -210,4 +210,4 @@ pub use service::{Builder, Delivered, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
 pub use shell::clock::Shift;
 pub use waterwheel_store as store;
-pub use waterwheel_store::{Handle, Id, Mark};
+pub use waterwheel_store::{ArchiveCursor, Handle, Id};

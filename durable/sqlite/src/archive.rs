@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use waterwheel_store::{Archived, Due, Id, Mark, Outcome};
+use waterwheel_store::{ArchiveCursor, Archived, Due, Id, Outcome};
 
 use super::keys::Keys;
 use super::read::stored;
@@ -179,10 +179,10 @@ fn damaged() -> rusqlite::Error {
 pub(crate) fn load(
     connection: &Connection,
     handler: i64,
-    after: Mark,
+    after: ArchiveCursor,
     before: i64,
     limit: usize,
-) -> rusqlite::Result<Vec<(Mark, Archived)>> {
+) -> rusqlite::Result<Vec<(ArchiveCursor, Archived)>> {
     let mut found = Vec::new();
     let mut blocks = connection.prepare_cached(BLOCKS)?;
     let mut rows = blocks.query((handler, after.day, after.block, before))?;
@@ -191,8 +191,8 @@ pub(crate) fn load(
     {
         let (day, block): (i64, u32) = (row.get(0)?, row.get(1)?);
         let all = entries(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
-        let marks = (1..).map(|index| Mark { day, block, index });
-        let rest = marks.zip(all).filter(|(mark, _)| *mark > after);
+        let cursors = (1..).map(|index| ArchiveCursor { day, block, index });
+        let rest = cursors.zip(all).filter(|(cursor, _)| *cursor > after);
         found.extend(rest.take(limit - found.len()));
     }
     Ok(found)

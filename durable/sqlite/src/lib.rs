@@ -1,7 +1,7 @@
 //! Durable timers in a SQLite file: a [`Store`](waterwheel_store::Store) for `waterwheel-durable`.
 //!
 //! ```
-//! use waterwheel_store::{Bucket, Due, Id, Level, PageLimit, Op, Outcome, Position, Row, Store};
+//! use waterwheel_store::{Bucket, Due, Id, Level, PageLimit, Op, Outcome, RowCursor, Row, Store};
 //! use waterwheel_store_sqlite::SqliteStore;
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-{}", std::process::id()));
@@ -21,7 +21,7 @@
 //! };
 //! let insert = Op::Insert(row.clone(), Level::Second.bucket(row.due));
 //! assert_eq!(store.commit(1, &[insert])?, [Outcome::Inserted]); // synced to the disk
-//! assert_eq!(store.load("reminder", Position::START, 6, PageLimit::rows(10))?, [row]);
+//! assert_eq!(store.load("reminder", RowCursor::START, 6, PageLimit::rows(10))?, [row]);
 //! # drop(store);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Letters, Level, PageLimit, Position, Row, Scope, Setting};
+use waterwheel_store::{Dead, Due, Id, Letters, Level, PageLimit, Row, RowCursor, Scope, Setting};
 
 use super::handlers::Handlers;
 use super::words::{damaged, in_row};
@@ -56,7 +56,7 @@ pub(crate) fn load(
     connection: &Connection,
     handlers: &Handlers,
     handler: &str,
-    after: Position,
+    after: RowCursor,
     before: i64,
     limit: PageLimit,
 ) -> rusqlite::Result<Vec<Row>> {
@@ -75,12 +75,12 @@ pub(crate) fn load(
     let mut last = after;
     limit.take(load.query_map(asked, |from| {
         let row = row("timers", from, name)?;
-        let position = row.position();
+        let cursor = row.cursor();
         // Else it would never be found by its due time, or the next load would begin before this one has.
-        if position.second != from.get::<_, i64>(7)? || position <= last {
+        if cursor.second != from.get::<_, i64>(7)? || cursor <= last {
             return Err(misplaced(row.id));
         }
-        last = position;
+        last = cursor;
         Ok(row)
     })?)
 }

@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Command, Handle, Id, Letters, Level, Mark, Notice, Op, Outcome, PageLimit, Position,
-    Row, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Command, Handle, Id, Letters, Level, Notice, Op, Outcome, PageLimit,
+    Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 use super::acked::{self, Acked, Found};
@@ -703,7 +703,7 @@ impl Store for SqliteStore {
     fn load(
         &mut self,
         handler: &str,
-        after: Position,
+        after: RowCursor,
         before: i64,
         limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
@@ -758,10 +758,10 @@ impl Store for SqliteStore {
     fn archived(
         &mut self,
         handler: &str,
-        after: Mark,
+        after: ArchiveCursor,
         before: i64,
         limit: usize,
-    ) -> Result<Vec<(Mark, Archived)>, StoreError> {
+    ) -> Result<Vec<(ArchiveCursor, Archived)>, StoreError> {
         let Some(handler) = self.handlers.number(handler) else {
             return Ok(Vec::new());
         };

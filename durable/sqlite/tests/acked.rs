@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use folder::Folder;
 use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Position, Row, Store};
+use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_store_sqlite::{Loss, OpenError, Options, Reader, SqliteStore, Trial, backup};
 
 const LONG_LOG: i64 = 20;
@@ -44,7 +44,7 @@ fn insert(epoch: u64, number: u64) -> Op {
 fn ids(store: &mut SqliteStore) -> Vec<Id> {
     let limit = PageLimit::rows(100_000);
     let rows = store
-        .load("mail", Position::START, i64::MAX, limit)
+        .load("mail", RowCursor::START, i64::MAX, limit)
         .unwrap();
     let mut ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     ids.sort_unstable();
@@ -417,7 +417,7 @@ fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
             let mut left = acked.clone();
             // In the second life, most is settled, and the file becomes shorter.
             if life == 1 {
-                let rows = store.load("mail", Position::START, i64::MAX, PageLimit::rows(100));
+                let rows = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100));
                 let Ok(rows) = rows else { return acked };
                 steps = rows.into_iter().take(10).map(Op::Settle).collect();
                 left.retain(|id| {

@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
 use rows::{fill, near, row};
-use waterwheel_store::{Due, Id, Letters, Op, PageLimit, Position, Scope, Store};
+use waterwheel_store::{Due, Id, Letters, Op, PageLimit, RowCursor, Scope, Store};
 use waterwheel_store_sqlite::{
     BackupError, EPOCHS_AHEAD, OpenError, Reader, SqliteStore, Trial, backup,
 };
@@ -72,7 +72,7 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
             assert_eq!(made.bytes, fs::metadata(&target).unwrap().len());
             let mut copy = SqliteStore::open(&target).unwrap();
             assert!(copy.begin().unwrap() > made.epoch);
-            let rows = copy.load("mail", Position::START, i64::MAX, PageLimit::rows(100));
+            let rows = copy.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100));
             let ids: Vec<_> = rows
                 .unwrap()
                 .iter()
@@ -89,7 +89,7 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
                 );
                 beside += after - before;
             }
-            let other = copy.load("other", Position::START, i64::MAX, PageLimit::rows(30_000));
+            let other = copy.load("other", RowCursor::START, i64::MAX, PageLimit::rows(30_000));
             assert_eq!(other.unwrap().len(), 20_000);
             copies += 1;
         }

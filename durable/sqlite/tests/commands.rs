@@ -13,7 +13,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{near, row};
 use rusqlite::Connection;
-use waterwheel_store::{Command, Op, Outcome, PageLimit, Position, Store};
+use waterwheel_store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
 use waterwheel_store_sqlite::{AskError, Asked, OpenError, Reader, SqliteStore, ask, backup};
 
 /// Longer than any test waits for what comes.
@@ -247,7 +247,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
         is_over.store(true, Ordering::Relaxed);
         asked
     });
-    let left = store.load("mail", Position::START, i64::MAX, PageLimit::rows(1_000));
+    let left = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(1_000));
     let left: Vec<_> = left.unwrap().iter().map(|row| row.id).collect();
     let (mut done, mut withdrawn) = (0, 0);
     for (timer, asked) in timers.iter().zip(asked) {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use trial::*;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store::{
-    Due, Id, Letters, Level, Op, PageLimit, Position, Row, Scope, Store, StoreError,
+    Due, Id, Letters, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,
 };
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
@@ -43,7 +43,7 @@ fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
         store.commit(commit, &steps.collect::<Vec<_>>()).unwrap();
     }
     let rows = store
-        .load("mail", Position::START, i64::MAX, PageLimit::rows(20))
+        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(20))
         .unwrap();
     let moved = rows.iter().enumerate().map(|(at, row)| match at % 2 {
         0 => Op::Bury {
@@ -94,15 +94,15 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
     store.begin()?;
     let mut commit = 0;
     for handler in HANDLERS {
-        let mut after = Position::START;
+        let mut after = RowCursor::START;
         store.first_second(handler, i64::MIN)?;
         loop {
             let rows = store.load(handler, after, i64::MAX, PageLimit::rows(16))?;
             let Some(last) = rows.last() else {
                 break;
             };
-            assert!(last.position() > after, "it goes back to {last:?}");
-            after = last.position();
+            assert!(last.cursor() > after, "it goes back to {last:?}");
+            after = last.cursor();
             let steps = rows.into_iter().enumerate().map(|(at, row)| match at % 3 {
                 0 => Op::Settle(row),
                 1 => Op::Cancel(row.handle()),
@@ -221,7 +221,7 @@ fn damage_is_an_error_or_does_no_harm() {
 fn load_of(disk: &Disk) -> Result<Vec<Row>, StoreError> {
     let mut store = open(disk).unwrap();
     store.begin().unwrap();
-    store.load("mail", Position::START, i64::MAX, PageLimit::rows(1_000))
+    store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(1_000))
 }
 
 #[test]

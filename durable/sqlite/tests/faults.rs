@@ -9,7 +9,7 @@ use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_store::{
-    Due, Id, Level, Op, Outcome, PageLimit, Position, Scope, Store, StoreError,
+    Due, Id, Level, Op, Outcome, PageLimit, RowCursor, Scope, Store, StoreError,
 };
 use waterwheel_store_sqlite::{Sizes, SqliteStore};
 
@@ -404,7 +404,7 @@ fn a_failed_sync_as_keys_are_ordered_is_final() {
 #[test]
 fn a_read_that_fails_is_final() {
     let reads: [fn(&mut dyn Store) -> bool; 5] = [
-        |store| is_final(store.load("mail", Position::START, i64::MAX, PageLimit::rows(10))),
+        |store| is_final(store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(10))),
         |store| is_final(store.first_second("mail", 60)),
         |store| is_final(store.first_bucket(Level::Day)),
         |store| is_final(store.dead(Scope::All, Id::NONE, PageLimit::rows(10))),
@@ -417,7 +417,7 @@ fn a_read_that_fails_is_final() {
     let keyed = Op::Insert(keyed.clone(), Level::Second.bucket(keyed.due));
     is_done(store.commit(4, &all.chain([keyed]).collect::<Vec<_>>()));
     let rows = store
-        .load("mail", Position::START, i64::MAX, PageLimit::rows(40))
+        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(40))
         .unwrap();
     let dead = |row| Op::Bury {
         row,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Mark, Op, PageLimit, Position, Row, Store};
+use waterwheel_store::{ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_store_sqlite::{SqliteStore, Trial, Vacuum};
 
 const COUNT: u64 = 20_000;
@@ -69,7 +69,7 @@ impl Used {
             .0
             .load(
                 "mail",
-                Position::START,
+                RowCursor::START,
                 i64::MAX,
                 PageLimit::rows(usize::MAX),
             )
@@ -129,7 +129,9 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
     used.does(&rows.iter().map(insert).collect::<Vec<_>>());
     let archive = |row: &Row| Op::Archive(row.clone(), row.due);
     used.does(&rows.iter().map(archive).collect::<Vec<_>>());
-    let all = used.0.archived("mail", Mark::START, i64::MAX, usize::MAX);
+    let all = used
+        .0
+        .archived("mail", ArchiveCursor::START, i64::MAX, usize::MAX);
     let kept = all.unwrap().into_iter().map(|(_, it)| it.id);
     assert!(kept.eq(rows.iter().map(|row| row.id)));
     let mut left = KEPT as usize;
@@ -140,7 +142,9 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
             limit: 100,
         };
         used.does(&[expire]);
-        let now = used.0.archived("mail", Mark::START, i64::MAX, usize::MAX);
+        let now = used
+            .0
+            .archived("mail", ArchiveCursor::START, i64::MAX, usize::MAX);
         let now = now.unwrap().len();
         let gone = left - now;
         left = now;
@@ -154,7 +158,7 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
     used.does(&rows.iter().map(insert).collect::<Vec<_>>());
     let there = used.0.load(
         "mail",
-        Position::START,
+        RowCursor::START,
         i64::MAX,
         PageLimit::rows(usize::MAX),
     );

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use trial::*;
 use waterwheel_faults::{Chance, Content, Disk, Fault, Moment};
-use waterwheel_store::{Level, Op, Outcome, PageLimit, Position, Store};
+use waterwheel_store::{Level, Op, Outcome, PageLimit, RowCursor, Store};
 use waterwheel_store_sqlite::{OpenError, SqliteStore, Step, Trial, VERSION};
 
 /// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
@@ -116,7 +116,7 @@ fn expect_all(disk: &Disk) {
         .collect();
     assert_eq!(numbers(&mut store), even);
     let first = store
-        .load("close", Position::START, 4, PageLimit::rows(10))
+        .load("close", RowCursor::START, 4, PageLimit::rows(10))
         .unwrap();
     assert_eq!(first.len(), 2);
     assert_eq!(&*first[0].payload, [7; 200]);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Op, PageLimit, Position, Row, Store};
+use waterwheel_store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_store_sqlite::{OpenError, SqliteStore};
 
 fn row(count: u64, payload: usize) -> Row {
@@ -201,7 +201,7 @@ fn a_log_without_its_file_is_not_thrown_away() {
     // With the file beside it, all is there.
     fs::copy(&path, &file).unwrap();
     let mut copy = SqliteStore::open(&file).unwrap();
-    let rows = copy.load("mail", Position::START, i64::MAX, PageLimit::rows(10));
+    let rows = copy.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(10));
     assert_eq!(rows.unwrap(), [row(1, 64)]);
 }
 
@@ -254,7 +254,7 @@ fn a_closed_store_is_one_file_with_all_rows() {
     let mut copy = SqliteStore::open(&copy).unwrap();
     assert_eq!(copy.begin().unwrap(), 2);
     let rows = copy
-        .load("mail", Position::START, i64::MAX, PageLimit::rows(10))
+        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(10))
         .unwrap();
     assert_eq!(rows, [row(1, 64)]);
 }

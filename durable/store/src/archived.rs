@@ -17,9 +17,9 @@ pub struct Archived {
     pub key: Option<Arc<[u8]>>,
 }
 
-/// The position of a record in the archive of a handler: by day, and within a day in the order of the commits.
+/// A position in the archive of a handler: by day, and within a day in the order of the commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark {
+pub struct ArchiveCursor {
     /// The day on which the timer was settled: days since the start of 1970 (UTC).
     pub day: i64,
     /// The number of the commit, counted from 0 on each day.
@@ -28,14 +28,14 @@ pub struct Mark {
     pub index: u32,
 }
 
-impl Mark {
+impl ArchiveCursor {
     /// The position before all records.
-    pub const START: Mark = Mark::before(i64::MIN);
+    pub const START: ArchiveCursor = ArchiveCursor::before(i64::MIN);
 
     /// Returns the position before all records of this day.
     #[must_use]
-    pub const fn before(day: i64) -> Mark {
-        Mark {
+    pub const fn before(day: i64) -> ArchiveCursor {
+        ArchiveCursor {
             day,
             block: 0,
             index: 0,
@@ -44,8 +44,8 @@ impl Mark {
 
     /// Returns the next position within the same commit, whether or not there is a record.
     #[must_use]
-    pub const fn next(self) -> Mark {
-        Mark {
+    pub const fn next(self) -> ArchiveCursor {
+        ArchiveCursor {
             index: self.index.saturating_add(1),
             ..self
         }

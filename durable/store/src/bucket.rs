@@ -130,23 +130,23 @@ impl Bucket {
     }
 }
 
-/// The position of a row among the rows of a handler in the buckets of [`Level::Second`].
+/// A position among the rows of a handler in the buckets of [`Level::Second`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct RowCursor {
     /// The number of the bucket.
     pub second: i64,
     /// The id of the row.
     pub id: Id,
 }
 
-impl Position {
+impl RowCursor {
     /// The position before all rows.
-    pub const START: Position = Position::before(i64::MIN);
+    pub const START: RowCursor = RowCursor::before(i64::MIN);
 
     /// Returns the position before all rows of this bucket.
     #[must_use]
-    pub const fn before(second: i64) -> Position {
-        Position {
+    pub const fn before(second: i64) -> RowCursor {
+        RowCursor {
             second,
             id: Id::NONE,
         }

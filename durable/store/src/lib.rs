@@ -10,10 +10,10 @@
 //! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
 //! | describe what is written, and the result | [`Op`], [`Outcome`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
-//! | list what was delivered | [`Archived`], [`Mark`] |
+//! | list what was delivered | [`Archived`], [`ArchiveCursor`] |
 //! | store settings next to the timers | [`Setting`] |
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
-//! | locate a timer | [`Level`], [`Bucket`], [`Position`] |
+//! | locate a timer | [`Level`], [`Bucket`], [`RowCursor`] |
 //! | limit how much is loaded | [`PageLimit`] |
 //! | list dead letters, of all handlers or of some | [`Letters`], [`Scope`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
@@ -38,8 +38,8 @@ mod scope;
 mod setting;
 mod store;
 
-pub use archived::{Archived, Mark};
-pub use bucket::{Bucket, Level, Position};
+pub use archived::{ArchiveCursor, Archived};
+pub use bucket::{Bucket, Level, RowCursor};
 pub use command::{Command, InvalidCommand};
 pub use due::Due;
 pub use error::StoreError;

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Op, Outcome, PageLimit,
-    Position, Row, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit,
+    Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -13,12 +13,12 @@ use super::{
 pub struct MemoryStore {
     epoch: u64,
     far: BTreeMap<(Bucket, Id), Row>,
-    near: BTreeMap<(Arc<str>, Position), Row>,
+    near: BTreeMap<(Arc<str>, RowCursor), Row>,
     /// Where timers are that are no longer due as their handles say.
     moved: HashMap<Id, Due>,
     keys: HashMap<(Arc<str>, Arc<[u8]>), Handle>,
     dead: BTreeMap<Id, Dead>,
-    archive: BTreeMap<(Arc<str>, Mark), Archived>,
+    archive: BTreeMap<(Arc<str>, ArchiveCursor), Archived>,
     settings: BTreeMap<Arc<str>, Arc<[u8]>>,
     handlers: BTreeSet<Arc<str>>,
     last: Option<(u64, Vec<Outcome>)>,
@@ -74,7 +74,7 @@ impl MemoryStore {
         }
         match bucket.level {
             Level::Second => {
-                let at = (Arc::clone(&row.handler), row.position());
+                let at = (Arc::clone(&row.handler), row.cursor());
                 self.near.insert(at, row);
             }
             _ => {
@@ -84,17 +84,16 @@ impl MemoryStore {
     }
 
     fn take_near(&mut self, row: &Row) -> Option<Row> {
-        self.near
-            .remove(&(Arc::clone(&row.handler), row.position()))
+        self.near.remove(&(Arc::clone(&row.handler), row.cursor()))
     }
 
     /// Where a timer lies if it is near.
-    fn near_at(&self, handle: &Handle) -> (Arc<str>, Position) {
-        let position = Position {
+    fn near_at(&self, handle: &Handle) -> (Arc<str>, RowCursor) {
+        let cursor = RowCursor {
             second: self.due_of(handle).second(),
             id: handle.id,
         };
-        (Arc::clone(&handle.handler), position)
+        (Arc::clone(&handle.handler), cursor)
     }
 
     /// Where a timer lies in one of the far buckets of its due time.
@@ -187,7 +186,7 @@ impl MemoryStore {
                 limit,
             } => self.expire(handler, *before, *limit),
             Op::Start(row) => {
-                let at = (Arc::clone(&row.handler), row.position());
+                let at = (Arc::clone(&row.handler), row.cursor());
                 if let Some(stored) = self.near.get_mut(&at) {
                     stored.starts = row.starts.saturating_add(1);
                 }
@@ -259,49 +258,51 @@ impl MemoryStore {
         }
     }
 
-    /// All that is archived of a handler after this mark and before a day.
+    /// All that is archived of a handler after this cursor and before a day.
     fn archived_of(
         &self,
         handler: &Arc<str>,
-        after: Mark,
+        after: ArchiveCursor,
         before: i64,
-    ) -> impl Iterator<Item = (Mark, &Archived)> {
+    ) -> impl Iterator<Item = (ArchiveCursor, &Archived)> {
         let after = (Arc::clone(handler), after);
         let rest = self
             .archive
             .range((Bound::Excluded(after), Bound::Unbounded));
         let handler = Arc::clone(handler);
-        let rest = rest.take_while(move |((of, mark), _)| *of == handler && mark.day < before);
-        rest.map(|((_, mark), archived)| (*mark, archived))
+        let rest = rest.take_while(move |((of, cursor), _)| *of == handler && cursor.day < before);
+        rest.map(|((_, cursor), archived)| (*cursor, archived))
     }
 
     /// Each is a block of its own.
     fn archive(&mut self, row: &Row, at: Due) {
         let day = at.day();
-        let from = (Arc::clone(&row.handler), Mark::before(day));
+        let from = (Arc::clone(&row.handler), ArchiveCursor::before(day));
         let to = (
             Arc::clone(&row.handler),
-            Mark::before(day.saturating_add(1)),
+            ArchiveCursor::before(day.saturating_add(1)),
         );
         let last = self.archive.range(from..to).next_back();
         let block = last.map_or(0, |((_, last), _)| last.block + 1);
-        // 0 is the mark before the day.
-        let mark = Mark {
+        // 0 is the cursor before the day.
+        let cursor = ArchiveCursor {
             day,
             block,
             index: 1,
         };
         self.archive
-            .insert((Arc::clone(&row.handler), mark), row.archived(at));
+            .insert((Arc::clone(&row.handler), cursor), row.archived(at));
     }
 
     fn expire(&mut self, handler: &Arc<str>, before: i64, limit: usize) -> Outcome {
-        let first = self.archived_of(handler, Mark::START, before).take(limit);
+        let first = self
+            .archived_of(handler, ArchiveCursor::START, before)
+            .take(limit);
         let first: Vec<_> = first
-            .map(|(mark, it)| (mark, it.id, it.key.clone()))
+            .map(|(cursor, it)| (cursor, it.id, it.key.clone()))
             .collect();
-        for (mark, id, key) in first {
-            self.archive.remove(&(Arc::clone(handler), mark));
+        for (cursor, id, key) in first {
+            self.archive.remove(&(Arc::clone(handler), cursor));
             if let Some(key) = key
                 && let hash_map::Entry::Occupied(key) = self.keys.entry((Arc::clone(handler), key))
                 && key.get().id == id
@@ -311,7 +312,7 @@ impl MemoryStore {
         }
         Outcome::Expired {
             is_empty: self
-                .archived_of(handler, Mark::START, before)
+                .archived_of(handler, ArchiveCursor::START, before)
                 .next()
                 .is_none(),
         }
@@ -367,7 +368,7 @@ impl Store for MemoryStore {
     fn load(
         &mut self,
         handler: &str,
-        after: Position,
+        after: RowCursor,
         before: i64,
         limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
@@ -375,7 +376,7 @@ impl Store for MemoryStore {
             return Ok(Vec::new());
         };
         let after = (Arc::clone(handler), after);
-        let end = (Arc::clone(handler), Position::before(before));
+        let end = (Arc::clone(handler), RowCursor::before(before));
         if after >= end {
             return Ok(Vec::new());
         }
@@ -388,7 +389,7 @@ impl Store for MemoryStore {
         let Some(handler) = self.handlers.get(handler) else {
             return Ok(None);
         };
-        let from = (Arc::clone(handler), Position::before(from));
+        let from = (Arc::clone(handler), RowCursor::before(from));
         let first = self.near.range(from..).next();
         Ok(first
             .filter(|((of, _), _)| of == handler)
@@ -433,22 +434,24 @@ impl Store for MemoryStore {
     fn archived(
         &mut self,
         handler: &str,
-        after: Mark,
+        after: ArchiveCursor,
         before: i64,
         limit: usize,
-    ) -> Result<Vec<(Mark, Archived)>, StoreError> {
+    ) -> Result<Vec<(ArchiveCursor, Archived)>, StoreError> {
         let handler = Arc::from(handler);
         let archived = self.archived_of(&handler, after, before);
         Ok(archived
             .take(limit)
-            .map(|(mark, it)| (mark, it.clone()))
+            .map(|(cursor, it)| (cursor, it.clone()))
             .collect())
     }
 
     fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError> {
         let handler = Arc::from(handler);
-        let first = self.archived_of(&handler, Mark::START, i64::MAX).next();
-        Ok(first.map(|(mark, _)| mark.day))
+        let first = self
+            .archived_of(&handler, ArchiveCursor::START, i64::MAX)
+            .next();
+        Ok(first.map(|(cursor, _)| cursor.day))
     }
 
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {

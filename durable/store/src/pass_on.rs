@@ -25,7 +25,7 @@ macro_rules! pass_on {
         fn load(
             &mut self,
             handler: &str,
-            after: $crate::Position,
+            after: $crate::RowCursor,
             before: i64,
             limit: $crate::PageLimit,
         ) -> Result<Vec<$crate::Row>, $crate::StoreError> {
@@ -83,10 +83,10 @@ macro_rules! pass_on {
         fn archived(
             &mut self,
             handler: &str,
-            after: $crate::Mark,
+            after: $crate::ArchiveCursor,
             before: i64,
             limit: usize,
-        ) -> Result<Vec<($crate::Mark, $crate::Archived)>, $crate::StoreError> {
+        ) -> Result<Vec<($crate::ArchiveCursor, $crate::Archived)>, $crate::StoreError> {
             let $this = self;
             $inner.archived(handler, after, before, limit)
         }

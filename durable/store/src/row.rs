@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Archived, Due, Position};
+use super::{Archived, Due, RowCursor};
 
 /// Occurrences of calendars have ids of their own: above those of inserts, whose epochs leave this bit out.
 const OCCURRENCE: u64 = 1 << 62;
@@ -225,10 +225,10 @@ impl Row {
         }
     }
 
-    /// Returns the position of the row once it is in a bucket of [`Level::Second`](crate::Level::Second).
+    /// Returns the cursor of the row once it is in a bucket of [`Level::Second`](crate::Level::Second).
     #[must_use]
-    pub fn position(&self) -> Position {
-        Position {
+    pub fn cursor(&self) -> RowCursor {
+        RowCursor {
             second: self.due.second(),
             id: self.id,
         }

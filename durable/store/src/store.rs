@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Command, Handle, Id, Letters, Level, Mark, Notice, Op, Outcome, PageLimit, Position,
-    Row, Scope, Setting, StoreError,
+    ArchiveCursor, Archived, Command, Handle, Id, Letters, Level, Notice, Op, Outcome, PageLimit,
+    Row, RowCursor, Scope, Setting, StoreError,
 };
 
 /// The storage of durable timers.
@@ -46,8 +46,8 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// Returns the first rows of a handler in the buckets of [`Level::Second`], after the position `after` and before
-    /// the second `before`, in order of their [position](Row::position): as many as [`limit`](PageLimit) allows.
+    /// Returns the first rows of a handler in the buckets of [`Level::Second`], after the cursor `after` and before
+    /// the second `before`, in order of their [cursors](Row::cursor): as many as [`limit`](PageLimit) allows.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ pub trait Store: Send {
     fn load(
         &mut self,
         handler: &str,
-        after: Position,
+        after: RowCursor,
         before: i64,
         limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError>;
@@ -106,7 +106,7 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
-    /// Returns at most `limit` records in the archive of a handler, in order: those after the mark `after` and from days
+    /// Returns at most `limit` records in the archive of a handler, in order: those after the cursor `after` and from days
     /// before `before`.
     ///
     /// # Errors
@@ -115,10 +115,10 @@ pub trait Store: Send {
     fn archived(
         &mut self,
         handler: &str,
-        after: Mark,
+        after: ArchiveCursor,
         before: i64,
         limit: usize,
-    ) -> Result<Vec<(Mark, Archived)>, StoreError>;
+    ) -> Result<Vec<(ArchiveCursor, Archived)>, StoreError>;
 
     /// Returns the first day for which the archive of a handler has records.
     ///

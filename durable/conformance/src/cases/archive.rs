@@ -1,6 +1,6 @@
 //! What is kept of a timer that was delivered, and for how long?
 
-use waterwheel_store::{Archived, Mark, Op, Outcome, Row};
+use waterwheel_store::{ArchiveCursor, Archived, Op, Outcome, Row};
 
 use crate::rows::{MAIL, NOW, due, handle, keyed, moved, near, of, reschedule, row, second};
 use crate::subject::{Done, Subject, same};
@@ -24,7 +24,7 @@ fn expire(before: i64, limit: usize) -> Op {
 
 /// All that is archived of a handler, page by page.
 fn archived(it: &mut Subject<'_>, handler: &str, page: usize) -> Result<Vec<Archived>, String> {
-    let (mut all, mut after) = (Vec::new(), Mark::START);
+    let (mut all, mut after) = (Vec::new(), ArchiveCursor::START);
     loop {
         let store = it.store()?;
         let found = store.archived(handler, after, i64::MAX, page);
@@ -32,7 +32,7 @@ fn archived(it: &mut Subject<'_>, handler: &str, page: usize) -> Result<Vec<Arch
         let Some((last, _)) = found.last() else {
             return Ok(all);
         };
-        if !found.iter().map(|(mark, _)| *mark).is_sorted() || found[0].0 <= after {
+        if !found.iter().map(|(cursor, _)| *cursor).is_sorted() || found[0].0 <= after {
             return Err(format!("not in order after {after:?}: {found:?}"));
         }
         after = *last;
@@ -115,7 +115,7 @@ pub(super) fn what_is_archived_is_listed_in_pages(it: &mut Subject<'_>) -> Done 
         same("the archive", archived(it, MAIL, page)?, expected.clone())?;
     }
     let store = it.store()?;
-    let day = store.archived(MAIL, Mark::before(TODAY), TODAY + 1, 100);
+    let day = store.archived(MAIL, ArchiveCursor::before(TODAY), TODAY + 1, 100);
     let day: Vec<_> = day
         .map_err(|it| it.to_string())?
         .into_iter()

@@ -82,7 +82,7 @@ fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limi
     }
     for handler in ["mail", "call"] {
         let mut own: Vec<_> = rows.iter().filter(|row| &*row.handler == handler).collect();
-        own.sort_by_key(|row| row.position());
+        own.sort_by_key(|row| row.cursor());
         let near = it.near(handler)?;
         same("the rows", near.iter().collect::<Vec<_>>(), own)?;
     }

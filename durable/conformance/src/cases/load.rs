@@ -1,6 +1,6 @@
 //! Which rows are there, and in which order?
 
-use waterwheel_store::{Level, PageLimit, Position};
+use waterwheel_store::{Level, PageLimit, RowCursor};
 
 use crate::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
 use crate::subject::{Done, Subject, same};
@@ -22,7 +22,7 @@ pub(super) fn rows_load_as_they_were_inserted(it: &mut Subject<'_>) -> Done {
     same("the rows", it.near(MAIL)?, rows)
 }
 
-pub(super) fn rows_load_in_order_of_their_positions(it: &mut Subject<'_>) -> Done {
+pub(super) fn rows_load_in_order_of_their_cursors(it: &mut Subject<'_>) -> Done {
     let mut rows: Vec<_> = (1..200_u64)
         .map(|count| row(count * 7919 % 200, NOW + (count as i64 * 104_729 % 9_000)))
         .collect();
@@ -39,13 +39,13 @@ pub(super) fn a_load_begins_after_a_position(it: &mut Subject<'_>) -> Done {
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
     for (at, first) in rows.iter().enumerate() {
-        let loaded = it.load(MAIL, first.position(), i64::MAX, PageLimit::rows(100))?;
+        let loaded = it.load(MAIL, first.cursor(), i64::MAX, PageLimit::rows(100))?;
         same("the rows after one of them", &loaded[..], &rows[at + 1..])?;
     }
-    let before = Position::before(rows[0].due.second());
+    let before = RowCursor::before(rows[0].due.second());
     let loaded = it.load(MAIL, before, i64::MAX, PageLimit::rows(100))?;
     same("the rows of a second", loaded, rows)?;
-    let after = Position::before(due(NOW).second() + 1);
+    let after = RowCursor::before(due(NOW).second() + 1);
     let loaded = it.load(MAIL, after, i64::MAX, PageLimit::rows(100))?;
     same("the rows after that second", loaded, Vec::new())
 }
@@ -57,11 +57,11 @@ pub(super) fn a_load_ends_before_a_second(it: &mut Subject<'_>) -> Done {
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
     for second in 0..8_usize {
-        let loaded = it.load(MAIL, Position::START, second as i64, PageLimit::rows(100))?;
+        let loaded = it.load(MAIL, RowCursor::START, second as i64, PageLimit::rows(100))?;
         let expected = &rows[..second.saturating_sub(1).min(5)];
         same("the rows before a second", &loaded[..], expected)?;
     }
-    let loaded = it.load(MAIL, Position::before(4), 3, PageLimit::rows(100))?;
+    let loaded = it.load(MAIL, RowCursor::before(4), 3, PageLimit::rows(100))?;
     same("the rows of a range that ends first", loaded, Vec::new())
 }
 
@@ -70,7 +70,7 @@ pub(super) fn a_load_has_at_most_so_many_rows(it: &mut Subject<'_>) -> Done {
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
     for limit in [0, 1, 7, 8, 9, usize::MAX] {
-        let loaded = it.load(MAIL, Position::START, i64::MAX, PageLimit::rows(limit))?;
+        let loaded = it.load(MAIL, RowCursor::START, i64::MAX, PageLimit::rows(limit))?;
         same("the first rows", &loaded[..], &rows[..limit.min(8)])?;
     }
     Ok(())
@@ -100,10 +100,10 @@ pub(super) fn a_load_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) -> Do
         (usize::MAX, 6),
     ] {
         let limit = PageLimit { rows: 100, bytes };
-        let loaded = it.load(MAIL, Position::START, i64::MAX, limit)?;
+        let loaded = it.load(MAIL, RowCursor::START, i64::MAX, limit)?;
         same("the rows of so many bytes", &loaded[..], &rows[..expected])?;
         let limit = PageLimit { rows: 2, bytes };
-        let loaded = it.load(MAIL, Position::START, i64::MAX, limit)?;
+        let loaded = it.load(MAIL, RowCursor::START, i64::MAX, limit)?;
         same("two rows at most", &loaded[..], &rows[..expected.min(2)])?;
     }
     Ok(())
@@ -115,16 +115,16 @@ pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
         .collect();
     let steps: Vec<_> = rows.iter().map(near).collect();
     it.commit(&steps)?;
-    let (mut all, mut after) = (Vec::new(), Position::START);
+    let (mut all, mut after) = (Vec::new(), RowCursor::START);
     loop {
         let page = it.load(MAIL, after, i64::MAX, PageLimit::rows(10))?;
         let Some(last) = page.last() else {
             break;
         };
-        if last.position() <= after {
-            return Err("a page has rows that are not after the position".into());
+        if last.cursor() <= after {
+            return Err("a page has rows that are not after the cursor".into());
         }
-        after = last.position();
+        after = last.cursor();
         all.extend(page);
     }
     same("the rows of all pages", all, rows)

@@ -25,7 +25,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
     load:
         an_empty_store_has_nothing,
         rows_load_as_they_were_inserted,
-        rows_load_in_order_of_their_positions,
+        rows_load_in_order_of_their_cursors,
         a_load_begins_after_a_position,
         a_load_ends_before_a_second,
         a_load_has_at_most_so_many_rows,

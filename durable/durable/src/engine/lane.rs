@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, PageLimit, Position, Row};
+use waterwheel_store::{Due, PageLimit, Row, RowCursor};
 
 use super::asked::What;
 use super::near::Up;
@@ -35,7 +35,7 @@ pub(super) struct Lane {
     /// Those that have not come up are due in this second or before.
     pub(super) last: i64,
     /// All rows up to here are in memory, or are gone.
-    cursor: Position,
+    cursor: RowCursor,
     /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
     bound: i64,
     /// The first second that has rows beyond the cursor.
@@ -67,7 +67,7 @@ impl Lane {
             held: 0,
             bytes: 0,
             last: i64::MIN,
-            cursor: Position::START,
+            cursor: RowCursor::START,
             bound: i64::MIN,
             next: Next::Unknown,
             is_asked: false,
@@ -91,7 +91,7 @@ impl Lane {
         if self.is_asked {
             self.back = Some(self.back.map_or(second, |back| back.min(second)));
         }
-        self.cursor = self.cursor.min(Position::before(second));
+        self.cursor = self.cursor.min(RowCursor::before(second));
         self.next.lower(second);
     }
 
@@ -100,7 +100,7 @@ impl Lane {
         self.is_asked = false;
         self.next = next;
         if let Some(second) = self.back.take() {
-            self.cursor = self.cursor.min(Position::before(second));
+            self.cursor = self.cursor.min(RowCursor::before(second));
             self.next.lower(second);
         }
         if let Some(second) = self.lowered.take() {
@@ -264,25 +264,25 @@ impl Engine {
         self.room.answered(limit);
         let horizon = self.horizon();
         // The second of the first row that was not taken, or that the load had no room for.
-        let last = rows.last().map(|row| row.position().second);
+        let last = rows.last().map(|row| row.cursor().second);
         let mut left = last.filter(|_| !limit.exceeds(&rows));
         for row in rows {
-            let position = row.position();
+            let cursor = row.cursor();
             if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)
             {
                 // Beyond the horizon, if the clock was set back since they were asked for.
-                if position.second > horizon || !self.fits(index) {
-                    left = Some(position.second);
+                if cursor.second > horizon || !self.fits(index) {
+                    left = Some(cursor.second);
                     break;
                 }
                 self.hold(row, index);
             }
-            self.lanes[index].cursor = position;
+            self.lanes[index].cursor = cursor;
         }
         let lane = &mut self.lanes[index];
         lane.bound = lane.bound.max(before);
         if left.is_none() {
-            lane.cursor = lane.cursor.max(Position::before(before));
+            lane.cursor = lane.cursor.max(RowCursor::before(before));
         }
         lane.answered(left.map_or(Next::Unknown, Next::At));
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Handle, Level, Op, Outcome, PageLimit, Position, Row, Store, StoreError};
+use waterwheel_store::{Handle, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
 
 use super::Token;
 use super::calendar::Declared;
@@ -49,8 +49,8 @@ pub enum Call {
     Load {
         /// Scope rows.
         handler: Arc<str>,
-        /// Those after this position,
-        after: Position,
+        /// The cursor after which to read.
+        after: RowCursor,
         /// before this second.
         before: i64,
         /// So many at most.

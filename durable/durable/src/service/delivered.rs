@@ -1,30 +1,30 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Archived, Due, Id, Mark};
+use waterwheel_store::{ArchiveCursor, Archived, Due, Id};
 
 /// The retained record of a delivered timer: see [`Namespace::delivered`](crate::Namespace::delivered). The payload is
 /// not retained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
     handler: Arc<str>,
-    mark: Mark,
+    cursor: ArchiveCursor,
     archived: Archived,
 }
 
 impl Delivered {
-    pub(super) fn new(handler: &Arc<str>, mark: Mark, archived: Archived) -> Delivered {
+    pub(super) fn new(handler: &Arc<str>, cursor: ArchiveCursor, archived: Archived) -> Delivered {
         Delivered {
             handler: Arc::clone(handler),
-            mark,
+            cursor,
             archived,
         }
     }
 
     /// Returns the position of the record: the next page starts after it.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        self.mark
+    pub fn cursor(&self) -> ArchiveCursor {
+        self.cursor
     }
 
     /// Returns the id of the timer.

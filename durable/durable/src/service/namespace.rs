@@ -3,7 +3,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_store::{Due, Mark};
+use waterwheel_store::{ArchiveCursor, Due};
 
 use super::{Delivered, Delivery, Durable, Insert};
 use crate::answer::Inserted;
@@ -260,7 +260,7 @@ impl Namespace {
     }
 
     /// Returns at most `limit` [retained](Policy::retention) records of the timers of `handler` that were settled at
-    /// `since` or later, starting after `after`: `None` for the first page, and the [mark](Delivered::mark) of the last
+    /// `since` or later, starting after `after`: `None` for the first page, and the [cursor](Delivered::cursor) of the last
     /// record for the next page. The records are in order of their days (UTC) and, within a day, in the order in which
     /// they were settled.
     ///
@@ -274,7 +274,7 @@ impl Namespace {
     ///     for delivered in &page {
     ///         println!("{} {:?} {:?}", delivered.id(), delivered.key(), delivered.at());
     ///     }
-    ///     page = shop.delivered("close", since, Some(last.mark()), 1_000).await?;
+    ///     page = shop.delivered("close", since, Some(last.cursor()), 1_000).await?;
     /// }
     /// # Ok(())
     /// # }
@@ -288,13 +288,13 @@ impl Namespace {
         &self,
         handler: &str,
         since: SystemTime,
-        after: Option<Mark>,
+        after: Option<ArchiveCursor>,
         limit: usize,
     ) -> Result<Vec<Delivered>, Error> {
         let handler: Arc<str> = self.full_name(handler).into();
         check_name(&handler)?;
         let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
-        let first = Mark::before(since.day());
+        let first = ArchiveCursor::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
         let mut found = Vec::new();
         let mut size = limit.min(READ_AT_A_TIME);
@@ -314,7 +314,7 @@ impl Namespace {
             let page = page
                 .into_iter()
                 .filter(|(_, archived)| archived.at >= since);
-            let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
+            let page = page.map(|(cursor, archived)| Delivered::new(&handler, cursor, archived));
             found.extend(page.take(limit - found.len()));
         }
         Ok(found)

@@ -23,7 +23,7 @@ async fn kept(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Delivered
         let Some(last) = next.last() else {
             return all;
         };
-        after = Some(last.mark());
+        after = Some(last.cursor());
         all.extend(next);
         assert!(all.len() < 100_000, "it begins again");
     }
@@ -80,7 +80,7 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
         let key = usize::from(it.key().unwrap()[0]);
         assert_eq!(it.id(), inserted[key].handle().id);
     }
-    assert!(all.is_sorted_by_key(|it| (it.mark(), it.at())));
+    assert!(all.is_sorted_by_key(|it| (it.cursor(), it.at())));
     // From a time on, in the middle of what came at the same day.
     let middle = all[12].at();
     let rest: Vec<_> = all.iter().filter(|it| it.at() >= middle).cloned().collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use waterwheel_store::{Mark, Store};
+use waterwheel_store::{ArchiveCursor, Store};
 
 use super::{HANDLERS, World};
 use crate::namespaces::{NAMES, Terms, of};
@@ -133,7 +133,7 @@ impl World {
         self.archives = false;
         for handler in HANDLERS {
             let store = self.disk.store();
-            let archive = store.archived(handler, Mark::START, i64::MAX, usize::MAX);
+            let archive = store.archived(handler, ArchiveCursor::START, i64::MAX, usize::MAX);
             let archive = archive.unwrap_or_default().into_iter();
             let archive = archive.map(|(_, archived)| archived);
             let archive: Vec<_> = archive.filter(|it| it.id.occurrence().is_none()).collect();

@@ -38,7 +38,7 @@ fn insert(handler: &str, count: u64, payload: usize) -> Op {
 
 fn ids(store: &mut SqliteStore, handler: &str) -> Vec<u64> {
     let rows = store
-        .load(handler, Position::START, i64::MAX, PageLimit::rows(100))
+        .load(handler, RowCursor::START, i64::MAX, PageLimit::rows(100))
         .unwrap();
     rows.iter().map(|row| row.id.get()).collect()
 }
@@ -231,7 +231,7 @@ fn a_read_is_prepared_once() {
     let steps: Vec<_> = (1..=20).map(|id| insert("a", id, 64)).collect();
     store.commit(1, &steps).unwrap();
     for limit in 2..10 {
-        let rows = store.load("a", Position::START, i64::MAX, PageLimit::rows(limit));
+        let rows = store.load("a", RowCursor::START, i64::MAX, PageLimit::rows(limit));
         assert_eq!(rows.unwrap().len(), limit);
         let second = store.first_second("a", -i64::try_from(limit).unwrap());
         assert_eq!(second.unwrap(), Some(5));

@@ -19,7 +19,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
 use waterwheel_store::{
-    Bucket, Due, Handle, Id, Letters, Level, Mark, Op, PageLimit, Scope, Store,
+    ArchiveCursor, Bucket, Due, Handle, Id, Letters, Level, Op, PageLimit, Scope, Store,
 };
 use waterwheel_store_sqlite::{
     Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
@@ -60,7 +60,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
         assert_eq!(count.first, due().min());
         let dead = dead.iter().filter(|it| it.row.handler == count.handler);
         assert_eq!(count.dead, dead.count() as u64);
-        let archived = store.archived(&count.handler, Mark::START, i64::MAX, 9_999);
+        let archived = store.archived(&count.handler, ArchiveCursor::START, i64::MAX, 9_999);
         let archived = archived.unwrap().len();
         assert!(archived > 0);
         assert_eq!(count.archived, archived as u64);
@@ -140,7 +140,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
         // What is kept has its key, and is no timer any more.
         let mut kept = 0;
         for handler in HANDLERS {
-            let archived = store.archived(handler, Mark::START, i64::MAX, 9_999);
+            let archived = store.archived(handler, ArchiveCursor::START, i64::MAX, 9_999);
             for (_, archived) in archived.unwrap() {
                 let Some(key) = archived.key else { continue };
                 let keyed = reader.find_key(handler, &key).unwrap().unwrap();

@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 
 use waterwheel_faults::{Call, Content, Disk, Kind};
-use waterwheel_store::{Due, Level, Op, Outcome, PageLimit, Position, Row, Store, StoreError};
+use waterwheel_store::{Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
 use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
 
 pub(crate) const FILE: &str = "timers.db";
@@ -99,7 +99,7 @@ pub(crate) fn kept(number: u64, payload: usize) -> Op {
 /// The numbers of all timers of `mail`.
 pub(crate) fn numbers(store: &mut SqliteStore) -> Vec<u64> {
     let rows = store
-        .load("mail", Position::START, i64::MAX, PageLimit::rows(100_000))
+        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100_000))
         .unwrap();
     rows.iter().map(|row| row.id.get()).collect()
 }

@@ -1,6 +1,6 @@
 //! What is archived, and when does it expire?
 
-use waterwheel_store::Mark;
+use waterwheel_store::ArchiveCursor;
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn deliver(it: &mut Subject, handler: &str, count: usize) {
 fn archived(it: &mut Subject, handler: &str) -> usize {
     let all = it
         .store
-        .archived(handler, Mark::START, i64::MAX, usize::MAX);
+        .archived(handler, ArchiveCursor::START, i64::MAX, usize::MAX);
     all.unwrap().len()
 }
 

@@ -1,6 +1,6 @@
 //! What becomes of a timer whose start is noted first?
 
-use waterwheel_store::Position;
+use waterwheel_store::RowCursor;
 
 use super::poison::subject;
 use super::*;
@@ -43,7 +43,7 @@ impl Subject {
             rows: 1,
             bytes: usize::MAX,
         };
-        let rows = self.store.load("mail", Position::START, i64::MAX, limit);
+        let rows = self.store.load("mail", RowCursor::START, i64::MAX, limit);
         rows.unwrap()[0].starts
     }
 }

@@ -2,7 +2,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Position, Row, Scope, Store,
+    Dead, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Row, RowCursor, Scope, Store,
     StoreError, pass_on,
 };
 
@@ -164,7 +164,7 @@ impl Store for Shelf {
     fn load(
         &mut self,
         handler: &str,
-        after: Position,
+        after: RowCursor,
         before: i64,
         limit: PageLimit,
     ) -> Result<Vec<Row>, StoreError> {
