@@ -221,9 +221,9 @@ impl Command {
     /// How a command is carried out, if it is one.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
-            Command::Cancel(asked) => Some(&asked.wait),
-            Command::Redrive(asked) | Command::Discard(asked) => Some(&asked.wait),
-            Command::Pause(asked) | Command::Resume(asked) => Some(&asked.wait),
+            Command::Cancel(args) => Some(&args.wait),
+            Command::Redrive(args) | Command::Discard(args) => Some(&args.wait),
+            Command::Pause(args) | Command::Resume(args) => Some(&args.wait),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use waterwheel_store::{Bucket, Command, Notice, Op, Outcome, Store};
 use waterwheel_store_sqlite::{
-    Asked, Holder, OpenError, Options, Reader, SqliteStore, VERSION, ask,
+    CommandResult, Holder, OpenError, Options, Reader, SqliteStore, VERSION, send_commands,
 };
 
 use crate::arguments::Wait;
@@ -59,18 +59,18 @@ pub(crate) fn carry_out(
         )));
     }
     let (begun, limit) = (Instant::now(), wait.limit);
-    let asked = loop {
+    let results = loop {
         if let Some(carried) = here(reader, commands, begun + limit, wait.accept_loss)? {
             return Ok(carried);
         }
-        let asked = ask(
+        let results = send_commands(
             reader.path(),
             commands,
             limit.saturating_sub(begun.elapsed()),
         )?;
         // They are withdrawn early if the process has ended.
-        if asked.iter().any(|it| *it != Asked::Withdrawn) || begun.elapsed() >= limit {
-            break asked;
+        if results.iter().any(|it| *it != CommandResult::Withdrawn) || begun.elapsed() >= limit {
+            break results;
         }
     };
     let holder = reader.holder();
@@ -81,17 +81,17 @@ pub(crate) fn carry_out(
         Holder::Process(Some(process)) => format!("process {process}"),
         _ => "another process".to_owned(),
     };
-    let ends = asked.into_iter().map(|asked| match asked {
-        Asked::Answered(answer) if &*answer == Command::DONE => Ok(()),
-        Asked::Answered(answer) => Err(NotDone {
+    let ends = results.into_iter().map(|results| match results {
+        CommandResult::Answered(answer) if &*answer == Command::DONE => Ok(()),
+        CommandResult::Answered(answer) => Err(NotDone {
             is_gone: [Command::GONE, Command::FIRED].contains(&&*answer),
             why: answer.to_string(),
         }),
-        Asked::Withdrawn => Err(NotDone::because(format!(
+        CommandResult::Withdrawn => Err(NotDone::because(format!(
             "{holder} has the file open and did not respond within {} s: the request was withdrawn and will not be applied (`--wait SECONDS` waits longer)",
             limit.as_secs_f64()
         ))),
-        Asked::Unknown => Err(NotDone::because(format!(
+        CommandResult::Unknown => Err(NotDone::because(format!(
             "{holder} accepted the request but did not answer: the change may or may not have been made; look before you repeat it"
         ))),
     });

@@ -93,7 +93,7 @@ macro_rules! of_the_file {
 
 of_the_file! {
     waterwheel_store::StoreError
-    waterwheel_store_sqlite::AskError
+    waterwheel_store_sqlite::SendError
     waterwheel_store_sqlite::BackupError
     waterwheel_store_sqlite::OpenError
     waterwheel_store_sqlite::ReadError

@@ -115,7 +115,7 @@ struct Bench {
     /// In the engine.
     spent: Duration,
     outputs: Vec<Output>,
-    asked: VecDeque<Request>,
+    requests: VecDeque<Request>,
     delivered: Vec<Row>,
     created: Vec<Handle>,
     done: usize,
@@ -137,7 +137,7 @@ impl Bench {
             now,
             spent: Duration::ZERO,
             outputs: Vec::new(),
-            asked: VecDeque::new(),
+            requests: VecDeque::new(),
             delivered: Vec::new(),
             created: Vec::new(),
             done: 0,
@@ -170,7 +170,7 @@ impl Bench {
         self.spent += start.elapsed();
         for output in self.outputs.drain(..) {
             match output {
-                Output::Store(request) => self.asked.push_back(request),
+                Output::Store(request) => self.requests.push_back(request),
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
                 Output::Answer(_, Answer::Created(handle)) => self.created.push(handle),
                 Output::Answer(_, Answer::Done) => self.done += 1,
@@ -181,8 +181,8 @@ impl Bench {
 
     /// The store replies until it is asked no more.
     fn reply(&mut self) {
-        while let Some(Request { number, call }) = self.asked.pop_front() {
-            let reply = call.ask(&mut self.store);
+        while let Some(Request { number, call }) = self.requests.pop_front() {
+            let reply = call.execute(&mut self.store);
             self.call([reply], |engine, reply| engine.replied(number, reply));
         }
     }

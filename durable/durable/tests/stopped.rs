@@ -16,7 +16,7 @@ fn reply(engine: &mut Engine, store: &mut MemoryStore) {
         let Output::Store(request) = output else {
             continue;
         };
-        let reply = request.call.ask(store);
+        let reply = request.call.execute(store);
         engine.replied(request.number, reply);
     }
 }

@@ -15,7 +15,7 @@ const DAY: i64 = 86_400_000_000;
 #[derive(Debug, Default)]
 pub struct Calendars {
     all: HashMap<usize, Calendar>,
-    asked: HashMap<Token, Asked>,
+    in_flight: HashMap<Token, InFlight>,
     /// What commits are to file, by the requests to the store.
     asked_for: HashMap<u64, Vec<(Id, i64)>>,
     /// The timers that are durable, and how they fare.
@@ -33,7 +33,7 @@ pub struct Calendars {
 type Occurrence = (usize, i64);
 
 #[derive(Debug)]
-enum Asked {
+enum InFlight {
     /// The time is the earliest one that the clock has shown since.
     Declare(usize, Beat, i64),
     Remove(usize),
@@ -74,14 +74,14 @@ const TOKENS: Token = 1 << 40;
 impl Calendars {
     /// Whether an answer is to be checked here.
     #[must_use]
-    pub fn is_asked(token: Token) -> bool {
+    pub fn is_in_flight(token: Token) -> bool {
         token >= TOKENS
     }
 
-    fn note(&mut self, asked: Asked) -> Token {
+    fn note(&mut self, request: InFlight) -> Token {
         self.tokens += 1;
         let token = TOKENS + self.tokens;
-        self.asked.insert(token, asked);
+        self.in_flight.insert(token, request);
         token
     }
 
@@ -90,12 +90,12 @@ impl Calendars {
         // It may begin now.
         let calendar = self.all.entry(name).or_default();
         calendar.latest = calendar.latest.max(wall);
-        self.note(Asked::Declare(name, beat, wall))
+        self.note(InFlight::Declare(name, beat, wall))
     }
 
     /// Notes a removal, and names it.
     pub fn removes(&mut self, name: usize) -> Token {
-        self.note(Asked::Remove(name))
+        self.note(InFlight::Remove(name))
     }
 
     /// What was declared last, as far as it is known.
@@ -110,8 +110,8 @@ impl Calendars {
             calendar.doubles |= wall < calendar.latest + calendar.slack - DAY;
             calendar.latest = calendar.latest.max(wall);
         }
-        for asked in self.asked.values_mut() {
-            if let Asked::Declare(_, _, earliest) = asked {
+        for request in self.in_flight.values_mut() {
+            if let InFlight::Declare(_, _, earliest) = request {
                 *earliest = wall.min(*earliest);
             }
         }
@@ -138,20 +138,20 @@ impl Calendars {
     ///
     /// What it says is not so.
     pub fn answered(&mut self, token: Token, answer: &Answer, wall: i64) -> Kept {
-        let Some(asked) = self.asked.remove(&token) else {
+        let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!("request {token} was answered twice: {answer:?}"));
         };
-        let (Asked::Declare(name, ..) | Asked::Remove(name)) = &asked;
+        let (InFlight::Declare(name, ..) | InFlight::Remove(name)) = &request;
         let name = *name;
         let calendar = self.all.entry(name).or_default();
         let (is_unsure, before) = (calendar.is_unsure, calendar.beat);
-        let is_right = match (&asked, answer) {
+        let is_right = match (&request, answer) {
             (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => return Ok(()),
             (_, Answer::Unknown(_)) => {
                 calendar.is_unsure = true;
                 return Ok(());
             }
-            (Asked::Declare(_, beat, earliest), Answer::Declared(declared)) => {
+            (InFlight::Declare(_, beat, earliest), Answer::Declared(declared)) => {
                 calendar.beat = Some(*beat);
                 let is_known = before == Some(*beat) && !is_unsure;
                 if *declared == Declared::Created {
@@ -169,11 +169,11 @@ impl Calendars {
                     Declared::Unchanged => before == Some(*beat),
                 }
             }
-            (Asked::Remove(_), Answer::Done) => {
+            (InFlight::Remove(_), Answer::Done) => {
                 (calendar.beat, calendar.is_unsure) = (None, false);
                 before.is_some()
             }
-            (Asked::Remove(_), Answer::NotFound) => {
+            (InFlight::Remove(_), Answer::NotFound) => {
                 (calendar.beat, calendar.is_unsure) = (None, false);
                 before.is_none()
             }
@@ -182,7 +182,7 @@ impl Calendars {
         match is_right || is_unsure {
             true => Ok(()),
             false => Err(format!(
-                "{answer:?} is no answer to {asked:?} of {before:?}"
+                "{answer:?} is no answer to {request:?} of {before:?}"
             )),
         }
     }
@@ -279,8 +279,8 @@ impl Calendars {
 
     /// The process ends. What was not answered may have been done.
     pub fn crashed(&mut self) {
-        for asked in std::mem::take(&mut self.asked).into_values() {
-            let (Asked::Declare(name, ..) | Asked::Remove(name)) = asked;
+        for request in std::mem::take(&mut self.in_flight).into_values() {
+            let (InFlight::Declare(name, ..) | InFlight::Remove(name)) = request;
             self.all.entry(name).or_default().is_unsure = true;
         }
         for timer in self.timers.values_mut() {
@@ -295,9 +295,9 @@ impl Calendars {
     ///
     /// One was not.
     pub fn is_answered(&self) -> Kept {
-        match self.asked.iter().next() {
+        match self.in_flight.iter().next() {
             None => Ok(()),
-            Some(asked) => Err(format!("not answered: {asked:?}")),
+            Some(request) => Err(format!("not answered: {request:?}")),
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct Disk {
     is_unsynced: bool,
     /// The store as it may be after a crash then.
     unsynced: Vec<MemoryStore>,
-    asked: VecDeque<Request>,
+    in_flight: VecDeque<Request>,
     replies: VecDeque<(u64, Result<Reply, StoreError>)>,
     broken: Option<Broken>,
     /// The keys that were to be free again.
@@ -69,7 +69,7 @@ impl Disk {
             store: MemoryStore::new(),
             is_unsynced: false,
             unsynced: Vec::new(),
-            asked: VecDeque::new(),
+            in_flight: VecDeque::new(),
             replies: VecDeque::new(),
             broken,
             kept: HashMap::new(),
@@ -99,7 +99,7 @@ impl Disk {
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
-        self.asked.push_back(request);
+        self.in_flight.push_back(request);
     }
 
     /// Whether a commit was made that is not answered.
@@ -112,8 +112,8 @@ impl Disk {
         self.unsynced.clear();
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
-        !self.asked.is_empty()
+    pub(crate) fn is_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
     }
 
     pub(crate) fn has_replied(&self) -> bool {
@@ -123,7 +123,7 @@ impl Disk {
     /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one. `stops`: the machine is
     /// to stop before a commit is synced.
     pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool, stops: bool) -> bool {
-        let Some(Request { number, call }) = self.asked.pop_front() else {
+        let Some(Request { number, call }) = self.in_flight.pop_front() else {
             return true;
         };
         // It has one thread: what came before is synced.
@@ -150,7 +150,7 @@ impl Disk {
                 let outcomes = self.store.commit(commit, &broken);
                 outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(&steps, outcomes)))
             }
-            read => read.ask(&mut self.store).map(|reply| match reply {
+            read => read.execute(&mut self.store).map(|reply| match reply {
                 Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
                 reply => reply,
             }),
@@ -202,7 +202,7 @@ impl Disk {
     /// A process ends. What it had asked for is not done, or is not answered.
     pub(crate) fn restart(&mut self) {
         self.done = 0;
-        self.asked.clear();
+        self.in_flight.clear();
         self.replies.clear();
         self.is_synced();
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use waterwheel_store::{Bucket, Command, Due, Id, Op, PageLimit, Row, Scope, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
+use waterwheel_store_sqlite::{Reader, SqliteStore, backup, send_commands};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;
@@ -24,10 +24,10 @@ const LOG: u64 = 200_000_000;
 const END: Due = Due::from_millis(i64::MAX);
 
 fn main() {
-    let mut asked = std::env::args().skip(1).filter(|it| !it.starts_with('-'));
-    let mut asked = || asked.next().map(|it| it.parse::<u64>().unwrap());
-    let count = asked().unwrap_or(1_000_000);
-    let long_log = asked().unwrap_or(LOG);
+    let mut results = std::env::args().skip(1).filter(|it| !it.starts_with('-'));
+    let mut results = || results.next().map(|it| it.parse::<u64>().unwrap());
+    let count = results().unwrap_or(1_000_000);
+    let long_log = results().unwrap_or(LOG);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-backup");
     let _: std::io::Result<()> = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -110,7 +110,7 @@ fn main() {
             measure("100 commands that are withdrawn", &|| {
                 for _ in 0..100 {
                     let command = Command::Pause("none".into());
-                    drop(ask(&path, &[command], Duration::from_millis(20)));
+                    drop(send_commands(&path, &[command], Duration::from_millis(20)));
                 }
             });
             measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));

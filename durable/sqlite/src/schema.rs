@@ -186,10 +186,10 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
 
 /// The version of the tables. `None` if the file is empty; an error if it is another's, or of a version that no step begins with.
 pub(crate) fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
-    let ask = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let application = ask("PRAGMA application_id").map_err(OpenError::of)?;
-    let version = ask("PRAGMA user_version").map_err(OpenError::of)?;
-    let tables = ask("SELECT count(*) FROM sqlite_schema").map_err(OpenError::of)?;
+    let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let application = query("PRAGMA application_id").map_err(OpenError::of)?;
+    let version = query("PRAGMA user_version").map_err(OpenError::of)?;
+    let tables = query("SELECT count(*) FROM sqlite_schema").map_err(OpenError::of)?;
     let is_known = || version == VERSION || steps.iter().any(|step| step.from == version);
     match application {
         0 if tables == 0 && version == 0 => Ok(None),

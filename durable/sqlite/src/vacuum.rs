@@ -34,12 +34,12 @@ impl Vacuum {
 
     /// Whether a step is due. It is from the time on when a sixth of the file is free, which makes it a fifth larger than it had to be, until a twentieth is.
     pub(crate) fn is_due(&self, connection: &Connection, was_due: bool) -> rusqlite::Result<bool> {
-        let free = ask(connection, "PRAGMA freelist_count")?;
+        let free = query(connection, "PRAGMA freelist_count")?;
         if free <= self.min {
             return Ok(false);
         }
         let part = if was_due { 20 } else { 6 };
-        Ok(free > ask(connection, "PRAGMA page_count")? / part)
+        Ok(free > query(connection, "PRAGMA page_count")? / part)
     }
 
     /// Gives some pages back, in a transaction that is open: one at least.
@@ -62,7 +62,7 @@ impl Vacuum {
 /// Whether a file can give pages back.
 pub(crate) fn is_possible(connection: &Connection) -> rusqlite::Result<bool> {
     const INCREMENTAL: i64 = 2;
-    Ok(ask(connection, "PRAGMA auto_vacuum")? == INCREMENTAL)
+    Ok(query(connection, "PRAGMA auto_vacuum")? == INCREMENTAL)
 }
 
 /// Makes a new file one that can.
@@ -70,7 +70,7 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
 }
 
-fn ask(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+fn query(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection
         .prepare_cached(sql)?
         .query_row([], |row| row.get(0))

@@ -33,7 +33,7 @@ fn open(path: &Path, fresh: usize) -> SqliteStore {
     SqliteStore::open_for_trial(path, &trial).unwrap()
 }
 
-fn ask(path: &Path, sql: &str) -> i64 {
+fn query(path: &Path, sql: &str) -> i64 {
     let connection = Connection::open(path).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
@@ -99,9 +99,9 @@ fn nothing_is_found_in_what_a_store_has_written() {
     let (checked, found) = look(&path);
     assert_eq!(found, [""; 0]);
     assert!(checked.all_pages);
-    assert!(ask(&path, "SELECT count(*) FROM key_chunks") > 4);
-    assert!(ask(&path, "SELECT count(*) FROM archive") > 4);
-    assert!(ask(&path, "SELECT count(*) FROM moved") > 20);
+    assert!(query(&path, "SELECT count(*) FROM key_chunks") > 4);
+    assert!(query(&path, "SELECT count(*) FROM archive") > 4);
+    assert!(query(&path, "SELECT count(*) FROM moved") > 20);
 }
 
 #[test]

@@ -14,7 +14,9 @@ use folder::Folder;
 use rows::{near, row};
 use rusqlite::Connection;
 use waterwheel_store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
-use waterwheel_store_sqlite::{AskError, Asked, OpenError, Reader, SqliteStore, ask, backup};
+use waterwheel_store_sqlite::{
+    CommandResult, OpenError, Reader, SendError, SqliteStore, backup, send_commands,
+};
 
 /// Longer than any test waits for what comes.
 const LONG: Duration = Duration::from_secs(60);
@@ -60,10 +62,10 @@ fn a_command_to_a_file_that_is_empty_leaves_its_log() {
     fs::write(&alone, "").unwrap();
     let length = fs::metadata(&log).unwrap().len();
     assert!(length > 0);
-    let asked = ask(&alone, &[pause("shop")], Duration::ZERO);
+    let results = send_commands(&alone, &[pause("shop")], Duration::ZERO);
     assert!(
-        matches!(asked, Err(AskError::Open(OpenError::Corrupt(_)))),
-        "{asked:?}"
+        matches!(results, Err(SendError::Open(OpenError::Corrupt(_)))),
+        "{results:?}"
     );
     assert_eq!(fs::metadata(&log).unwrap().len(), length);
 }
@@ -77,14 +79,14 @@ fn a_command_is_answered_by_the_commit_that_carries_it_out() {
     let timer = row(1, "mail", 5_000);
     store.commit(1, &[near(timer.clone())]).unwrap();
     let commands = [Command::Cancel(timer.handle()), pause("shop")];
-    let asked = thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &commands, LONG).unwrap());
+    let results = thread::scope(|scope| {
+        let sending = scope.spawn(|| send_commands(&path, &commands, LONG).unwrap());
         let taken = wait_for(&mut store, 2);
         assert_eq!(
             taken.iter().map(|it| it.1.clone()).collect::<Vec<_>>(),
             commands
         );
-        assert!(!asking.is_finished());
+        assert!(!sending.is_finished());
         let first = [
             Op::Cancel(timer.handle()),
             Op::Reply(taken[0].0, "done".into()),
@@ -95,10 +97,13 @@ fn a_command_is_answered_by_the_commit_that_carries_it_out() {
         let second = Op::Reply(taken[1].0, "there is no namespace shop".into());
         store.commit(3, &[Op::All(vec![second])]).unwrap();
         assert_eq!(store.commands().unwrap(), []);
-        asking.join().unwrap()
+        sending.join().unwrap()
     });
     let answers = ["done", "there is no namespace shop"];
-    assert_eq!(asked, answers.map(|it| Asked::Answered(it.into())));
+    assert_eq!(
+        results,
+        answers.map(|it| CommandResult::Answered(it.into()))
+    );
     assert_eq!(rows_of_commands(&path), 0);
     assert_eq!(store.commands().unwrap(), []);
 }
@@ -123,24 +128,28 @@ fn answer(store: &mut SqliteStore, commit: u64, count: usize) {
 }
 
 /// What is asked is answered to the end, and what comes of it.
-fn asked_and_answered(path: &Path, store: &mut SqliteStore, commands: &[Command]) -> Vec<Asked> {
+fn sent_and_answered(
+    path: &Path,
+    store: &mut SqliteStore,
+    commands: &[Command],
+) -> Vec<CommandResult> {
     thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(path, commands, LONG).unwrap());
+        let sending = scope.spawn(|| send_commands(path, commands, LONG).unwrap());
         let mut commit = 0;
-        while !asking.is_finished() {
+        while !sending.is_finished() {
             commit += 1;
             if !store.commands().unwrap_or_default().is_empty() {
                 answer(store, commit, 1);
             }
             thread::sleep(Duration::from_millis(1));
         }
-        asking.join().unwrap()
+        sending.join().unwrap()
     })
 }
 
-fn answers(commands: &[Command]) -> Vec<Asked> {
+fn answers(commands: &[Command]) -> Vec<CommandResult> {
     let answers = commands.iter().map(|it| it.to_string().into());
-    answers.map(Asked::Answered).collect()
+    answers.map(CommandResult::Answered).collect()
 }
 
 #[test]
@@ -149,32 +158,40 @@ fn some_thousand_commands_are_written_by_several_transactions() {
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let commands = many();
-    let asked = asked_and_answered(&path, &mut store, &commands);
-    assert!(asked == answers(&commands));
+    let results = sent_and_answered(&path, &mut store, &commands);
+    assert!(results == answers(&commands));
     assert_eq!(rows_of_commands(&path), 0);
     // Only the first 500 can be written.
     let other = Connection::open(&path).unwrap();
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON commands
         WHEN (SELECT count(*) FROM commands) >= 700 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
-    let (asked, late) = thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &commands, LONG).unwrap());
+    let (results, late) = thread::scope(|scope| {
+        let sending = scope.spawn(|| send_commands(&path, &commands, LONG).unwrap());
         let late = wait_for(&mut store, 500).len();
         answer(&mut store, 10_000, 500);
-        (asking.join().unwrap(), late)
+        (sending.join().unwrap(), late)
     });
     assert_eq!(late, 500);
-    assert!(asked[..500] == answers(&commands[..500]));
-    assert!(asked[500..].iter().all(|it| *it == Asked::Withdrawn));
-    assert_eq!((asked.len(), rows_of_commands(&path)), (1_200, 0));
+    assert!(results[..500] == answers(&commands[..500]));
+    assert!(
+        results[500..]
+            .iter()
+            .all(|it| *it == CommandResult::Withdrawn)
+    );
+    assert_eq!((results.len(), rows_of_commands(&path)), (1_200, 0));
     // Of those that cannot be read to the end, nothing is known.
     let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON commands
         WHEN (SELECT count(*) FROM commands) <= 600 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
-    let asked = asked_and_answered(&path, &mut store, &commands);
-    assert!(asked[..500] == answers(&commands[..500]));
-    assert!(asked[500..].iter().all(|it| *it == Asked::Unknown));
-    assert_eq!((asked.len(), rows_of_commands(&path)), (1_200, 700));
+    let results = sent_and_answered(&path, &mut store, &commands);
+    assert!(results[..500] == answers(&commands[..500]));
+    assert!(
+        results[500..]
+            .iter()
+            .all(|it| *it == CommandResult::Unknown)
+    );
+    assert_eq!((results.len(), rows_of_commands(&path)), (1_200, 700));
 }
 
 #[test]
@@ -189,8 +206,8 @@ fn a_command_of_another_sender_is_not_waited_for() {
     other.execute_batch(put).unwrap();
     let begun = Instant::now();
     let commands = many();
-    let asked = asked_and_answered(&path, &mut store, &commands);
-    assert!(asked == answers(&commands));
+    let results = sent_and_answered(&path, &mut store, &commands);
+    assert!(results == answers(&commands));
     assert!(begun.elapsed() < LONG);
     assert_eq!(rows_of_commands(&path), 1);
 }
@@ -200,8 +217,8 @@ fn what_is_withdrawn_is_not_carried_out_later() {
     let folder = Folder::new("withdrawn");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    let asked = ask(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
-    assert_eq!(asked, [Asked::Withdrawn]);
+    let results = send_commands(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
+    assert_eq!(results, [CommandResult::Withdrawn]);
     assert_eq!(store.commands().unwrap(), []);
     assert_eq!(rows_of_commands(&path), 0);
 }
@@ -218,7 +235,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
     store.commit(1, &inserts).unwrap();
     let commit = u64::try_from(begun.elapsed().as_micros()).unwrap();
     let is_over = AtomicBool::new(false);
-    let asked: Vec<Asked> = thread::scope(|scope| {
+    let results: Vec<CommandResult> = thread::scope(|scope| {
         scope.spawn(|| {
             let mut commit = 1;
             while !is_over.load(Ordering::Relaxed) {
@@ -238,29 +255,29 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
             }
         });
         let mut rng = Rng::with_seed(9);
-        let asked = timers.iter().map(|timer| {
+        let results = timers.iter().map(|timer| {
             let within = Duration::from_micros(rng.u64(0..4_000 + 4 * commit));
-            let asked = ask(&path, &[Command::Cancel(timer.handle())], within);
-            asked.map_or(Asked::Withdrawn, |mut asked| asked.remove(0))
+            let results = send_commands(&path, &[Command::Cancel(timer.handle())], within);
+            results.map_or(CommandResult::Withdrawn, |mut results| results.remove(0))
         });
-        let asked = asked.collect();
+        let results = results.collect();
         is_over.store(true, Ordering::Relaxed);
-        asked
+        results
     });
     let left = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(1_000));
     let left: Vec<_> = left.unwrap().iter().map(|row| row.id).collect();
     let (mut done, mut withdrawn) = (0, 0);
-    for (timer, asked) in timers.iter().zip(asked) {
-        match asked {
-            Asked::Answered(_) => {
+    for (timer, results) in timers.iter().zip(results) {
+        match results {
+            CommandResult::Answered(_) => {
                 done += 1;
                 assert!(!left.contains(&timer.id), "{} is there", timer.id);
             }
-            Asked::Withdrawn => {
+            CommandResult::Withdrawn => {
                 withdrawn += 1;
                 assert!(left.contains(&timer.id), "{} is gone", timer.id);
             }
-            Asked::Unknown => {}
+            CommandResult::Unknown => {}
         }
     }
     println!("{done} done, {withdrawn} withdrawn of {rounds}");
@@ -276,22 +293,22 @@ fn what_is_taken_is_not_withdrawn() {
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let mut within = Duration::from_millis(300);
-    let asked = loop {
-        let asked = thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&path, &[pause("shop")], within).unwrap());
-            while !asking.is_finished() && store.commands().unwrap().is_empty() {
+    let results = loop {
+        let results = thread::scope(|scope| {
+            let sending = scope.spawn(|| send_commands(&path, &[pause("shop")], within).unwrap());
+            while !sending.is_finished() && store.commands().unwrap().is_empty() {
                 thread::sleep(Duration::from_millis(1));
             }
-            asking.join().unwrap()
+            sending.join().unwrap()
         });
         // Withdrawn before this thread could take it: the machine is slow.
-        if asked != [Asked::Withdrawn] {
-            break asked;
+        if results != [CommandResult::Withdrawn] {
+            break results;
         }
         within *= 4;
         assert!(within < LONG);
     };
-    assert_eq!(asked, [Asked::Unknown]);
+    assert_eq!(results, [CommandResult::Unknown]);
     // It is still to be answered.
     assert_eq!(store.commands().unwrap().len(), 1);
 }
@@ -320,11 +337,11 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let begun = Instant::now();
-    let (asked, store) = thread::scope(|scope| {
+    let (results, store) = thread::scope(|scope| {
         let path = &path;
         let mut taken = 0;
-        let asking = [pause("one"), pause("two")].map(|command| {
-            let one = scope.spawn(move || ask(path, &[command], LONG).unwrap());
+        let sending = [pause("one"), pause("two")].map(|command| {
+            let one = scope.spawn(move || send_commands(path, &[command], LONG).unwrap());
             taken += 1;
             wait_for(&mut store, taken);
             one
@@ -332,9 +349,12 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
         drop(store);
         let mut store = open(path);
         assert_eq!(store.commands().unwrap(), []);
-        (asking.map(|it| it.join().unwrap()), store)
+        (sending.map(|it| it.join().unwrap()), store)
     });
-    assert_eq!(asked, [[Asked::Unknown], [Asked::Unknown]]);
+    assert_eq!(
+        results,
+        [[CommandResult::Unknown], [CommandResult::Unknown]]
+    );
     // They have not waited for an answer that cannot come.
     assert!(begun.elapsed() < LONG);
     // One that was not taken is.
@@ -353,15 +373,15 @@ fn a_command_is_withdrawn_once_no_process_has_the_file() {
     let path = folder.file("timers.db");
     let begun = Instant::now();
     let store = open(&path);
-    let asked = thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
+    let results = thread::scope(|scope| {
+        let sending = scope.spawn(|| send_commands(&path, &[pause("shop")], LONG).unwrap());
         while rows_of_commands(&path) == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         drop(store);
-        asking.join().unwrap()
+        sending.join().unwrap()
     });
-    assert_eq!(asked, [Asked::Withdrawn]);
+    assert_eq!(results, [CommandResult::Withdrawn]);
     assert!(begun.elapsed() < LONG);
     assert_eq!(rows_of_commands(&path), 0);
 }
@@ -432,8 +452,8 @@ fn the_number_of_a_command_is_not_given_again() {
     let mut store = open(&path);
     let mut last = 0;
     for _ in 0..3 {
-        let asked = thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
+        let results = thread::scope(|scope| {
+            let sending = scope.spawn(|| send_commands(&path, &[pause("shop")], LONG).unwrap());
             let number = wait_for(&mut store, 1)[0].0;
             assert!(number > last);
             // An answer to the one before goes nowhere.
@@ -443,9 +463,9 @@ fn the_number_of_a_command_is_not_given_again() {
             ];
             store.commit(number, &replies).unwrap();
             last = number;
-            asking.join().unwrap()
+            sending.join().unwrap()
         });
-        assert_eq!(asked, [Asked::Answered("done".into())]);
+        assert_eq!(results, [CommandResult::Answered("done".into())]);
     }
 }
 
@@ -455,28 +475,28 @@ fn a_file_that_cannot_be_asked_is_refused() {
     let soon = Duration::from_millis(50);
     let commands = [pause("shop")];
     let missing = folder.file("missing.db");
-    let refused = ask(&missing, &commands, soon).unwrap_err();
+    let refused = send_commands(&missing, &commands, soon).unwrap_err();
     assert!(
-        matches!(refused, AskError::Open(OpenError::Io { .. })),
+        matches!(refused, SendError::Open(OpenError::Io { .. })),
         "{refused:?}"
     );
     assert!(!fs::exists(&missing).unwrap());
     let text = folder.file("text");
     fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
-    let refused = ask(&text, &commands, soon).unwrap_err();
-    assert!(matches!(refused, AskError::Open(OpenError::NotADatabase)));
+    let refused = send_commands(&text, &commands, soon).unwrap_err();
+    assert!(matches!(refused, SendError::Open(OpenError::NotADatabase)));
     let path = folder.file("timers.db");
     let store = open(&path);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = ask(&path, &commands, soon).unwrap_err();
-    assert!(matches!(refused, AskError::Busy { .. }), "{refused:?}");
+    let refused = send_commands(&path, &commands, soon).unwrap_err();
+    assert!(matches!(refused, SendError::Busy { .. }), "{refused:?}");
     other.execute_batch("ROLLBACK").unwrap();
     drop(store);
     other.pragma_update(None, "user_version", 1).unwrap();
-    let refused = ask(&path, &commands, soon).unwrap_err();
+    let refused = send_commands(&path, &commands, soon).unwrap_err();
     assert!(
-        matches!(refused, AskError::Older { found: 1 }),
+        matches!(refused, SendError::Older { found: 1 }),
         "{refused:?}"
     );
 }

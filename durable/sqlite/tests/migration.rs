@@ -84,12 +84,12 @@ fn migrate(disk: &Disk) -> Result<SqliteStore, OpenError> {
 fn version(disk: &Disk) -> i64 {
     let content = disk.content();
     let file = connect(disk);
-    let ask = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let query = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     let check: String = file
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .unwrap();
     assert_eq!(check, "ok");
-    let version = ask("PRAGMA user_version");
+    let version = query("PRAGMA user_version");
     let (tables, timers) = match version {
         -1 => (2, "timer"),
         0 => (3, "timer"),
@@ -98,9 +98,9 @@ fn version(disk: &Disk) -> i64 {
     };
     // Those of SQLite's own beside.
     let all = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
-    let all = ask(all);
+    let all = query(all);
     assert_eq!(all, tables, "tables of version {version}");
-    let timers = ask(&format!("SELECT count(*) FROM {timers}"));
+    let timers = query(&format!("SELECT count(*) FROM {timers}"));
     assert_eq!(timers, COUNT);
     drop(file);
     disk.put(content);

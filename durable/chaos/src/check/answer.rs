@@ -1,21 +1,21 @@
 //! What an answer says, and whether it can be so.
 
 use super::timer::{State, Timer, Wanted};
-use super::{Asked, Checker, NewTimer, Rule, What};
+use super::{Checker, InFlight, NewTimer, Rule, What};
 use crate::log::{Answer, Named};
 
 impl Checker {
     /// An answer from a commit: what was queued for the store before the request is on disk.
-    fn seals(&mut self, asked: &Asked) {
-        self.seal.answered(asked.thread, asked.line);
+    fn seals(&mut self, sent: &InFlight) {
+        self.seal.answered(sent.thread, sent.line);
     }
 
     pub(super) fn inserted(&mut self, request: u64, is_new: bool, named: Named) {
-        let Some(asked) = self.asked.remove(&request) else {
+        let Some(sent) = self.in_flight.remove(&request) else {
             return self.breaks(Rule::Answer, format!("{request} was not asked for"));
         };
-        self.seals(&asked);
-        let What::Insert(new) = asked.what else {
+        self.seals(&sent);
+        let What::Insert(new) = sent.what else {
             return self.breaks(Rule::Answer, format!("{request} was no insert"));
         };
         self.summary.inserts += 1;
@@ -43,9 +43,9 @@ impl Checker {
 
     /// An insert was refused: from now on, no timer is from it.
     pub(super) fn refused(&mut self, request: u64) {
-        match self.asked.remove(&request) {
-            Some(asked) if matches!(asked.what, What::Insert(_)) => {
-                self.seals(&asked);
+        match self.in_flight.remove(&request) {
+            Some(sent) if matches!(sent.what, What::Insert(_)) => {
+                self.seals(&sent);
                 self.summary.full += 1;
             }
             _ => self.breaks(Rule::Answer, format!("{request} was no insert")),
@@ -54,7 +54,7 @@ impl Checker {
 
     /// Whether an insert was done was not answered, and will not be.
     pub(super) fn unknown(&mut self, request: u64) {
-        match self.asked.remove(&request).map(|asked| asked.what) {
+        match self.in_flight.remove(&request).map(|sent| sent.what) {
             Some(What::Insert(new)) => drop(self.unanswered.insert(request, new)),
             _ => self.breaks(Rule::Answer, format!("{request} was no insert")),
         }
@@ -65,7 +65,7 @@ impl Checker {
         let first = Wanted {
             request: new.request,
             due: new.due,
-            asked: new.asked,
+            sent: new.sent,
             done_by: Some(self.line),
             is_done: true,
         };
@@ -139,7 +139,7 @@ impl Checker {
     fn exists(&mut self, named: &Named, new: &NewTimer) {
         let id = named.id;
         if self.over.has(id) {
-            return self.is_named_again(id, new.asked);
+            return self.is_named_again(id, new.sent);
         }
         if new.key.is_none() || named.handler != new.handler {
             let text = format!("{new:?} cannot exist already as {named}");
@@ -153,7 +153,7 @@ impl Checker {
             };
             return self.is_seen(id, &other, false);
         };
-        let is_gone_by = |line: Option<u64>| line.is_some_and(|line| line < new.asked);
+        let is_gone_by = |line: Option<u64>| line.is_some_and(|line| line < new.sent);
         let is_settled = timer.has_ended()
             && timer
                 .last
@@ -172,22 +172,22 @@ impl Checker {
     }
 
     pub(super) fn answered(&mut self, request: u64, answer: Answer) {
-        let Some(asked) = self.asked.remove(&request) else {
+        let Some(sent) = self.in_flight.remove(&request) else {
             return self.breaks(Rule::Answer, format!("{request} was not asked for"));
         };
         if answer != Answer::AlreadyFired {
-            self.seals(&asked);
+            self.seals(&sent);
         }
-        let id = match asked.what {
+        let id = match sent.what {
             What::Insert(_) => {
                 return self.breaks(Rule::Answer, format!("{request} was an insert"));
             }
             What::Redrive(id) => return self.redriven(id, answer),
             What::Cancel(id) | What::Reschedule(id) => id,
         };
-        let is_cancel = matches!(asked.what, What::Cancel(_));
+        let is_cancel = matches!(sent.what, What::Cancel(_));
         if self.over.has(id) {
-            return self.is_answered_again(id, asked.line, answer);
+            return self.is_answered_again(id, sent.line, answer);
         }
         let Some(timer) = self.timers.get_mut(&id) else {
             return self.breaks(Rule::Answer, format!("{id:x} was never inserted"));
@@ -203,13 +203,13 @@ impl Checker {
                 if is_cancel {
                     self.summary.cancelled += 1;
                 }
-                self.done(id, request, asked.line, is_cancel);
+                self.done(id, request, sent.line, is_cancel);
             }
             Answer::AlreadyFired => timer.wanted.retain(|it| it.request != request),
             Answer::NotFound => {
                 timer.wanted.retain(|it| it.request != request);
                 // Before it was redriven, it was a dead letter.
-                if timer.may_be_redriven || asked.line <= timer.redriven {
+                if timer.may_be_redriven || sent.line <= timer.redriven {
                     return;
                 }
                 timer.not_found = Some(self.line);
@@ -222,20 +222,20 @@ impl Checker {
     }
 
     /// A cancel or a reschedule was answered with "done".
-    fn done(&mut self, id: u64, request: u64, asked: u64, is_cancel: bool) {
+    fn done(&mut self, id: u64, request: u64, sent: u64, is_cancel: bool) {
         let (line, round) = (self.line, self.round);
         let Some(timer) = self.timers.get_mut(&id) else {
             return;
         };
-        let was_cancelled = timer.cancelled.is_some_and(|line| line < asked);
+        let was_cancelled = timer.cancelled.is_some_and(|line| line < sent);
         // A reschedule may have been done before the delivery, and be answered after it.
-        let last = timer.last.filter(|last| is_cancel || last.line < asked);
+        let last = timer.last.filter(|last| is_cancel || last.line < sent);
         let has_ended = timer.has_ended();
         if is_cancel {
             timer.cancelled = Some(line);
         } else {
             // What was done before this one was asked for is over.
-            let before = |it: &Wanted| it.done_by.is_some_and(|by| by < asked);
+            let before = |it: &Wanted| it.done_by.is_some_and(|by| by < sent);
             timer.wanted.retain(|it| !before(it));
             for wanted in &mut timer.wanted {
                 if wanted.request == request {

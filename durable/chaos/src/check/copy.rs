@@ -59,7 +59,7 @@ impl Copied {
                 is_new,
                 timer,
             } => {
-                let Some(What::Insert(new)) = past.asked.get(request).map(|it| &it.what) else {
+                let Some(What::Insert(new)) = past.in_flight.get(request).map(|it| &it.what) else {
                     return;
                 };
                 let mut new = new.clone();

@@ -69,7 +69,7 @@ impl Checker {
 
     /// A timer that is delivered was inserted, even if that was never answered.
     fn is_known(&mut self, id: u64, insert: u64) {
-        let new = match self.asked.get(&insert).map(|it| &it.what) {
+        let new = match self.in_flight.get(&insert).map(|it| &it.what) {
             Some(What::Insert(new)) => Some(new),
             _ => self.unanswered.get(&insert),
         };
@@ -102,7 +102,7 @@ impl Checker {
             .clone()
             .any(|it| Timer::rounded_up(it.due) == reported);
         // Whether the due time may be another than what was asked for: after a failure or a redrive, unless it was moved since.
-        let was_moved = wanted.clone().any(|it| it.is_done && it.asked > since);
+        let was_moved = wanted.clone().any(|it| it.is_done && it.sent > since);
         let is_own = attempt > 1 && !was_moved || timer.was_dead;
         let is_before_all = wanted.clone().all(|it| wall < it.due);
         let tolerated = match last {

@@ -38,7 +38,7 @@ pub(crate) struct Checker {
     over: Over,
     service: Service,
     /// The requests of this round that wait for their answers.
-    asked: HashMap<u64, Asked>,
+    in_flight: HashMap<u64, InFlight>,
     /// Inserts that were not answered before a kill.
     unanswered: HashMap<u64, NewTimer>,
     /// Which timer has a key of a handler.
@@ -68,13 +68,13 @@ struct NewTimer {
     handler: String,
     due: i64,
     key: Option<String>,
-    asked: At,
+    sent: At,
     request: u64,
 }
 
 /// A request that waits for its answer.
 #[derive(Debug, Clone)]
-struct Asked {
+struct InFlight {
     line: At,
     thread: usize,
     what: What,
@@ -128,7 +128,7 @@ impl Checker {
                     handler,
                     due,
                     key,
-                    asked: self.line,
+                    sent: self.line,
                     request,
                 };
                 self.ask(request, thread, What::Insert(new));
@@ -156,12 +156,12 @@ impl Checker {
                 id,
                 due,
             } => {
-                let asked = self.line;
+                let sent = self.line;
                 if let Some(timer) = self.timers.get_mut(&id) {
                     timer.wanted.push(Wanted {
                         request,
                         due,
-                        asked,
+                        sent,
                         done_by: None,
                         is_done: false,
                     });
@@ -234,6 +234,7 @@ impl Checker {
     fn ask(&mut self, request: u64, thread: usize, what: What) {
         self.summary.requests += 1;
         let line = self.line;
-        self.asked.insert(request, Asked { line, thread, what });
+        self.in_flight
+            .insert(request, InFlight { line, thread, what });
     }
 }

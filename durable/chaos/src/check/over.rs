@@ -71,7 +71,9 @@ impl Checker {
     }
 
     fn is_over(&self, timer: &Timer, before: At) -> bool {
-        let is_asked = timer.insert.is_none_or(|it| self.asked.contains_key(&it))
+        let is_in_flight = timer
+            .insert
+            .is_none_or(|it| self.in_flight.contains_key(&it))
             || timer.cancels > 0
             || timer.wanted.iter().any(Wanted::is_open);
         let is_settled = timer.last.is_some_and(|last| {
@@ -79,7 +81,7 @@ impl Checker {
         });
         let was_cancelled = timer.cancelled.is_some_and(|line| line < before);
         let is_silent = timer.redriven < before && !timer.may_be_redriven;
-        !is_asked && is_silent && (is_settled || was_cancelled)
+        !is_in_flight && is_silent && (is_settled || was_cancelled)
     }
 
     /// A timer that is over was delivered.
@@ -89,16 +91,16 @@ impl Checker {
     }
 
     /// A timer that is over was to be cancelled or moved.
-    pub(super) fn is_answered_again(&mut self, id: u64, asked: At, answer: Answer) {
-        if answer != Answer::NotFound && asked >= self.over.until {
+    pub(super) fn is_answered_again(&mut self, id: u64, sent: At, answer: Answer) {
+        if answer != Answer::NotFound && sent >= self.over.until {
             let text = format!("{id:x} was settled or cancelled, and the answer is {answer:?}");
             self.breaks(Rule::Answer, text);
         }
     }
 
     /// A timer that is over was named for its key.
-    pub(super) fn is_named_again(&mut self, id: u64, asked: At) {
-        if asked >= self.over.until {
+    pub(super) fn is_named_again(&mut self, id: u64, sent: At) {
+        if sent >= self.over.until {
             let text = format!("{id:x} is named for its key, and was settled or cancelled");
             self.breaks(Rule::Key, text);
         }

@@ -43,7 +43,7 @@ pub(super) struct Wanted {
     pub(super) request: u64,
     /// In microseconds.
     pub(super) due: i64,
-    pub(super) asked: At,
+    pub(super) sent: At,
     /// If it was done at all, then before this line.
     pub(super) done_by: Option<At>,
     pub(super) is_done: bool,
@@ -91,11 +91,11 @@ pub(super) struct Seal {
 }
 
 impl Seal {
-    pub(super) fn answered(&mut self, thread: usize, asked: At) {
+    pub(super) fn answered(&mut self, thread: usize, sent: At) {
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, 0);
         }
-        self.threads[thread] = self.threads[thread].max(asked);
+        self.threads[thread] = self.threads[thread].max(sent);
     }
 
     pub(super) fn covers(&self, last: &Last) -> bool {
@@ -103,7 +103,7 @@ impl Seal {
     }
 
     pub(super) fn covers_end(&self, line: At, thread: usize) -> bool {
-        self.is_all || self.threads.get(thread).is_some_and(|asked| line < *asked)
+        self.is_all || self.threads.get(thread).is_some_and(|sent| line < *sent)
     }
 }
 

@@ -116,8 +116,8 @@ impl Checker {
         };
         let is_settled = |(line, thread): &&(u64, usize)| self.seal.covers_end(*line, *thread);
         flight.unsettled = self.ends.iter().filter(|end| !is_settled(end)).count();
-        for asked in self.asked.values() {
-            *match asked.what {
+        for sent in self.in_flight.values() {
+            *match sent.what {
                 What::Insert(_) => &mut flight.inserts,
                 What::Cancel(_) => &mut flight.cancels,
                 What::Reschedule(_) => &mut flight.reschedules,
@@ -129,7 +129,7 @@ impl Checker {
 
     /// Whether the store is busy with a commit, and a request waits for its answer.
     pub(crate) fn is_in_commit(&self) -> bool {
-        self.commit.is_some() && !self.asked.is_empty()
+        self.commit.is_some() && !self.in_flight.is_empty()
     }
 
     /// Whether it is certain that the end of this delivery is on disk.
@@ -144,8 +144,8 @@ impl Checker {
     pub(super) fn ends_round(&mut self, is_clean: bool) {
         let flight = self.flight();
         let line = self.line;
-        for (request, asked) in std::mem::take(&mut self.asked) {
-            match asked.what {
+        for (request, sent) in std::mem::take(&mut self.in_flight) {
+            match sent.what {
                 What::Insert(new) => {
                     self.unanswered.insert(request, new);
                 }

@@ -16,10 +16,10 @@ struct Made {
     epoch: u64,
 }
 
-pub(crate) fn run(reader: &Reader, asked: &Backup, output: &mut Output) -> Result<(), Failure> {
-    let made = backup(reader.path(), &asked.target)?;
+pub(crate) fn run(reader: &Reader, args: &Backup, output: &mut Output) -> Result<(), Failure> {
+    let made = backup(reader.path(), &args.target)?;
     let file = made.path.display().to_string();
-    if asked.json.json {
+    if args.json.json {
         let (bytes, epoch) = (made.bytes, made.epoch);
         return output.json(&Made { file, bytes, epoch });
     }

@@ -35,7 +35,7 @@ struct Found {
     cure: String,
 }
 
-pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn run(file: &Path, args: &Json, output: &mut Output) -> Result<(), Failure> {
     let mut of_table: HashMap<Option<String>, u64> = HashMap::new();
     let mut findings = Vec::new();
     let mut printed = Ok(());
@@ -45,7 +45,7 @@ pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), 
         if *count > SHOWN {
             return;
         }
-        if asked.json {
+        if args.json {
             findings.push(found(finding));
         } else if printed.is_ok() {
             // As it is found: the rest may take a while.
@@ -59,7 +59,7 @@ pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), 
         printed => printed?,
     }
     let file = file.display().to_string();
-    if asked.json {
+    if args.json {
         output.json(&Checked {
             file,
             is_sound: checked.findings == 0,

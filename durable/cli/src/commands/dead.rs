@@ -56,15 +56,15 @@ pub(super) fn attempts(row: &Row) -> u32 {
     row.failures.saturating_add(1)
 }
 
-pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
-    let after = asked.after.unwrap_or(Id::NONE);
-    let limit = page::limit(asked.page.limit as usize);
-    let scope = asked.of.scope();
+pub(crate) fn run(reader: &Reader, args: &Dead, output: &mut Output) -> Result<(), Failure> {
+    let after = args.after.unwrap_or(Id::NONE);
+    let limit = page::limit(args.page.limit as usize);
+    let scope = args.of.scope();
     page::is_known(reader, &scope)?;
     let page = reader.dead(&scope, after, limit)?;
     let last = page::last(&page, limit, Letter::bytes);
     let next = last.map(|last| last.row.id.to_string());
-    if asked.json.json {
+    if args.json.json {
         let dead = page.iter().map(Listed::new).collect();
         return output.json(&Page { dead, next });
     }

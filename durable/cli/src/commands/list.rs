@@ -37,21 +37,21 @@ struct Listed {
     level: &'static str,
 }
 
-pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn run(reader: &Reader, args: &List, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
-    let until = if asked.overdue {
+    let until = if args.overdue {
         now
     } else {
         Due::from_millis(i64::MAX)
     };
-    let after = asked.after.unwrap_or(Reader::START);
-    let limit = page::limit(asked.page.limit as usize);
-    let scope = asked.of.scope();
+    let after = args.after.unwrap_or(Reader::START);
+    let limit = page::limit(args.page.limit as usize);
+    let scope = args.of.scope();
     page::is_known(reader, &scope)?;
     let page = reader.pending(&scope, after, until, limit)?;
     let last = page::last(&page, limit, |it| it.row.bytes());
     let next = last.map(|last| format!("{}@{}", last.row.id, last.row.due.as_millis()));
-    if asked.json.json {
+    if args.json.json {
         let listed = |pending: &Pending| Listed {
             timer: Timer::new(&pending.row, now),
             level: level(pending.bucket.level),
@@ -71,7 +71,7 @@ pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<
     };
     let rows: Vec<_> = page.iter().map(cells).collect();
     if rows.is_empty() {
-        return output.line(if asked.overdue {
+        return output.line(if args.overdue {
             "no timer is overdue"
         } else {
             "no timer is pending"

@@ -19,8 +19,8 @@ use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
     // It works on a damaged file, which no reader opens.
-    if let Command::Check(asked) = &arguments.command {
-        return check::run(&arguments.file, asked, output);
+    if let Command::Check(args) = &arguments.command {
+        return check::run(&arguments.file, args, output);
     }
     // Its log may have to go before anything is read.
     if let Some(wait) = arguments.command.wait() {
@@ -36,17 +36,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {
-        Command::Stats(asked) => stats::run(&reader, asked, output),
-        Command::List(asked) => list::run(&reader, asked, output),
-        Command::Show(asked) => show::run(&reader, asked, output),
-        Command::Dead(asked) => dead::run(&reader, asked, output),
-        Command::Namespaces(asked) => namespaces::run(&reader, asked, output),
+        Command::Stats(args) => stats::run(&reader, args, output),
+        Command::List(args) => list::run(&reader, args, output),
+        Command::Show(args) => show::run(&reader, args, output),
+        Command::Dead(args) => dead::run(&reader, args, output),
+        Command::Namespaces(args) => namespaces::run(&reader, args, output),
         Command::Check(_) => Ok(()),
-        Command::Backup(asked) => backup::run(&reader, asked, output),
-        Command::Cancel(asked) => send::cancel(&reader, asked, output),
-        Command::Redrive(asked) => send::redrive(&reader, asked, output),
-        Command::Discard(asked) => send::discard(&reader, asked, output),
-        Command::Pause(asked) => send::pause(&reader, asked, output),
-        Command::Resume(asked) => send::resume(&reader, asked, output),
+        Command::Backup(args) => backup::run(&reader, args, output),
+        Command::Cancel(args) => send::cancel(&reader, args, output),
+        Command::Redrive(args) => send::redrive(&reader, args, output),
+        Command::Discard(args) => send::discard(&reader, args, output),
+        Command::Pause(args) => send::pause(&reader, args, output),
+        Command::Resume(args) => send::resume(&reader, args, output),
     }
 }

@@ -94,7 +94,7 @@ impl Calendar {
     }
 }
 
-pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
     let settings = reader.settings()?;
     let counts = reader.count(now)?;
@@ -121,7 +121,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
         Some(Calendar::new(name, &setting.value))
     });
     let calendars: Vec<_> = calendars.collect();
-    if asked.json {
+    if args.json {
         return output.json(&Listed {
             namespaces: list,
             calendars,

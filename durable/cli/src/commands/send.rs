@@ -16,13 +16,13 @@ const PAGE: usize = 500;
 /// How many timers are cancelled at a time. A service takes commands once a second, so a page has more than the one before.
 const MAX_AT_ONCE: usize = 8_000;
 
-pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
-    if let Some(scope) = asked.scope() {
-        return cancel_all(reader, &scope, &asked.wait, output);
+pub(crate) fn cancel(reader: &Reader, args: &Cancel, output: &mut Output) -> Result<(), Failure> {
+    if let Some(scope) = args.scope() {
+        return cancel_all(reader, &scope, &args.wait, output);
     }
     let mut missing = 0;
     let mut commands = Vec::new();
-    for name in &asked.names {
+    for name in &args.names {
         match name {
             Name::Handle(handle) => commands.push(Command::Cancel(handle.clone())),
             Name::Id(id) => match reader.search(*id)? {
@@ -34,7 +34,7 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
             },
         }
     }
-    let ended = all(reader, &commands, &asked.wait, "cancelled", output)?;
+    let ended = all(reader, &commands, &args.wait, "cancelled", output)?;
     said(missing + ended.failed)
 }
 
@@ -70,35 +70,27 @@ fn cancel_all(
     said(failed)
 }
 
-pub(crate) fn redrive(
-    reader: &Reader,
-    asked: &Letters,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    letters(reader, asked, Command::Redrive, "redriven", output)
+pub(crate) fn redrive(reader: &Reader, args: &Letters, output: &mut Output) -> Result<(), Failure> {
+    letters(reader, args, Command::Redrive, "redriven", output)
 }
 
-pub(crate) fn discard(
-    reader: &Reader,
-    asked: &Letters,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    letters(reader, asked, Command::Discard, "discarded", output)
+pub(crate) fn discard(reader: &Reader, args: &Letters, output: &mut Output) -> Result<(), Failure> {
+    letters(reader, args, Command::Discard, "discarded", output)
 }
 
 fn letters(
     reader: &Reader,
-    asked: &Letters,
+    args: &Letters,
     command: fn(Id) -> Command,
     done: &str,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let wait = &asked.wait;
-    if !asked.ids.is_empty() {
-        let commands: Vec<_> = asked.ids.iter().copied().map(command).collect();
+    let wait = &args.wait;
+    if !args.ids.is_empty() {
+        let commands: Vec<_> = args.ids.iter().copied().map(command).collect();
         return said(all(reader, &commands, wait, done, output)?.failed);
     }
-    let scope = asked.scope();
+    let scope = args.scope();
     page::is_known(reader, &scope)?;
     let (mut after, mut failed) = (Id::NONE, 0);
     while failed == 0 {
@@ -116,14 +108,14 @@ fn letters(
     said(failed)
 }
 
-pub(crate) fn pause(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
-    let commands = [Command::Pause(asked.namespace.as_str().into())];
-    said(all(reader, &commands, &asked.wait, "paused", output)?.failed)
+pub(crate) fn pause(reader: &Reader, args: &Named, output: &mut Output) -> Result<(), Failure> {
+    let commands = [Command::Pause(args.namespace.as_str().into())];
+    said(all(reader, &commands, &args.wait, "paused", output)?.failed)
 }
 
-pub(crate) fn resume(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
-    let commands = [Command::Resume(asked.namespace.as_str().into())];
-    said(all(reader, &commands, &asked.wait, "resumed", output)?.failed)
+pub(crate) fn resume(reader: &Reader, args: &Named, output: &mut Output) -> Result<(), Failure> {
+    let commands = [Command::Resume(args.namespace.as_str().into())];
+    said(all(reader, &commands, &args.wait, "resumed", output)?.failed)
 }
 
 /// What came of some commands.

@@ -26,13 +26,13 @@ enum Shown {
     Dead(DeadListed),
 }
 
-pub(crate) fn run(reader: &Reader, asked: &Show, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
-    let (found, letter) = match (&asked.name, &asked.handler) {
+    let (found, letter) = match (&args.name, &args.handler) {
         (Some(Name::Handle(handle)), _) => by_handle(reader, handle)?,
         (Some(Name::Id(id)), _) => by_id(reader, *id)?,
         (None, Some(handler)) => {
-            let key = asked.key.as_ref().or(asked.key_hex.as_ref());
+            let key = args.key.as_ref().or(args.key_hex.as_ref());
             let key = key.map_or(&[][..], |key| &key.0);
             (Some(by_key(reader, handler, key)?), None)
         }
@@ -41,9 +41,9 @@ pub(crate) fn run(reader: &Reader, asked: &Show, output: &mut Output) -> Result<
     let (row, state) = match (&found, &letter) {
         (Some(found), _) => (&found.row, lies(found.bucket.level)),
         (None, Some(letter)) => (&letter.row, "a dead letter".to_owned()),
-        (None, None) => return Err(missing(asked.name.as_ref())),
+        (None, None) => return Err(missing(args.name.as_ref())),
     };
-    if asked.json.json {
+    if args.json.json {
         let shown = match (&found, &letter) {
             (None, Some(letter)) => Shown::Dead(DeadListed::new(letter)),
             (found, _) => Shown::Pending {

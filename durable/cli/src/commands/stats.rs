@@ -105,12 +105,12 @@ impl Counts {
     }
 }
 
-pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
     let (extent, holder) = (reader.extent()?, reader.holder());
     let counts = reader.count(now)?;
     let all = Counts::of(counts.iter(), now);
-    if asked.json {
+    if args.json {
         let handlers = counts.iter().map(|count| Handler {
             handler: count.handler.to_string(),
             namespace: Scope::namespace_of(&count.handler).to_owned(),

@@ -202,8 +202,8 @@ fn serve(
     store.begin().unwrap();
     let mut commit = 0;
     let said = thread::scope(|scope| {
-        let asking = scope.spawn(|| cli(file, words(line)));
-        while !asking.is_finished() {
+        let sending = scope.spawn(|| cli(file, words(line)));
+        while !sending.is_finished() {
             // Another connection may have the file for a moment.
             let commands = store.commands().unwrap_or_default();
             let steps = commands.into_iter().flat_map(|(number, command)| {
@@ -223,7 +223,7 @@ fn serve(
             }
             thread::sleep(Duration::from_millis(1));
         }
-        asking.join().unwrap()
+        sending.join().unwrap()
     });
     (said, store)
 }
@@ -258,15 +258,15 @@ fn the_rest_is_left_once_a_service_refuses() {
     let rows: Vec<_> = (0..MANY).map(|it| row(it, "mail", it as i64)).collect();
     let steps: Vec<_> = rows.iter().map(insert).collect();
     drop(store(&file, &steps));
-    let mut asked = 0;
+    let mut results = 0;
     let refuses = |handle: &Handle| {
-        asked += 1;
+        results += 1;
         let nothing = Op::Set("mine".into(), None);
         let is_it = handle.id == rows[3].id;
         is_it.then_some((nothing, "the service shuts down"))
     };
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", refuses);
-    assert_eq!((said.out.lines().count(), asked), (PAGE - 1, PAGE));
+    assert_eq!((said.out.lines().count(), results), (PAGE - 1, PAGE));
     assert!(said.failure().ends_with("the service shuts down\n"));
     // Nor if it does not answer.
     let said = cli(&file, words("cancel --handler mail --wait 0.3"));

@@ -344,11 +344,11 @@ fn a_command_that_was_taken_and_not_answered_may_be_carried_out() {
     let mut store = SqliteStore::open(&file).unwrap();
     store.begin().unwrap();
     let said = thread::scope(|scope| {
-        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 3")));
-        while !asking.is_finished() && store.commands().unwrap().is_empty() {
+        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 3")));
+        while !sending.is_finished() && store.commands().unwrap().is_empty() {
             thread::sleep(Duration::from_millis(1));
         }
-        asking.join().unwrap().failure()
+        sending.join().unwrap().failure()
     });
     let expected = format!(
         "process {} accepted the request but did not answer",
@@ -366,17 +366,17 @@ fn what_a_process_answers_that_will_not_is_said() {
     let mut store = SqliteStore::open(&file).unwrap();
     store.begin().unwrap();
     let said = thread::scope(|scope| {
-        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
         let commands = loop {
             let commands = store.commands().unwrap();
-            if asking.is_finished() || !commands.is_empty() {
+            if sending.is_finished() || !commands.is_empty() {
                 break commands;
             }
             thread::sleep(Duration::from_millis(1));
         };
         let reply = Op::Reply(commands[0].0, "the service shuts down".into());
         store.commit(1, &[reply]).unwrap();
-        asking.join().unwrap().failure()
+        sending.join().unwrap().failure()
     });
     assert_eq!(said, "waterwheel-timers: shop: the service shuts down\n");
 }
@@ -388,7 +388,7 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
     free(&file);
     let store = SqliteStore::open(&file).unwrap();
     let said = thread::scope(|scope| {
-        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
         let connection = rusqlite::Connection::open(&file).unwrap();
         let count = "SELECT count(*) FROM commands";
         let count = || {
@@ -396,11 +396,11 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
                 .query_row(count, [], |row| row.get::<_, i64>(0))
                 .unwrap()
         };
-        while !asking.is_finished() && count() == 0 {
+        while !sending.is_finished() && count() == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         drop(store);
-        asking.join().unwrap().well()
+        sending.join().unwrap().well()
     });
     assert_eq!(said, "paused shop\n");
     assert_eq!(settings(&file), ["shop"]);
@@ -414,11 +414,11 @@ fn what_another_connection_holds_up_is_done_after_it() {
     let connection = rusqlite::Connection::open(&file).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     let said = thread::scope(|scope| {
-        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
         // Ten times as long as the store itself waits.
         thread::sleep(Duration::from_millis(500));
         connection.execute_batch("ROLLBACK").unwrap();
-        asking.join().unwrap().well()
+        sending.join().unwrap().well()
     });
     assert_eq!(said, "paused shop\n");
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Level, Op, Outcome, PageLimit, Row, StoreError};
 
-use super::asked::What;
+use super::in_flight::Purpose;
 use super::planted::{self, Planted};
 use super::requests::Callers;
 use super::{Answer, Call, Counts, Engine, Output, Token};
@@ -98,12 +98,12 @@ impl Commits {
         };
         let (own, bytes) = within(self.steps.iter(), own, half);
         let requests = self.requests.iter().map(|(op, _)| op);
-        let (asked, _) = within(requests, limit - own, max_bytes.saturating_sub(bytes));
-        let mut steps = Vec::with_capacity(own + asked);
-        let mut callers = Vec::with_capacity(own + asked);
+        let (taken, _) = within(requests, limit - own, max_bytes.saturating_sub(bytes));
+        let mut steps = Vec::with_capacity(own + taken);
+        let mut callers = Vec::with_capacity(own + taken);
         steps.extend(self.steps.drain(..own));
         callers.resize_with(own, || None);
-        for (op, of) in self.requests.drain(..asked) {
+        for (op, of) in self.requests.drain(..taken) {
             steps.push(op);
             callers.push(Some(of));
         }
@@ -156,7 +156,7 @@ impl Engine {
         commits.count += 1;
         commits.waiting = Some((Arc::clone(&steps), callers));
         let call = Call::Commit(commits.count, steps);
-        self.ask(call, What::Commit);
+        self.send(call, Purpose::Commit);
     }
 
     /// The commit is durable.
@@ -165,8 +165,8 @@ impl Engine {
             return;
         };
         if outcomes.len() != steps.len() {
-            let (found, asked) = (outcomes.len(), steps.len());
-            let error = format!("the store returned {found} outcomes for {asked} steps");
+            let (found, expected) = (outcomes.len(), steps.len());
+            let error = format!("the store returned {found} outcomes for {expected} steps");
             self.commits.waiting = Some((steps, callers));
             return self.fail(&StoreError::indeterminate(error));
         }

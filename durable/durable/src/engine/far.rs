@@ -2,7 +2,7 @@
 
 use waterwheel_store::{Bucket, Due, Level, Op};
 
-use super::asked::What;
+use super::in_flight::Purpose;
 use super::next::Next;
 use super::{Call, Engine};
 
@@ -15,7 +15,7 @@ pub(super) struct Far {
 #[derive(Debug)]
 struct FarLevel {
     next: Next,
-    is_asked: bool,
+    is_in_flight: bool,
     /// Meanwhile a row was written to this bucket. The reply may not know of it.
     lowered: Option<i64>,
     is_cascading: bool,
@@ -25,7 +25,7 @@ impl Default for FarLevel {
     fn default() -> FarLevel {
         FarLevel {
             next: Next::Unknown,
-            is_asked: false,
+            is_in_flight: false,
             lowered: None,
             is_cascading: false,
         }
@@ -49,7 +49,7 @@ impl Far {
     /// A row was written to this bucket.
     pub(super) fn written(&mut self, bucket: Bucket) {
         let (of, number) = (self.of(bucket.level), bucket.number);
-        if of.is_asked {
+        if of.is_in_flight {
             of.lowered = Some(of.lowered.map_or(number, |first| first.min(number)));
         }
         of.next.lower(number);
@@ -66,16 +66,16 @@ impl Engine {
         let now = self.present();
         for level in Level::FAR {
             let of = self.far.of(level);
-            if of.is_asked || of.is_cascading {
+            if of.is_in_flight || of.is_cascading {
                 continue;
             }
             match of.next {
                 Next::None => {}
                 Next::Unknown => {
-                    of.is_asked = true;
+                    of.is_in_flight = true;
                     let call = Call::FirstBucket(level);
-                    let what = What::Bucket(level);
-                    self.ask(call, what);
+                    let purpose = Purpose::Bucket(level);
+                    self.send(call, purpose);
                 }
                 Next::At(number) => {
                     let bucket = Bucket { level, number };
@@ -93,7 +93,7 @@ impl Engine {
     /// The store has said which bucket is next.
     pub(super) fn bucket_found(&mut self, level: Level, first: Option<i64>) {
         let of = self.far.of(level);
-        of.is_asked = false;
+        of.is_in_flight = false;
         of.next = Next::found(first);
         if let Some(number) = of.lowered.take() {
             of.next.lower(number);

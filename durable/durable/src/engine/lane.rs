@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use waterwheel_store::{Due, PageLimit, Row, RowCursor};
 
-use super::asked::What;
+use super::in_flight::Purpose;
 use super::near::Up;
 use super::next::Next;
 use super::planted::{self, Planted};
@@ -41,7 +41,7 @@ pub(super) struct Lane {
     /// The first second that has rows beyond the cursor.
     next: Next,
     /// The store was asked for it, or for rows.
-    is_asked: bool,
+    is_in_flight: bool,
     /// Meanwhile the cursor went back to this second.
     back: Option<i64>,
     /// Meanwhile a row was written to this second. The reply may not know of it.
@@ -70,7 +70,7 @@ impl Lane {
             cursor: RowCursor::START,
             bound: i64::MIN,
             next: Next::Unknown,
-            is_asked: false,
+            is_in_flight: false,
             back: None,
             lowered: None,
             has_left: false,
@@ -88,7 +88,7 @@ impl Lane {
 
     /// The cursor goes back: rows from this second on are to be loaded, again.
     fn go_back(&mut self, second: i64) {
-        if self.is_asked {
+        if self.is_in_flight {
             self.back = Some(self.back.map_or(second, |back| back.min(second)));
         }
         self.cursor = self.cursor.min(RowCursor::before(second));
@@ -97,7 +97,7 @@ impl Lane {
 
     /// What came in while the store was asked.
     fn answered(&mut self, next: Next) {
-        self.is_asked = false;
+        self.is_in_flight = false;
         self.next = next;
         if let Some(second) = self.back.take() {
             self.cursor = self.cursor.min(RowCursor::before(second));
@@ -113,7 +113,7 @@ impl Lane {
 
     /// A row was written to this second, which is not loaded yet.
     fn lower(&mut self, second: i64) {
-        if self.is_asked {
+        if self.is_in_flight {
             self.lowered = Some(self.lowered.map_or(second, |first| first.min(second)));
         }
         self.next.lower(second);
@@ -144,7 +144,7 @@ impl Engine {
     fn load_lane(&mut self, index: usize) -> Option<Due> {
         self.note_look();
         let lane = &mut self.lanes[index];
-        if lane.is_asked {
+        if lane.is_in_flight {
             return None;
         }
         match lane.next {
@@ -153,9 +153,9 @@ impl Engine {
                 None
             }
             Next::Unknown => {
-                lane.is_asked = true;
+                lane.is_in_flight = true;
                 let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
-                self.ask(call, What::Second(index));
+                self.send(call, Purpose::Second(index));
                 None
             }
             Next::At(first) if !lane.is_handled => {
@@ -220,7 +220,7 @@ impl Engine {
             return;
         }
         match lane.next {
-            _ if lane.is_asked => lane.has_left = true,
+            _ if lane.is_in_flight => lane.has_left = true,
             Next::At(first) if first <= second => lane.next = Next::Unknown,
             _ => {}
         }
@@ -231,20 +231,20 @@ impl Engine {
         if !planted::is(Planted::BoundAfterRead) {
             lane.bound = lane.bound.max(before);
         }
-        lane.is_asked = true;
+        lane.is_in_flight = true;
         let call = Call::Load {
             handler: Arc::clone(&lane.handler),
             after: lane.cursor,
             before,
             limit,
         };
-        let what = What::Rows {
+        let purpose = Purpose::Rows {
             lane: index,
             before,
             limit,
         };
-        self.room.ask(limit);
-        self.ask(call, what);
+        self.room.reserve(limit);
+        self.send(call, purpose);
     }
 
     /// The store has said which second is next.
@@ -261,7 +261,7 @@ impl Engine {
         rows: Vec<Row>,
         number: u64,
     ) {
-        self.room.answered(limit);
+        self.room.release_reserved(limit);
         let horizon = self.horizon();
         // The second of the first row that was not taken, or that the load had no room for.
         let last = rows.last().map(|row| row.cursor().second);

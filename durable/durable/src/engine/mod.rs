@@ -15,7 +15,7 @@
 //! | `room` | how much may be in memory? |
 //! | `far` | which bucket cascades next? |
 //! | `commit` | what is written next, and what follows from it? |
-//! | `asked` | what was the store asked, and was the reply lost? |
+//! | `in_flight` | which requests to the store are in flight, and was a reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
 //! | `commands` | what becomes of a command from another process? |
 //! | `delivery` | what becomes of a timer that is due? |
@@ -32,13 +32,13 @@
 //! 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
-mod asked;
 pub mod calendar;
 mod commands;
 mod commit;
 mod delivery;
 mod far;
 mod gone;
+mod in_flight;
 mod input;
 mod lane;
 mod namespace;
@@ -61,10 +61,10 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
-use asked::Asked;
 use calendar::Calendars;
 use commit::Commits;
 use far::Far;
+use in_flight::InFlight;
 pub use input::{Config, Ended, NewTimer, Token};
 use lane::Lane;
 pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
@@ -119,7 +119,7 @@ pub struct Engine {
     far: Far,
     calendars: Calendars,
     commits: Commits,
-    asked: Asked,
+    in_flight: InFlight,
     /// Requests for timers that a commit moves or takes away.
     deferred: HashMap<Id, VecDeque<Deferred>>,
     output: VecDeque<Output>,
@@ -157,7 +157,7 @@ impl Engine {
             far: Far::default(),
             calendars: Calendars::default(),
             commits: Commits::default(),
-            asked: Asked::default(),
+            in_flight: InFlight::default(),
             config,
             now,
             filed_by: now,
@@ -330,7 +330,7 @@ impl Engine {
             }
         }
         self.expire();
-        self.ask_again();
+        self.resend_overdue();
         self.go_on();
     }
 
@@ -360,10 +360,13 @@ impl Engine {
         if self.has_failed {
             return None;
         }
-        let asked = [self.asked.first_deadline(), self.commits.tries_again_at()];
-        let asked = asked.into_iter().flatten().min();
+        let store = [
+            self.in_flight.first_deadline(),
+            self.commits.tries_again_at(),
+        ];
+        let store = store.into_iter().flatten().min();
         if self.is_stopping {
-            return asked;
+            return store;
         }
         let wall = self.far.cascades_at().chain(self.loads_at).min();
         let near = self.near.next(self.now);
@@ -371,7 +374,7 @@ impl Engine {
         let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
         let trial = self.tries_at();
-        [asked, near, wall, calendars, self.expires_at, rates, trial]
+        [store, near, wall, calendars, self.expires_at, rates, trial]
             .into_iter()
             .flatten()
             .min()

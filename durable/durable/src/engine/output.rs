@@ -70,7 +70,7 @@ impl Call {
     /// # Errors
     ///
     /// The store's.
-    pub fn ask(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
+    pub fn execute(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
         Ok(match self {
             Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
             Call::Load {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_store::{Due, Op};
 
-use super::asked::What;
+use super::in_flight::Purpose;
 use super::next::Next;
 use super::planted::{self, Planted};
 use super::{Call, Engine};
@@ -38,7 +38,7 @@ impl Default for Expiry {
 pub(super) struct Archive {
     /// The first day of which there is something.
     first: Next,
-    is_asked: bool,
+    is_in_flight: bool,
     /// Meanwhile something was archived on this day. The reply may not know of it.
     lowered: Option<i64>,
 }
@@ -48,7 +48,7 @@ impl Archive {
     pub(super) fn new(is_known: bool) -> Archive {
         Archive {
             first: if is_known { Next::Unknown } else { Next::None },
-            is_asked: false,
+            is_in_flight: false,
             lowered: None,
         }
     }
@@ -117,10 +117,10 @@ impl Engine {
 
     fn ask_for_archive(&mut self, lane: usize) {
         let archive = &mut self.lanes[lane].archive;
-        if !archive.is_asked {
-            archive.is_asked = true;
+        if !archive.is_in_flight {
+            archive.is_in_flight = true;
             let call = Call::FirstArchived(Arc::clone(&self.lanes[lane].handler));
-            self.ask(call, What::Archive(lane));
+            self.send(call, Purpose::Archive(lane));
         }
     }
 
@@ -141,7 +141,7 @@ impl Engine {
     /// The store has said which day is the first.
     pub(super) fn archive_found(&mut self, lane: usize, first: Option<i64>) {
         let archive = &mut self.lanes[lane].archive;
-        archive.is_asked = false;
+        archive.is_in_flight = false;
         archive.first = Next::found(first);
         if let Some(day) = archive.lowered.take() {
             archive.first.lower(day);
@@ -152,7 +152,7 @@ impl Engine {
     pub(super) fn archived(&mut self, handler: &Arc<str>, at: Due) {
         let lane = self.lane(handler);
         let archive = &mut self.lanes[lane].archive;
-        if archive.is_asked {
+        if archive.is_in_flight {
             archive.lowered = Some(
                 archive
                     .lowered

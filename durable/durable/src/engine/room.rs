@@ -19,22 +19,22 @@ use super::planted::{self, Planted};
 /// where there is little memory at all.
 const FLOOR_BYTES: usize = 64 << 10;
 
-/// Rows that are in memory, or that the store was asked for.
+/// Bytes of the rows that are in memory, and bytes reserved for loads in flight.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     pub(super) held: usize,
-    asked: usize,
+    reserved: usize,
 }
 
 impl Room {
-    /// So much is loaded.
-    pub(super) fn ask(&mut self, limit: PageLimit) {
-        self.asked += largest(limit);
+    /// Reserves memory for a load that was requested.
+    pub(super) fn reserve(&mut self, limit: PageLimit) {
+        self.reserved += largest(limit);
     }
 
-    /// The load was answered.
-    pub(super) fn answered(&mut self, limit: PageLimit) {
-        self.asked -= largest(limit);
+    /// Releases what was reserved for a load that was answered.
+    pub(super) fn release_reserved(&mut self, limit: PageLimit) {
+        self.reserved -= largest(limit);
     }
 }
 
@@ -119,7 +119,7 @@ impl Engine {
     /// A timer that left, or was noted so that no load takes it, has left.
     pub(super) fn retire(&mut self, id: Id) {
         self.poison.forget(id);
-        let share = self.near.forget(id, self.asked.loading());
+        let share = self.near.forget(id, self.in_flight.loading());
         self.release(share);
     }
 
@@ -151,7 +151,7 @@ impl Engine {
     /// What the timers of a handler may take.
     fn free(&self) -> usize {
         let limit = self.config.max_bytes_in_memory;
-        let taken = self.room.held.saturating_add(self.room.asked);
+        let taken = self.room.held.saturating_add(self.room.reserved);
         limit.saturating_sub(taken).max(FLOOR_BYTES.min(limit / 32))
     }
 }

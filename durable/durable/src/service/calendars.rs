@@ -56,7 +56,7 @@ impl Durable {
         let name = Arc::from(name);
         let declare = self
             .shared
-            .ask(|engine, token| engine.declare_calendar(token, &name, plan));
+            .request(|engine, token| engine.declare_calendar(token, &name, plan));
         match declare.await? {
             Answer::Declared(declared) => Ok(declared),
             other => Err(Error::from_answer(other)),
@@ -77,7 +77,7 @@ impl Durable {
         let name = Arc::from(name);
         let remove = self
             .shared
-            .ask(|engine, token| engine.remove_calendar(token, &name));
+            .request(|engine, token| engine.remove_calendar(token, &name));
         match remove.await? {
             Answer::Done => Ok(true),
             Answer::NotFound => Ok(false),

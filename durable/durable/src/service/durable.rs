@@ -204,7 +204,7 @@ impl Durable {
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self
-            .ask(|engine, token| engine.set_policy(token, &name, &policy, true))
+            .request(|engine, token| engine.set_policy(token, &name, &policy, true))
             .await?;
         match answer {
             Answer::Done => Ok(Namespace::new(self.clone(), name)),
@@ -300,7 +300,7 @@ impl Durable {
     pub async fn cancel(&self, timer: impl AsRef<Handle>) -> Result<Cancelled, Error> {
         let handle = timer.as_ref().clone();
         let answer = self
-            .ask(|engine, token| engine.cancel(token, handle))
+            .request(|engine, token| engine.cancel(token, handle))
             .await?;
         Cancelled::from_answer(answer)
     }
@@ -323,7 +323,7 @@ impl Durable {
         let handle = timer.as_ref().clone();
         let due = When::At(when).due(self.shared.clock.wall())?;
         let answer = self
-            .ask(|engine, token| engine.reschedule(token, handle, due))
+            .request(|engine, token| engine.reschedule(token, handle, due))
             .await?;
         Rescheduled::from_answer(answer)
     }
@@ -360,7 +360,7 @@ impl Durable {
     /// If the future is dropped after its first poll, the dead letter may or may not be redriven.
     pub async fn redrive(&self, dead: Id) -> Result<Redriven, Error> {
         let answer = self
-            .ask(|engine, token| engine.redrive(token, dead))
+            .request(|engine, token| engine.redrive(token, dead))
             .await?;
         Redriven::from_answer(answer)
     }
@@ -376,7 +376,7 @@ impl Durable {
     ///
     /// If the future is dropped after its first poll, the dead letter may or may not be deleted.
     pub async fn discard(&self, dead: Id) -> Result<bool, Error> {
-        let answer = self.ask(|engine, token| engine.discard(token, dead));
+        let answer = self.request(|engine, token| engine.discard(token, dead));
         match answer.await? {
             Answer::Done => Ok(true),
             Answer::NotFound => Ok(false),
@@ -442,8 +442,8 @@ impl Durable {
         }
     }
 
-    async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<Answer, Error> {
-        self.shared.ask(request).await
+    async fn request(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<Answer, Error> {
+        self.shared.request(request).await
     }
 }
 

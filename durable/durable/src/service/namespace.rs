@@ -173,7 +173,7 @@ impl Namespace {
     /// If the future is dropped after its first poll, the policy may or may not be changed.
     pub async fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         policy.check()?;
-        self.ask(|engine, token| engine.set_policy(token, &self.name, &policy, false))
+        self.request(|engine, token| engine.set_policy(token, &self.name, &policy, false))
             .await
     }
 
@@ -188,7 +188,7 @@ impl Namespace {
     ///
     /// If the future is dropped after its first poll, the namespace may or may not be paused.
     pub async fn pause(&self) -> Result<(), Error> {
-        self.ask(|engine, token| engine.pause(token, &self.name, true))
+        self.request(|engine, token| engine.pause(token, &self.name, true))
             .await
     }
 
@@ -203,7 +203,7 @@ impl Namespace {
     ///
     /// If the future is dropped after its first poll, the namespace may or may not be resumed.
     pub async fn resume(&self) -> Result<(), Error> {
-        self.ask(|engine, token| engine.pause(token, &self.name, false))
+        self.request(|engine, token| engine.pause(token, &self.name, false))
             .await
     }
 
@@ -320,8 +320,8 @@ impl Namespace {
         Ok(found)
     }
 
-    async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {
-        match self.timers.shared.ask(request).await? {
+    async fn request(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {
+        match self.timers.shared.request(request).await? {
             Answer::Done => Ok(()),
             other => Err(Error::from_answer(other)),
         }

@@ -75,7 +75,7 @@ impl Shared {
     /// # Errors
     ///
     /// [`Error::ShuttingDown`] if the service has ended, [`Error::Unknown`] if it ends before the answer.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         self: &Arc<Shared>,
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<Answer, Error> {
@@ -87,7 +87,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// As [`ask`](Shared::ask).
+    /// As [`request`](Shared::request).
     pub(crate) async fn insert(self: &Arc<Shared>, timer: NewTimer) -> Result<Answer, Error> {
         let room = self.intake.admit(self.intake.bytes(&timer)).await?;
         let answer = self.submit(Some(room), |engine, token| engine.insert(token, timer))?;

@@ -128,7 +128,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             Job::Engine(request) if !has_failed => {
                 let is_commit = matches!(request.call, Call::Commit(..));
                 has_committed |= is_commit;
-                let reply = guarded(|| request.call.ask(&mut *store));
+                let reply = guarded(|| request.call.execute(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));

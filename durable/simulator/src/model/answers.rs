@@ -6,7 +6,7 @@ use waterwheel_durable::engine::{Answer, Token};
 use waterwheel_store::Handle;
 
 use super::timer::{Archived, Settled, Timer};
-use super::{Asked, Kept, Model, NOTED_FROM, Process};
+use super::{InFlight, Kept, Model, NOTED_FROM, Process};
 
 impl Model {
     /// Checks an answer.
@@ -15,15 +15,15 @@ impl Model {
     ///
     /// What it says is not so.
     pub fn answered(&mut self, token: Token, answer: Answer) -> Kept {
-        let Some(asked) = self.asked.remove(&token) else {
+        let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!(
                 "request {token} was answered twice, with {answer:?}"
             ));
         };
         let notes_starts = *self.unclean_ends.end() >= NOTED_FROM;
-        match (asked, answer) {
+        match (request, answer) {
             (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
-            (Asked::Insert, Answer::Full | Answer::Quota(_)) => {
+            (InFlight::Insert, Answer::Full | Answer::Quota(_)) => {
                 self.is_undone(token);
                 Ok(())
             }
@@ -31,16 +31,16 @@ impl Model {
                 self.is_undone(token);
                 Ok(())
             }
-            (asked, Answer::Unknown(_)) => {
-                self.unknown(asked);
+            (request, Answer::Unknown(_)) => {
+                self.unknown(request);
                 Ok(())
             }
-            (Asked::Insert, Answer::Created(handle)) => self.is_created(token, &handle),
-            (Asked::Insert, Answer::Existing(handle)) => {
+            (InFlight::Insert, Answer::Created(handle)) => self.is_created(token, &handle),
+            (InFlight::Insert, Answer::Existing(handle)) => {
                 self.is_undone(token);
                 self.exists(token, &handle)
             }
-            (Asked::Cancel(id), Answer::Done) => {
+            (InFlight::Cancel(id), Answer::Done) => {
                 let timer = self.known(id)?;
                 timer.is_cancelled = true;
                 match timer.is_with_handler || timer.has_ended == Some(Process::This) {
@@ -50,9 +50,9 @@ impl Model {
                     false => Ok(()),
                 }
             }
-            (Asked::Reschedule(id, due), Answer::Done) => {
-                let others = self.asked.values().filter_map(|asked| match asked {
-                    Asked::Reschedule(other, due) if *other == id => Some(*due),
+            (InFlight::Reschedule(id, due), Answer::Done) => {
+                let others = self.in_flight.values().filter_map(|request| match request {
+                    InFlight::Reschedule(other, due) if *other == id => Some(*due),
                     _ => None,
                 });
                 let mut dues: Vec<_> = others.collect();
@@ -66,7 +66,7 @@ impl Model {
                 timer.was_never_started();
                 Ok(())
             }
-            (Asked::Redrive(id), Answer::Done) => {
+            (InFlight::Redrive(id), Answer::Done) => {
                 let timer = self.known(id)?;
                 if timer.has_ended == Some(Process::Earlier) {
                     timer.has_ended = None;
@@ -74,8 +74,8 @@ impl Model {
                 timer.was_never_started();
                 Ok(())
             }
-            (Asked::Redrive(_), Answer::NotFound) => Ok(()),
-            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::AlreadyFired) => {
+            (InFlight::Redrive(_), Answer::NotFound) => Ok(()),
+            (InFlight::Cancel(id) | InFlight::Reschedule(id, _), Answer::AlreadyFired) => {
                 let timer = self.known(id)?;
                 let has_fired = timer.is_with_handler || timer.has_ended.is_some();
                 if !has_fired && !timer.is_starting && !notes_starts {
@@ -89,30 +89,31 @@ impl Model {
                 }
                 Ok(())
             }
-            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
+            (InFlight::Cancel(id) | InFlight::Reschedule(id, _), Answer::NotFound) => {
                 // By a command, whose answer comes later.
-                let mut asked = self.asked.values();
-                let is_asked = asked.any(|it| matches!(it, Asked::Cancel(of) if *of == id));
+                let mut in_flight = self.in_flight.values();
+                let is_in_flight =
+                    in_flight.any(|it| matches!(it, InFlight::Cancel(of) if *of == id));
                 let timer = self.known(id)?;
-                let may_be_gone = timer.is_over() || is_asked;
+                let may_be_gone = timer.is_over() || is_in_flight;
                 match may_be_gone || !timer.is_durable {
                     true => Ok(()),
                     false => Err(format!("a timer is lost: {timer:?}")),
                 }
             }
-            (asked, answer) => Err(format!("{answer:?} is no answer to {asked:?}")),
+            (request, answer) => Err(format!("{answer:?} is no answer to {request:?}")),
         }
     }
 
-    pub(super) fn unknown(&mut self, asked: Asked) {
-        match asked {
-            Asked::Cancel(id) => {
+    pub(super) fn unknown(&mut self, request: InFlight) {
+        match request {
+            InFlight::Cancel(id) => {
                 if let Some(timer) = self.timers.get_mut(&id) {
                     timer.may_be_cancelled = true;
                 }
             }
             // What is asked was noted as possible.
-            Asked::Redrive(_) | Asked::Reschedule(..) | Asked::Insert => {}
+            InFlight::Redrive(_) | InFlight::Reschedule(..) | InFlight::Insert => {}
         }
     }
 

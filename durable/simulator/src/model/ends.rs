@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use waterwheel_store::{Archived as Archive, Dead, Id};
 
 use super::timer::{Archived, Settled, Timer};
-use super::{Asked, Kept, Model, Process};
+use super::{InFlight, Kept, Model, Process};
 
 impl Model {
     /// The service has shut down, in order. If it was idle, nothing is done a second time because of it.
@@ -38,8 +38,8 @@ impl Model {
                 timer.noted.0 = 0;
             }
         }
-        for asked in std::mem::take(&mut self.asked).into_values() {
-            self.unknown(asked);
+        for request in std::mem::take(&mut self.in_flight).into_values() {
+            self.unknown(request);
         }
         for timer in self.timers.values_mut() {
             timer.is_with_handler = false;
@@ -73,8 +73,8 @@ impl Model {
         });
         // A request takes the timer out of memory until it is answered.
         let is_asked_for = |timer: &Timer| {
-            let mut asked = self.asked.values();
-            asked.any(|it| matches!(it, Asked::Cancel(id) | Asked::Reschedule(id, _) if *id == timer.handle.id))
+            let mut in_flight = self.in_flight.values();
+            in_flight.any(|it| matches!(it, InFlight::Cancel(id) | InFlight::Reschedule(id, _) if *id == timer.handle.id))
         };
         // What was with its handler as the process ended may wait until another one was tried.
         let is_accused = |timer: &Timer| timer.noted.1 > 0;
@@ -113,9 +113,9 @@ impl Model {
     }
 
     pub(super) fn is_answered(&self) -> Kept {
-        match self.asked.iter().min_by_key(|(token, _)| **token) {
+        match self.in_flight.iter().min_by_key(|(token, _)| **token) {
             None => Ok(()),
-            Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
+            Some((token, request)) => Err(format!("request {token} was not answered: {request:?}")),
         }
     }
 

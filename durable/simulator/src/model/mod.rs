@@ -25,7 +25,7 @@ use timer::Timer;
 #[derive(Debug)]
 pub struct Model {
     timers: HashMap<Id, Timer>,
-    asked: HashMap<Token, Asked>,
+    in_flight: HashMap<Token, InFlight>,
     /// All inserts there were, by their tokens: a payload begins with the token of its insert.
     inserts: HashMap<Token, Insert>,
     /// Requests whose handle is wrong. They may find the timer in spite of it.
@@ -55,7 +55,7 @@ enum Process {
 }
 
 #[derive(Debug)]
-enum Asked {
+enum InFlight {
     Insert,
     Cancel(Id),
     Reschedule(Id, Due),
@@ -69,7 +69,7 @@ impl Default for Model {
     fn default() -> Model {
         Model {
             timers: HashMap::new(),
-            asked: HashMap::new(),
+            in_flight: HashMap::new(),
             inserts: HashMap::new(),
             forged: HashSet::new(),
             tokens: 0,
@@ -86,7 +86,7 @@ const NOTED_FROM: u32 = 2;
 impl Model {
     /// Notes an insert, names it, and writes its name before the payload.
     pub fn inserts(&mut self, timer: &mut NewTimer) -> Token {
-        let token = self.note(Asked::Insert);
+        let token = self.note(InFlight::Insert);
         timer.payload = [&token.to_le_bytes()[..], &timer.payload].concat().into();
         let insert = Insert {
             timer: timer.clone(),
@@ -99,7 +99,7 @@ impl Model {
 
     /// Notes a cancel, and names it.
     pub fn cancels(&mut self, id: Id) -> Token {
-        self.note(Asked::Cancel(id))
+        self.note(InFlight::Cancel(id))
     }
 
     /// Whether a timer was inserted with a key.
@@ -115,14 +115,14 @@ impl Model {
             timer.dues.push(due);
             timer.may_have_moved();
         }
-        self.note(Asked::Reschedule(id, due))
+        self.note(InFlight::Reschedule(id, due))
     }
 
     /// Whether a redrive of this timer waits for its answer.
     #[must_use]
     pub fn is_redriven(&self, id: Id) -> bool {
-        let mut asked = self.asked.values();
-        asked.any(|asked| matches!(asked, Asked::Redrive(other) if *other == id))
+        let mut in_flight = self.in_flight.values();
+        in_flight.any(|request| matches!(request, InFlight::Redrive(other) if *other == id))
     }
 
     /// Notes a redrive, and names it.
@@ -135,15 +135,15 @@ impl Model {
             timer.was_redriven = true;
             timer.may_have_moved();
         }
-        self.note(Asked::Redrive(id))
+        self.note(InFlight::Redrive(id))
     }
 
     /// Which timer a request is to take away or to move.
     #[must_use]
     pub fn moves(&self, token: Token) -> Option<Id> {
-        match self.asked.get(&token)? {
-            Asked::Insert => None,
-            Asked::Cancel(id) | Asked::Reschedule(id, _) | Asked::Redrive(id) => Some(*id),
+        match self.in_flight.get(&token)? {
+            InFlight::Insert => None,
+            InFlight::Cancel(id) | InFlight::Reschedule(id, _) | InFlight::Redrive(id) => Some(*id),
         }
     }
 
@@ -152,9 +152,9 @@ impl Model {
         self.forged.insert(token);
     }
 
-    fn note(&mut self, asked: Asked) -> Token {
+    fn note(&mut self, request: InFlight) -> Token {
         self.tokens += 1;
-        self.asked.insert(self.tokens, asked);
+        self.in_flight.insert(self.tokens, request);
         self.tokens
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waterwheel_store::Row;
 
-use super::{Asked, NAMES, NOT_NOTED, Namespaces, STARTS, of};
+use super::{InFlight, NAMES, NOT_NOTED, Namespaces, STARTS, of};
 use crate::model::Kept;
 
 impl Namespaces {
@@ -75,11 +75,11 @@ impl Namespaces {
     #[must_use]
     pub fn starts_noted(&self, handler: &str) -> u32 {
         let at = of(handler);
-        let asked = self.asked.values().filter_map(|asked| match asked {
-            Asked::Policy(of, terms) if *of == at => Some(terms),
+        let in_flight = self.in_flight.values().filter_map(|request| match request {
+            InFlight::Policy(of, terms) if *of == at => Some(terms),
             _ => None,
         });
-        let terms = self.all[at].terms.iter().chain(asked);
+        let terms = self.all[at].terms.iter().chain(in_flight);
         let starts = terms.map(|terms| terms.starts.unwrap_or(STARTS)).min();
         starts.unwrap_or(STARTS) - NOT_NOTED
     }

@@ -43,7 +43,7 @@ const TOKENS: Token = 1 << 39;
 #[derive(Debug)]
 pub struct Namespaces {
     all: [Namespace; NAMES.len()],
-    asked: HashMap<Token, Asked>,
+    in_flight: HashMap<Token, InFlight>,
     tokens: Token,
     /// The first day that is certainly kept of a handler: what is older was to expire.
     kept_from: HashMap<String, i64>,
@@ -69,7 +69,7 @@ struct Namespace {
 }
 
 #[derive(Debug)]
-enum Asked {
+enum InFlight {
     Policy(usize, Terms),
     Pause(usize, bool),
 }
@@ -95,7 +95,7 @@ impl Namespaces {
                 inserted: Allowance::default(),
                 has_changed: false,
             }),
-            asked: HashMap::new(),
+            in_flight: HashMap::new(),
             tokens: 0,
             kept_from: HashMap::new(),
             cleared: HashMap::new(),
@@ -106,25 +106,25 @@ impl Namespaces {
 
     /// Whether an answer is to be checked here.
     #[must_use]
-    pub fn is_asked(token: Token) -> bool {
+    pub fn is_in_flight(token: Token) -> bool {
         (TOKENS..2 * TOKENS).contains(&token)
     }
 
-    fn note(&mut self, asked: Asked) -> Token {
+    fn note(&mut self, request: InFlight) -> Token {
         self.tokens += 1;
         let token = TOKENS + self.tokens;
-        self.asked.insert(token, asked);
+        self.in_flight.insert(token, request);
         token
     }
 
     /// Notes a request for another policy, and names it.
     pub fn asks_for(&mut self, at: usize, terms: Terms) -> Token {
-        self.note(Asked::Policy(at, terms))
+        self.note(InFlight::Policy(at, terms))
     }
 
     /// Notes a request to pause or to resume, and names it.
     pub fn pauses(&mut self, at: usize, is_paused: bool) -> Token {
-        self.note(Asked::Pause(at, is_paused))
+        self.note(InFlight::Pause(at, is_paused))
     }
 
     /// Nothing begins any more in this process, or does again.
@@ -138,11 +138,11 @@ impl Namespaces {
     ///
     /// What it says is not so.
     pub fn answered(&mut self, token: Token, answer: &Answer, boot: u64) -> Kept {
-        let Some(asked) = self.asked.remove(&token) else {
+        let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!("request {token} was answered twice: {answer:?}"));
         };
-        match (asked, answer) {
-            (Asked::Policy(at, terms), Answer::Done) => {
+        match (request, answer) {
+            (InFlight::Policy(at, terms), Answer::Done) => {
                 let namespace = &mut self.all[at];
                 namespace.begun.change(terms.rate, boot);
                 namespace.inserted.renew(terms.quota, boot);
@@ -150,31 +150,31 @@ impl Namespaces {
                 namespace.terms = vec![terms];
                 Ok(())
             }
-            (Asked::Pause(at, is_paused), Answer::Done) => {
+            (InFlight::Pause(at, is_paused), Answer::Done) => {
                 self.all[at].is_paused = Some(is_paused);
                 self.all[at].is_drained &= is_paused;
                 Ok(())
             }
-            (asked, Answer::Unknown(_)) => {
-                self.unknown(asked);
+            (request, Answer::Unknown(_)) => {
+                self.unknown(request);
                 Ok(())
             }
             (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
-            (asked, answer) => Err(format!("{answer:?} is no answer to {asked:?}")),
+            (request, answer) => Err(format!("{answer:?} is no answer to {request:?}")),
         }
     }
 
-    fn unknown(&mut self, asked: Asked) {
-        match asked {
-            Asked::Policy(at, terms) => self.all[at].terms.push(terms),
-            Asked::Pause(at, _) => self.all[at].is_paused = None,
+    fn unknown(&mut self, request: InFlight) {
+        match request {
+            InFlight::Policy(at, terms) => self.all[at].terms.push(terms),
+            InFlight::Pause(at, _) => self.all[at].is_paused = None,
         }
     }
 
     /// The process ends. What was not answered may have been done.
     pub fn crashed(&mut self) {
-        for asked in std::mem::take(&mut self.asked).into_values() {
-            self.unknown(asked);
+        for request in std::mem::take(&mut self.in_flight).into_values() {
+            self.unknown(request);
         }
     }
 
@@ -184,9 +184,11 @@ impl Namespaces {
     ///
     /// One was not.
     pub fn is_answered(&self) -> Kept {
-        match self.asked.iter().next() {
+        match self.in_flight.iter().next() {
             None => Ok(()),
-            Some(asked) => Err(format!("a namespace's request was not answered: {asked:?}")),
+            Some(request) => Err(format!(
+                "a namespace's request was not answered: {request:?}"
+            )),
         }
     }
 
@@ -236,9 +238,9 @@ impl Namespaces {
     }
 
     fn is_changing(&self, at: usize) -> bool {
-        self.asked
+        self.in_flight
             .values()
-            .any(|asked| matches!(asked, Asked::Policy(of, _) if *of == at))
+            .any(|request| matches!(request, InFlight::Policy(of, _) if *of == at))
     }
 
     /// What a namespace is served by, if that is certain.
@@ -254,16 +256,16 @@ impl Namespaces {
     #[must_use]
     pub fn is_open(&self, at: usize) -> Option<bool> {
         let namespace = &self.all[at];
-        let is_asked = |pause| {
-            let mut asked = self.asked.values();
-            asked.any(|it| matches!(it, Asked::Pause(of, to) if (*of, *to) == (at, pause)))
+        let is_in_flight = |pause| {
+            let mut in_flight = self.in_flight.values();
+            in_flight.any(|it| matches!(it, InFlight::Pause(of, to) if (*of, *to) == (at, pause)))
         };
-        let is_resumed = is_asked(false);
+        let is_resumed = is_in_flight(false);
         match namespace.is_paused {
             _ if namespace.is_drained && is_resumed => None,
             _ if namespace.is_drained => Some(false),
             Some(true) if !is_resumed => Some(false),
-            Some(false) if !is_asked(true) => Some(true),
+            Some(false) if !is_in_flight(true) => Some(true),
             _ => None,
         }
     }

@@ -386,7 +386,7 @@ impl World {
             if is_done {
                 self.are_answered(number)?;
             }
-            self.writes = self.writes.filter(|asked| *asked != number);
+            self.writes = self.writes.filter(|request| *request != number);
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl World {
 
     /// What was delivered is archived, as long as it is to be.
     pub(super) fn is_archived(&mut self) -> Result<(), String> {
-        let is_at_rest = !self.disk.is_asked() && !self.disk.has_replied();
+        let is_at_rest = !self.disk.is_in_flight() && !self.disk.has_replied();
         if !self.archives || !is_at_rest || self.engine.unsettled() > 0 {
             return Ok(());
         }

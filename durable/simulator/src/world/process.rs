@@ -50,10 +50,10 @@ impl World {
             }
             match self.rng.u32(0..4) {
                 0 if !self.with_handlers.is_empty() => self.end_delivery()?,
-                1 if self.disk.is_asked() => self.work(self.has_faults, false),
+                1 if self.disk.is_in_flight() => self.work(self.has_faults, false),
                 2 if self.disk.has_replied() => self.reply()?,
                 3 if self.rng.u32(0..8) == 0 => self.cancel(),
-                _ if self.disk.is_asked() || self.disk.has_replied() => {}
+                _ if self.disk.is_in_flight() || self.disk.has_replied() => {}
                 _ => {
                     let next = self.engine.next_turn().unwrap_or_default();
                     self.pass(next.saturating_sub(self.now.boot_micros));
@@ -126,10 +126,10 @@ impl World {
         self.follow()?;
         let mut crashes = if self.crashes { 8 } else { 0 };
         for _ in 0..20_000 {
-            let is_busy = self.disk.is_asked() || self.disk.has_replied();
+            let is_busy = self.disk.is_in_flight() || self.disk.has_replied();
             if self.disk.has_replied() {
                 self.reply()?;
-            } else if self.disk.is_asked() {
+            } else if self.disk.is_in_flight() {
                 // PageLimit cascades are now.
                 let stops = crashes > 0 && self.rng.u32(0..8) == 0;
                 self.work(false, stops);

@@ -135,13 +135,13 @@ impl World {
     }
 
     fn answered(&mut self, token: Token, answer: Answer) -> Result<(), String> {
-        if Namespaces::is_asked(token) {
+        if Namespaces::is_in_flight(token) {
             self.shares.clear();
             return self
                 .namespaces
                 .answered(token, &answer, self.now.boot_micros);
         }
-        if Calendars::is_asked(token) {
+        if Calendars::is_in_flight(token) {
             let wall = self.now.wall_micros;
             return self.calendars.answered(token, &answer, wall);
         }
@@ -181,8 +181,8 @@ impl World {
             .engine
             .next_turn()
             .is_some_and(|next| next <= now + TICK);
-        let is_asked = self.disk.is_asked() || self.disk.has_replied();
-        is_asked || is_awake || self.is_stopping || now <= self.may_wait_until
+        let is_in_flight = self.disk.is_in_flight() || self.disk.has_replied();
+        is_in_flight || is_awake || self.is_stopping || now <= self.may_wait_until
     }
 
     /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.

@@ -11,7 +11,7 @@ use crate::schema::VERSION;
 /// No command could be sent to the process that has a file open. The message contains the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum AskError {
+pub enum SendError {
     /// The file cannot be opened.
     Open(OpenError),
     /// The file has an older version, without support for commands: it was last opened by a program of that version.
@@ -30,42 +30,42 @@ pub enum AskError {
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
-impl AskError {
-    pub(crate) fn of(error: rusqlite::Error, file: &Path) -> AskError {
+impl SendError {
+    pub(crate) fn of(error: rusqlite::Error, file: &Path) -> SendError {
         match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => AskError::Busy {
+            Some(DatabaseBusy | DatabaseLocked) => SendError::Busy {
                 holder: lock::look(file),
                 source: error.into(),
             },
             _ => match OpenError::of(error).of_file(file, true) {
-                OpenError::Sqlite(source) => AskError::Sqlite(source),
-                open => AskError::Open(open),
+                OpenError::Sqlite(source) => SendError::Sqlite(source),
+                open => SendError::Open(open),
             },
         }
     }
 }
 
-impl From<OpenError> for AskError {
-    fn from(error: OpenError) -> AskError {
-        AskError::Open(error)
+impl From<OpenError> for SendError {
+    fn from(error: OpenError) -> SendError {
+        SendError::Open(error)
     }
 }
 
-impl fmt::Display for AskError {
+impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AskError::Open(error) => write!(f, "the request cannot be written: {error}"),
-            AskError::Older { found } => write!(
+            SendError::Open(error) => write!(f, "the request cannot be written: {error}"),
+            SendError::Older { found } => write!(
                 f,
                 "the file has tables of version {found}, but requests need version {VERSION}: start a service of the same release as this program on it, which upgrades the file"
             ),
-            AskError::Busy { holder, source } => write!(
+            SendError::Busy { holder, source } => write!(
                 f,
                 "the request cannot be written, because {} has kept the file locked ({source}): {}",
                 holder.in_words(),
                 holder.cure_or("try again with a longer wait")
             ),
-            AskError::Sqlite(what) => write!(
+            SendError::Sqlite(what) => write!(
                 f,
                 "the request cannot be written: {what}: check the system log for problems with the disk, and try again"
             ),
@@ -73,12 +73,12 @@ impl fmt::Display for AskError {
     }
 }
 
-impl Error for AskError {
+impl Error for SendError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            AskError::Open(source) => Some(source),
-            AskError::Busy { source, .. } | AskError::Sqlite(source) => Some(&**source),
-            AskError::Older { .. } => None,
+            SendError::Open(source) => Some(source),
+            SendError::Busy { source, .. } | SendError::Sqlite(source) => Some(&**source),
+            SendError::Older { .. } => None,
         }
     }
 }

@@ -13,16 +13,16 @@
 //! back, a command that was not withdrawn, because its process was killed, may be taken for longer. A store that is opened deletes what the one before had taken and not answered: that
 //! may have been carried out, and is `Unknown` to the other process.
 
-mod ask;
 mod error;
+mod send;
 
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
 use waterwheel_store::{Command, Op};
 
-pub use self::ask::{Asked, ask};
-pub use self::error::AskError;
+pub use self::error::SendError;
+pub use self::send::{CommandResult, send_commands};
 
 /// The present time in milliseconds, by the clock of SQLite, which both sides have.
 const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";

@@ -23,16 +23,16 @@ pub struct Extent {
 }
 
 pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<Extent> {
-    let ask = |sql| {
+    let query = |sql| {
         let connection = snapshot.connection;
         connection.query_row(sql, [], |row| row.get::<_, i64>(0))
     };
-    let page = ask("PRAGMA page_size")?.unsigned_abs();
-    let pages = ask("PRAGMA page_count")?.unsigned_abs();
-    let free = ask("PRAGMA freelist_count")?.unsigned_abs();
+    let page = query("PRAGMA page_size")?.unsigned_abs();
+    let pages = query("PRAGMA page_count")?.unsigned_abs();
+    let free = query("PRAGMA freelist_count")?.unsigned_abs();
     Ok(Extent {
         version: snapshot.version,
-        epoch: ask("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
+        epoch: query("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
         bytes: length(path)?,
         log_bytes: length(&log_of(path))?,
         used_bytes: pages * page,

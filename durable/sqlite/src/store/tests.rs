@@ -342,9 +342,9 @@ fn a_log_that_is_far_too_long_is_copied_beside_commits() {
 /// What was committed is there, one timer each, and each page makes sense.
 fn expect_whole(folder: &Path, timers: u64) {
     let file = Connection::open(folder.join("timers.db")).unwrap();
-    let ask = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0));
-    assert_eq!(ask("PRAGMA integrity_check").unwrap(), "ok");
-    let count = ask("SELECT count(*) || ' to ' || max(id) FROM timers").unwrap();
+    let query = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0));
+    assert_eq!(query("PRAGMA integrity_check").unwrap(), "ok");
+    let count = query("SELECT count(*) || ' to ' || max(id) FROM timers").unwrap();
     assert_eq!(count, format!("{timers} to {timers}"));
 }
 

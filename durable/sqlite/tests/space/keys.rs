@@ -4,7 +4,7 @@ use super::*;
 
 /// How many runs the index of the keys has.
 fn runs(disk: &Disk) -> i64 {
-    ask(disk, "SELECT count(*) FROM key_runs")
+    query(disk, "SELECT count(*) FROM key_runs")
 }
 
 /// A timer with a key.

@@ -107,11 +107,11 @@ impl Subject {
 
 /// How often a commit was written over another one that the log may have had.
 fn doubts(disk: &Disk) -> i64 {
-    ask(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
+    query(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
 }
 
 /// A number that is in the file.
-fn ask(disk: &Disk, sql: &str) -> i64 {
+fn query(disk: &Disk, sql: &str) -> i64 {
     let other = disk_of(disk.content());
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let file = rusqlite::Connection::open_with_flags_and_vfs(FILE, flags, other.vfs()).unwrap();

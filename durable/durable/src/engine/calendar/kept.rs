@@ -29,7 +29,7 @@ pub(super) struct Calendar {
     /// What a commit is to make of it.
     pub(super) writes: Option<Writes>,
     /// Requests that wait for that commit.
-    pub(super) waiting: VecDeque<Asked>,
+    pub(super) waiting: VecDeque<CalendarRequest>,
     looks_at: Option<Due>,
 }
 
@@ -50,15 +50,15 @@ pub(super) enum Writes {
 }
 
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum CalendarRequest {
     Declare(Token, Plan),
     Remove(Token),
 }
 
-impl Asked {
+impl CalendarRequest {
     pub(super) fn token(&self) -> Token {
         match self {
-            Asked::Declare(token, _) | Asked::Remove(token) => *token,
+            CalendarRequest::Declare(token, _) | CalendarRequest::Remove(token) => *token,
         }
     }
 }
@@ -107,7 +107,7 @@ impl Calendars {
         self.all.iter()
     }
 
-    pub(super) fn waiting(&mut self) -> impl Iterator<Item = Asked> {
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = CalendarRequest> {
         self.all
             .values_mut()
             .flat_map(|it| std::mem::take(&mut it.waiting))

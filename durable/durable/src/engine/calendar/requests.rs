@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_store::{Due, Op};
 
-use super::kept::{Asked, Declared, State, Writes};
+use super::kept::{CalendarRequest, Declared, State, Writes};
 use super::plan::{Cursor, Kept, Plan};
 use super::steps::setting;
 use crate::engine::{Answer, Engine, Output, Token, namespace_in};
@@ -52,12 +52,12 @@ impl Engine {
 
     /// Declares a calendar: [`Declared`](Answer::Declared). Declared again with the same definition, it stays as it is.
     pub fn declare_calendar(&mut self, token: Token, name: &Arc<str>, plan: Plan) {
-        self.ask_calendar(name, Asked::Declare(token, plan));
+        self.request_calendar(name, CalendarRequest::Declare(token, plan));
     }
 
     /// Removes a calendar: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound). What it has filed stays.
     pub fn remove_calendar(&mut self, token: Token, name: &Arc<str>) {
-        self.ask_calendar(name, Asked::Remove(token));
+        self.request_calendar(name, CalendarRequest::Remove(token));
     }
 
     /// All calendars, in order of their names.
@@ -78,12 +78,12 @@ impl Engine {
         })
     }
 
-    fn ask_calendar(&mut self, name: &Arc<str>, asked: Asked) {
-        if self.refuses(asked.token()) {
+    fn request_calendar(&mut self, name: &Arc<str>, request: CalendarRequest) {
+        if self.refuses(request.token()) {
             return;
         }
         let calendar = self.calendars.entry(name);
-        calendar.waiting.push_back(asked);
+        calendar.waiting.push_back(request);
         self.take_up_calendar(name);
         self.commit();
     }
@@ -93,18 +93,18 @@ impl Engine {
         while let Some(calendar) = self.calendars.get_mut(name)
             && calendar.writes.is_none()
         {
-            let Some(asked) = calendar.waiting.pop_front() else {
+            let Some(request) = calendar.waiting.pop_front() else {
                 if matches!(calendar.state, State::New) {
                     self.calendars.remove(name);
                 }
                 return;
             };
-            if self.refuses(asked.token()) {
+            if self.refuses(request.token()) {
                 continue;
             }
-            match asked {
-                Asked::Declare(token, plan) => self.declare(token, name, plan),
-                Asked::Remove(token) => self.remove(token, name),
+            match request {
+                CalendarRequest::Declare(token, plan) => self.declare(token, name, plan),
+                CalendarRequest::Remove(token) => self.remove(token, name),
             }
         }
     }

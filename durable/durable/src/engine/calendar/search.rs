@@ -102,10 +102,10 @@ mod tests {
         let year = 365 * 86_400;
         let of = Listed::within(0..2 * year);
         assert_eq!(last(&of, due(5), due(year), 1), dues(&[year]));
-        assert!(of.asked() < 10, "{}", of.asked());
+        assert!(of.request() < 10, "{}", of.request());
         let thousand: Vec<_> = (year - 999..=year).collect();
         assert_eq!(last(&of, due(5), due(year), 1_000), dues(&thousand));
-        assert!(of.asked() < 2_100, "{}", of.asked());
+        assert!(of.request() < 2_100, "{}", of.request());
     }
 
     #[test]
@@ -114,6 +114,6 @@ mod tests {
         let of = Listed::within(1_000_000..1_003_600);
         let century = 100 * 365 * 86_400;
         assert_eq!(last(&of, due(0), due(century), 1), dues(&[1_003_599]));
-        assert!(of.asked() < 120, "{}", of.asked());
+        assert!(of.request() < 120, "{}", of.request());
     }
 }

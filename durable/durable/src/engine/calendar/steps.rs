@@ -156,8 +156,8 @@ impl Engine {
     /// The store has failed: nothing more is done for what waits.
     pub(in crate::engine) fn calendars_failed(&mut self, why: &Arc<str>) {
         let waiting: Vec<_> = self.calendars.waiting().collect();
-        for asked in waiting {
-            self.answer(asked.token(), Answer::Failed(Arc::clone(why)));
+        for request in waiting {
+            self.answer(request.token(), Answer::Failed(Arc::clone(why)));
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Listed {
     ranges: Vec<Range<i64>>,
     period: i64,
     ahead: i64,
-    asked: AtomicU64,
+    request: AtomicU64,
 }
 
 impl Listed {
@@ -45,7 +45,7 @@ impl Listed {
             ranges: ranges.collect(),
             period: 1,
             ahead: 0,
-            asked: AtomicU64::new(0),
+            request: AtomicU64::new(0),
         }
     }
 
@@ -64,14 +64,14 @@ impl Listed {
         }
     }
 
-    pub(super) fn asked(&self) -> u64 {
-        self.asked.swap(0, Ordering::Relaxed)
+    pub(super) fn request(&self) -> u64 {
+        self.request.swap(0, Ordering::Relaxed)
     }
 }
 
 impl Occurrences for Listed {
     fn next_after(&self, after: Due) -> Option<Due> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.request.fetch_add(1, Ordering::Relaxed);
         let from = after.second() + 1 + self.ahead;
         let next = self.ranges.iter().find(|range| from < range.end)?;
         let from = from.max(next.start);
@@ -249,8 +249,8 @@ fn a_year_of_each_second_is_decided_in_few_steps() {
         let (seconds, looks_at) = it.at(NOW + year);
         let expected: Vec<_> = (NOW + year + 1 - filed..=NOW + year).collect();
         assert_eq!((seconds, looks_at), (expected, Some(NOW + year + 1)));
-        let asked = of.asked();
-        assert!(asked < limit, "{misfire:?}: {asked}");
+        let request = of.request();
+        assert!(request < limit, "{misfire:?}: {request}");
     }
 }
 

@@ -263,12 +263,12 @@ impl Engine {
         &self,
         row: Row,
         error: Arc<str>,
-        asked: Option<Duration>,
+        requested: Option<Duration>,
         namespace: usize,
     ) -> Op {
         match self.namespaces[namespace].delay(&row, &self.config.ladder) {
             Some(delay) => {
-                let delay = asked.map_or(delay, |asked| asked.min(LONGEST_DELAY));
+                let delay = requested.map_or(delay, |requested| requested.min(LONGEST_DELAY));
                 let due = self.present().after(delay);
                 Op::Retry(row, due, waterwheel_store::Bucket::of(due, self.present()))
             }

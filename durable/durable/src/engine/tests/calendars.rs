@@ -158,9 +158,9 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     it.pass_to(0);
     it.remove("gone");
     // Both are to file an occurrence, in one commit.
-    while !matches!(it.asked[0].call, Call::Commit(..)) {
-        let Request { number, call } = it.asked.pop_front().unwrap();
-        let reply = call.ask(&mut it.store);
+    while !matches!(it.requests[0].call, Call::Commit(..)) {
+        let Request { number, call } = it.requests.pop_front().unwrap();
+        let reply = call.execute(&mut it.store);
         it.engine.replied(number, reply);
         it.follow();
     }
@@ -193,8 +193,8 @@ fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
             ..plan("b", 5)
         };
         it.declare("h", other);
-        while !matches!(it.asked[0].call, Call::Commit(..)) {
-            it.asked.pop_front();
+        while !matches!(it.requests[0].call, Call::Commit(..)) {
+            it.requests.pop_front();
         }
         it.reply(refused());
         it.pass(SECOND);
@@ -480,8 +480,8 @@ fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     };
     // The store refuses to write that the calendar goes by other rules.
     it.declare("h", other);
-    while !matches!(it.asked[0].call, Call::Commit(..)) {
-        it.asked.pop_front();
+    while !matches!(it.requests[0].call, Call::Commit(..)) {
+        it.requests.pop_front();
     }
     it.reply(refused());
     it.pass(SECOND);

@@ -10,10 +10,10 @@ fn replies_that_cannot_be_lost_ask_for_no_turn() {
     };
     let mut it = Subject::new(config).handles(1);
     it.insert(86_400_000 * 365);
-    assert_eq!(it.asked.len(), 1);
+    assert_eq!(it.requests.len(), 1);
     assert_eq!(it.engine.next_turn(), None);
     it.pass(1_000 * SECOND);
-    assert_eq!(it.asked.len(), 1);
+    assert_eq!(it.requests.len(), 1);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
     it.engine.commit();
     it.follow();
     let mut sizes = Vec::new();
-    while let Some(Request { number, call }) = it.asked.pop_front() {
+    while let Some(Request { number, call }) = it.requests.pop_front() {
         if let Call::Commit(_, steps) = &call {
             sizes.push(steps.len());
         }
@@ -155,7 +155,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
         if sizes.len() == 2 {
             it.insert(3_600_000);
         }
-        let reply = call.ask(&mut it.store);
+        let reply = call.execute(&mut it.store);
         it.engine.replied(number, reply);
         it.follow();
     }

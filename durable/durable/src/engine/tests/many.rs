@@ -25,12 +25,12 @@ fn a_reply_for_one_handler_looks_at_no_other() {
     now.wall_micros += SECOND.cast_signed();
     it.begin_without_turn(now);
     it.engine.looks = 0;
-    let asked = it.asked.len();
+    let requests = it.requests.len();
     it.settle();
     it.run_until(now.boot_micros);
     assert_eq!(it.delivered.len(), HANDLERS);
     // What is archived and the first second were asked for, and then the rows and the second after them.
-    assert!(asked >= 2 * HANDLERS, "{asked} requests");
+    assert!(requests >= 2 * HANDLERS, "{requests} requests");
     let looks = it.engine.looks / HANDLERS;
     assert!(looks < 50, "{looks} looks a handler");
 }
@@ -68,26 +68,26 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     it.begin_without_turn(it.engine.now());
     // The load of the few sets room aside, until none is left for the many.
     let mut load = None;
-    while let Some(request) = it.asked.pop_front() {
+    while let Some(request) = it.requests.pop_front() {
         if matches!(&request.call, Call::Load { handler, .. } if **handler == *"few") {
             load = Some(request);
             continue;
         }
-        let reply = request.call.ask(&mut it.store);
+        let reply = request.call.execute(&mut it.store);
         it.engine.replied(request.number, reply);
         it.follow();
     }
     let Request { number, call } = load.unwrap();
     let now = it.engine.now().boot_micros;
     it.pass(0);
-    assert!(it.engine.held() < 3_000 && it.asked.is_empty());
+    assert!(it.engine.held() < 3_000 && it.requests.is_empty());
     assert!(it.engine.next_turn().unwrap() > now);
-    let reply = call.ask(&mut it.store);
+    let reply = call.execute(&mut it.store);
     it.engine.replied(number, reply);
     it.follow();
     assert_eq!(it.engine.next_turn(), Some(now));
     it.pass(0);
     let loads =
         |it: &Request| matches!(&it.call, Call::Load { handler, .. } if **handler == *"many");
-    assert!(it.asked.iter().any(loads), "{:?}", it.asked);
+    assert!(it.requests.iter().any(loads), "{:?}", it.requests);
 }

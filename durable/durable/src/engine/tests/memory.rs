@@ -57,10 +57,10 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         it.settle();
         it.engine.handle(&it.handler, 1);
         it.follow();
-        loads.extend(it.asked.drain(..));
+        loads.extend(it.requests.drain(..));
         if loads.len() > 1 {
             let Request { number, call } = loads.pop_front().unwrap();
-            let reply = call.ask(&mut it.store);
+            let reply = call.execute(&mut it.store);
             it.engine.replied(number, reply);
         }
         it.pass(10_000);
@@ -68,17 +68,17 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
             it.engine.ended(row.id, Ended::Well);
         }
         it.follow();
-        let mut others = std::mem::take(&mut it.asked);
+        let mut others = std::mem::take(&mut it.requests);
         while let Some(position) = others
             .iter()
             .position(|it| matches!(it.call, Call::Commit(..)))
         {
             let Request { number, call } = others.remove(position).unwrap();
-            let reply = call.ask(&mut it.store);
+            let reply = call.execute(&mut it.store);
             it.engine.replied(number, reply);
             it.follow();
         }
-        assert!(it.engine.asked.loading().is_some());
+        assert!(it.engine.in_flight.loading().is_some());
     }
     let gone = it.engine.near.gone.len();
     assert!(gone < 5, "{gone} of 50 are kept");

@@ -98,14 +98,14 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     assert_eq!(it.reports, ["mail is missed"]);
     it.engine.cancel(1, handles[0].clone());
     it.follow();
-    let Request { number, call } = it.asked.pop_front().unwrap();
-    let reply = call.ask(&mut it.store);
+    let Request { number, call } = it.requests.pop_front().unwrap();
+    let reply = call.execute(&mut it.store);
     it.engine.replied(number, reply);
     it.follow();
     // The store is asked what is left, and its reply comes after that to a later commit.
-    let Request { number, call } = it.asked.pop_front().unwrap();
+    let Request { number, call } = it.requests.pop_front().unwrap();
     assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
-    let late = call.ask(&mut it.store);
+    let late = call.execute(&mut it.store);
     it.engine.cancel(2, handles[1].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);

@@ -54,7 +54,7 @@ const NOW: i64 = 1_800_000_000_000;
 struct Subject {
     engine: Engine,
     store: MemoryStore,
-    asked: VecDeque<Request>,
+    requests: VecDeque<Request>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
     /// The deliveries of all that was delivered, as they were handed out.
@@ -82,7 +82,7 @@ impl Subject {
         Subject {
             engine: Engine::new(config.clone(), epoch, Vec::new(), now),
             store,
-            asked: VecDeque::new(),
+            requests: VecDeque::new(),
             answers: Vec::new(),
             delivered: Vec::new(),
             on_their_way: Vec::new(),
@@ -142,7 +142,7 @@ impl Subject {
     }
 
     fn begin_without_turn(&mut self, now: Now) {
-        self.asked.clear();
+        self.requests.clear();
         self.delivered.clear();
         self.on_their_way.clear();
         let epoch = self.store.begin().unwrap();
@@ -191,7 +191,7 @@ impl Subject {
             match output {
                 Output::Store(request) => {
                     self.commits += usize::from(matches!(request.call, Call::Commit(..)));
-                    self.asked.push_back(request);
+                    self.requests.push_back(request);
                 }
                 Output::Answer(_, answer) => self.answers.push(answer),
                 Output::Deliver(delivery) => {
@@ -216,8 +216,8 @@ impl Subject {
     /// The store does all that it is asked.
     fn settle(&mut self) {
         self.follow();
-        while let Some(Request { number, call }) = self.asked.pop_front() {
-            let reply = call.ask(&mut self.store);
+        while let Some(Request { number, call }) = self.requests.pop_front() {
+            let reply = call.execute(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
         }
@@ -225,7 +225,7 @@ impl Subject {
 
     /// The next request, which is to be of this kind, is replied to like this.
     fn reply(&mut self, reply: Result<Reply, StoreError>) {
-        let request = self.asked.pop_front().unwrap();
+        let request = self.requests.pop_front().unwrap();
         self.engine.replied(request.number, reply);
         self.follow();
     }
@@ -233,12 +233,12 @@ impl Subject {
     /// The store does what it is asked, up to and with the next commit, whose steps these are.
     fn next_commit(&mut self) -> Vec<Op> {
         loop {
-            let Request { number, call } = self.asked.pop_front().unwrap();
+            let Request { number, call } = self.requests.pop_front().unwrap();
             let steps = match &call {
                 Call::Commit(_, steps) => Some(steps.to_vec()),
                 _ => None,
             };
-            let reply = call.ask(&mut self.store);
+            let reply = call.execute(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
             if let Some(steps) = steps {

@@ -85,7 +85,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
         // They all begin before any ends: as many as there are places.
         let mut ends = 0;
         loop {
-            while it.delivered.len() < 64 && !it.asked.is_empty() {
+            while it.delivered.len() < 64 && !it.requests.is_empty() {
                 it.settle();
             }
             for _ in 0..20 {

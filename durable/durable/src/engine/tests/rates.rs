@@ -136,7 +136,7 @@ fn what_waits_for_a_rate_can_be_cancelled() {
 #[test]
 fn handlers_take_turns_however_often_the_rate_is_asked() {
     const HANDLERS: [&str; 4] = ["slow/mail", "slow/a", "slow/b", "slow/c"];
-    for (handlers, asked) in (2..=HANDLERS.len()).flat_map(|of| (0..6).map(move |it| (of, it))) {
+    for (handlers, requests) in (2..=HANDLERS.len()).flat_map(|of| (0..6).map(move |it| (of, it))) {
         let mut it = subject(Rate::per_second(1).burst(1), 0);
         for name in &HANDLERS[..handlers] {
             it.handle(name, 64);
@@ -153,11 +153,11 @@ fn handlers_take_turns_however_often_the_rate_is_asked() {
                 let of = HANDLERS.iter().position(|name| **name == *row.handler);
                 begun[of.unwrap()] += 1;
             }
-            for _ in 0..asked {
+            for _ in 0..requests {
                 it.pass(1_000);
                 it.settle();
             }
-            it.run_until(it.engine.now().boot_micros + 1_000 * (6 - asked));
+            it.run_until(it.engine.now().boot_micros + 1_000 * (6 - requests));
         }
         let begun = &begun[..handlers];
         let limit = 12_usize.div_ceil(handlers);

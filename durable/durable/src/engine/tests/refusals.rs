@@ -108,8 +108,8 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
     it.created();
     let mut first = Vec::new();
     for max in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
-        let Call::Commit(_, steps) = &it.asked[0].call else {
-            panic!("{:?}", it.asked);
+        let Call::Commit(_, steps) = &it.requests[0].call else {
+            panic!("{:?}", it.requests);
         };
         assert_eq!(steps.len(), max);
         first.push(steps[0].clone());
@@ -146,8 +146,8 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
     it.settle();
     it.set(3_600_000_000 * 24);
     for page in [4_096, 2_048, 1_024] {
-        let Call::Commit(_, steps) = &it.asked[0].call else {
-            panic!("{:?}", it.asked);
+        let Call::Commit(_, steps) = &it.requests[0].call else {
+            panic!("{:?}", it.requests);
         };
         assert!(matches!(&steps[..], [Op::Cascade { limit, .. }] if limit.rows == page));
         it.reply(refused());
@@ -204,5 +204,5 @@ fn what_ends_after_the_store_has_failed_runs_no_more() {
     }
     // Nothing is asked of the store.
     it.follow();
-    assert!(it.asked.is_empty());
+    assert!(it.requests.is_empty());
 }

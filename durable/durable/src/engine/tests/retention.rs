@@ -208,13 +208,13 @@ fn much_expires_some_at_a_time() {
     }
     it.pass(3 * DAY);
     let mut steps = Vec::new();
-    while let Some(Request { number, call }) = it.asked.pop_front() {
+    while let Some(Request { number, call }) = it.requests.pop_front() {
         let before = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         if let Call::Commit(_, ops) = &call {
             let expires = |op: &&Op| matches!(op, Op::Expire { .. });
             steps.push(ops.iter().filter(expires).count());
         }
-        let reply = call.ask(&mut it.store);
+        let reply = call.execute(&mut it.store);
         let left = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         assert!(before - left <= 1_024);
         it.engine.replied(number, reply);
@@ -241,7 +241,7 @@ fn what_expires_is_tried_again_if_the_store_refuses() {
     it.pass(3 * DAY);
     for _ in 0..3 {
         assert!(
-            matches!(&it.asked[0].call, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
+            matches!(&it.requests[0].call, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
         );
         it.reply(refused());
         it.pass(SECOND);
@@ -258,9 +258,9 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     it.pass(3 * DAY);
     // A disk that has room for what deletes so many.
     let mut room = 200;
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for _ in 0..200 {
-        let Some(Request { number, call }) = it.asked.pop_front() else {
+        let Some(Request { number, call }) = it.requests.pop_front() else {
             it.pass(SECOND);
             continue;
         };
@@ -271,13 +271,13 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
             }),
             _ => None,
         };
-        asked.extend(limit);
+        requests.extend(limit);
         let reply = match limit {
             Some(limit) if limit > room => refused(),
-            _ => call.ask(&mut it.store),
+            _ => call.execute(&mut it.store),
         };
         // Later it has none for a while, and then for all.
-        room = match asked.len() {
+        room = match requests.len() {
             0..8 => 200,
             8..25 => 0,
             _ => usize::MAX,
@@ -286,10 +286,16 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
         it.follow();
     }
     assert_eq!(archived(&mut it, "a/mail"), 0);
-    assert_eq!(asked[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);
+    assert_eq!(requests[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);
     // It is never asked for none, and comes back to as many as before.
-    assert!(asked.contains(&1) && !asked.contains(&0), "{asked:?}");
-    assert!(asked.iter().rev().any(|limit| *limit > 200), "{asked:?}");
+    assert!(
+        requests.contains(&1) && !requests.contains(&0),
+        "{requests:?}"
+    );
+    assert!(
+        requests.iter().rev().any(|limit| *limit > 200),
+        "{requests:?}"
+    );
     assert!(it.engine.is_idle());
 }
 

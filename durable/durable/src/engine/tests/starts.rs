@@ -29,8 +29,8 @@ impl Subject {
     /// The store has carried out what comes before the note of a start, and is asked for that.
     pub(super) fn run_until_noting(&mut self) {
         while !is_noting(self) {
-            let Request { number, call } = self.asked.pop_front().expect("it notes the start");
-            let reply = call.ask(&mut self.store);
+            let Request { number, call } = self.requests.pop_front().expect("it notes the start");
+            let reply = call.execute(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
             self.pass(1_000);
@@ -49,7 +49,7 @@ impl Subject {
 }
 
 fn is_noting(it: &Subject) -> bool {
-    let first = it.asked.front().map(|request| &request.call);
+    let first = it.requests.front().map(|request| &request.call);
     matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)]))
 }
 
@@ -190,7 +190,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 it.engine.ended(row.id, Ended::Well);
                 it.follow();
             }
-            let Some(request) = it.asked.front() else {
+            let Some(request) = it.requests.front() else {
                 since = tenth + 1;
                 break;
             };
@@ -206,8 +206,8 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 }
             }
             since = tenth;
-            let Request { number, call } = it.asked.pop_front().unwrap();
-            let reply = call.ask(&mut it.store);
+            let Request { number, call } = it.requests.pop_front().unwrap();
+            let reply = call.execute(&mut it.store);
             it.engine.replied(number, reply);
             it.follow();
         }

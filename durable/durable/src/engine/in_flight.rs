@@ -1,4 +1,4 @@
-//! What was the store asked, and was the reply lost?
+//! Which requests to the store are in flight, and was a reply lost?
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,18 +8,18 @@ use waterwheel_store::{Level, PageLimit, StoreError};
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct InFlight {
     number: u64,
-    waiting: HashMap<u64, (Call, What, u64)>,
+    waiting: HashMap<u64, (Call, Purpose, u64)>,
     /// Those of them that load rows.
     loads: BTreeSet<u64>,
     /// When which one is held for lost, if its reply can be lost.
     deadlines: BTreeSet<(u64, u64)>,
 }
 
-/// What a reply is for.
+/// The purpose of a request, which says what its reply is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum What {
+pub(super) enum Purpose {
     Commit,
     Rows {
         lane: usize,
@@ -31,11 +31,11 @@ pub(super) enum What {
     Archive(usize),
 }
 
-impl Asked {
-    fn ask(
+impl InFlight {
+    fn send(
         &mut self,
         call: Call,
-        what: What,
+        purpose: Purpose,
         now: Now,
         config: &Config,
         output: &mut VecDeque<Output>,
@@ -43,35 +43,35 @@ impl Asked {
         self.number += 1;
         let number = self.number;
         let deadline = now.boot_micros.saturating_add(config.reply_micros);
-        self.wait(call.clone(), what, deadline);
+        self.insert(call.clone(), purpose, deadline);
         output.push_back(Output::Store(Request { number, call }));
     }
 
     /// The request with this number was answered. `None` if that was known.
-    fn answered(&mut self, number: u64) -> Option<(Call, What)> {
-        let (call, what, deadline) = self.waiting.remove(&number)?;
+    fn complete(&mut self, number: u64) -> Option<(Call, Purpose)> {
+        let (call, purpose, deadline) = self.waiting.remove(&number)?;
         self.loads.remove(&number);
         self.deadlines.remove(&(deadline, number));
-        Some((call, what))
+        Some((call, purpose))
     }
 
     /// The last request waits for its reply.
-    fn wait(&mut self, call: Call, what: What, deadline: u64) {
+    fn insert(&mut self, call: Call, purpose: Purpose, deadline: u64) {
         let number = self.number;
-        if matches!(what, What::Rows { .. }) {
+        if matches!(purpose, Purpose::Rows { .. }) {
             self.loads.insert(number);
         }
         if deadline < u64::MAX {
             self.deadlines.insert((deadline, number));
         }
-        self.waiting.insert(number, (call, what, deadline));
+        self.waiting.insert(number, (call, purpose, deadline));
     }
 
-    /// A read was refused. It is asked again as if its reply were lost, and soon.
-    fn put_off(&mut self, call: Call, what: What, now: Now, config: &Config) {
+    /// A read was refused. It is sent again as if its reply were lost, and soon.
+    fn retry_later(&mut self, call: Call, purpose: Purpose, now: Now, config: &Config) {
         self.number += 1;
         let again = now.boot_micros.saturating_add(config.refused_micros);
-        self.wait(call, what, again);
+        self.insert(call, purpose, again);
     }
 
     /// The number of the last request, if rows are being loaded.
@@ -91,29 +91,29 @@ impl Asked {
 }
 
 impl Engine {
-    pub(super) fn ask(&mut self, call: Call, what: What) {
-        self.asked
-            .ask(call, what, self.now, &self.config, &mut self.output);
+    pub(super) fn send(&mut self, call: Call, purpose: Purpose) {
+        self.in_flight
+            .send(call, purpose, self.now, &self.config, &mut self.output);
     }
 
-    /// Asks again for what was not answered in time: its reply was lost.
-    pub(super) fn ask_again(&mut self) {
+    /// Sends requests again that were not answered in time: their replies were lost.
+    pub(super) fn resend_overdue(&mut self) {
         let now = self.now.boot_micros;
-        let last = self.asked.number;
-        while let Some(&(deadline, number)) = self.asked.deadlines.first()
+        let last = self.in_flight.number;
+        while let Some(&(deadline, number)) = self.in_flight.deadlines.first()
             && deadline <= now
             && number <= last
         {
-            let Some((call, what)) = self.asked.answered(number) else {
+            let Some((call, purpose)) = self.in_flight.complete(number) else {
                 return;
             };
-            self.ask(call, what);
+            self.send(call, purpose);
         }
     }
 
     /// A refusal is reported, and those that follow it are counted.
-    fn note_refusal(&mut self, what: What, reply: &Result<Reply, StoreError>) {
-        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(what, What::Commit))];
+    fn note_refusal(&mut self, purpose: Purpose, reply: &Result<Reply, StoreError>) {
+        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(purpose, Purpose::Commit))];
         let went_on = *goes_on;
         let error = reply.as_ref().err().filter(|error| error.is_definite());
         *goes_on = error.is_some();
@@ -131,14 +131,14 @@ impl Engine {
         if self.has_failed {
             return;
         }
-        let Some((call, what)) = self.asked.answered(number) else {
+        let Some((call, purpose)) = self.in_flight.complete(number) else {
             return;
         };
-        self.note_refusal(what, &reply);
-        match (what, reply) {
-            (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
+        self.note_refusal(purpose, &reply);
+        match (purpose, reply) {
+            (Purpose::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (
-                What::Rows {
+                Purpose::Rows {
                     lane,
                     before,
                     limit,
@@ -146,26 +146,28 @@ impl Engine {
                 Ok(Reply::Loaded(rows)),
             ) => {
                 self.loaded(lane, before, limit, rows, number);
-                let oldest = self.asked.oldest_load();
+                let oldest = self.in_flight.oldest_load();
                 self.near.gone.loads_since(oldest);
             }
-            (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
-            (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
-            (What::Archive(lane), Ok(Reply::First(first))) => self.archive_found(lane, first),
-            (What::Commit, Err(error)) if error.is_definite() => self.refused(&error),
+            (Purpose::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
+            (Purpose::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
+            (Purpose::Archive(lane), Ok(Reply::First(first))) => self.archive_found(lane, first),
+            (Purpose::Commit, Err(error)) if error.is_definite() => self.refused(&error),
             // Of a read, too: a store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.fail(&error),
-            (What::Commit, Ok(reply)) => {
+            (Purpose::Commit, Ok(reply)) => {
                 let error = format!("the store returned {reply:?} for a commit");
                 self.fail(&StoreError::indeterminate(error));
             }
-            (what, _) => self.asked.put_off(call, what, self.now, &self.config),
+            (purpose, _) => self
+                .in_flight
+                .retry_later(call, purpose, self.now, &self.config),
         }
-        match what {
+        match purpose {
             // One of as many as there are handlers: no other is looked at.
-            What::Rows { lane, .. } | What::Second(lane) => self.go_on_loading(lane),
-            What::Archive(lane) => self.go_on_expiring(lane),
-            What::Commit | What::Bucket(_) => self.go_on(),
+            Purpose::Rows { lane, .. } | Purpose::Second(lane) => self.go_on_loading(lane),
+            Purpose::Archive(lane) => self.go_on_expiring(lane),
+            Purpose::Commit | Purpose::Bucket(_) => self.go_on(),
         }
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_store::Command;
 
-use super::{AskError, NOW, answer_of};
+use super::{NOW, SendError, answer_of};
 use crate::OpenError;
 use crate::lock::{self, Holder};
 use crate::schema::{STEPS, VERSION, inspect};
@@ -25,9 +25,9 @@ const GAP: Duration = Duration::from_millis(10);
 /// For how long no process has the file before a command is withdrawn early. A service that is started again takes it.
 const GONE: Duration = Duration::from_millis(500);
 
-/// The outcome of a command that was sent with [`ask`].
+/// The outcome of a command that was sent with [`send_commands`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum CommandResult {
     /// The process that has the file open has carried out the command, or says why not.
     Answered(Arc<str>),
     /// The process did not accept the command, which was withdrawn and will not be carried out.
@@ -41,37 +41,37 @@ pub enum Asked {
 /// `within` for the answers. If no process has the file open, they are withdrawn early.
 ///
 /// The commands are written a few hundred at a time, so that thousands of them do not delay a commit of that process
-/// for long. If not all of them can be written, the rest is [withdrawn](Asked::Withdrawn).
+/// for long. If not all of them can be written, the rest is [withdrawn](CommandResult::Withdrawn).
 ///
 /// # Errors
 ///
-/// [`AskError`]: no command was sent.
-pub fn ask(
+/// [`SendError`]: no command was sent.
+pub fn send_commands(
     path: impl AsRef<Path>,
     commands: &[Command],
     within: Duration,
-) -> Result<Vec<Asked>, AskError> {
+) -> Result<Vec<CommandResult>, SendError> {
     let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
     refuse_log_alone(&path)?;
-    let asking = Asking::open(&path, within)?;
-    let numbers = asking
+    let sending = Sender::open(&path, within)?;
+    let numbers = sending
         .put(commands, within)
-        .map_err(|error| AskError::of(error, &path))?;
+        .map_err(|error| SendError::of(error, &path))?;
     let is_held = || lock::look(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
-    let asked = asking.wait(&numbers, within, is_held);
-    let mut asked = asked.unwrap_or_default();
-    asked.resize(numbers.len(), Asked::Unknown);
-    asked.resize(commands.len(), Asked::Withdrawn);
-    Ok(asked)
+    let results = sending.wait(&numbers, within, is_held);
+    let mut results = results.unwrap_or_default();
+    results.resize(numbers.len(), CommandResult::Unknown);
+    results.resize(commands.len(), CommandResult::Withdrawn);
+    Ok(results)
 }
 
-struct Asking {
+struct Sender {
     connection: Connection,
 }
 
-impl Asking {
-    fn open(path: &Path, within: Duration) -> Result<Asking, AskError> {
+impl Sender {
+    fn open(path: &Path, within: Duration) -> Result<Sender, SendError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let of_file = |error: OpenError| error.of_file(path, true);
         let connection = Connection::open_with_flags(path, flags);
@@ -79,8 +79,8 @@ impl Asking {
         let configured = configure(&connection, within);
         configured.map_err(|error| of_file(OpenError::of(error)))?;
         match inspect(&connection, &STEPS).map_err(of_file)? {
-            Some(VERSION) => Ok(Asking { connection }),
-            Some(found) => Err(AskError::Older { found }),
+            Some(VERSION) => Ok(Sender { connection }),
+            Some(found) => Err(SendError::Older { found }),
             None => Err(OpenError::Empty.into()),
         }
     }
@@ -104,7 +104,7 @@ impl Asking {
         numbers: &[i64],
         within: Duration,
         is_held: impl Fn() -> bool,
-    ) -> rusqlite::Result<Vec<Asked>> {
+    ) -> rusqlite::Result<Vec<CommandResult>> {
         let begun = Instant::now();
         let mut held = begun;
         loop {
@@ -140,16 +140,16 @@ impl Asking {
     }
 
     /// Reads the answers, and withdraws what is not taken. It has come so far if an error has ended it.
-    fn end(&self, numbers: &[i64]) -> Vec<Asked> {
+    fn end(&self, numbers: &[i64]) -> Vec<CommandResult> {
         let sql = "DELETE FROM commands
             WHERE number = ?1 AND (answer IS NOT NULL OR is_taken = 0)";
         let (ends, _) = self.change_each(numbers, |connection, number| {
             let answer = answer_of(connection, *number)?;
             let is_deleted = connection.prepare_cached(sql)?.execute([number])? == 1;
             Ok(match answer {
-                Some(Some(answer)) => Asked::Answered(answer.into()),
-                Some(None) if is_deleted => Asked::Withdrawn,
-                _ => Asked::Unknown,
+                Some(Some(answer)) => CommandResult::Answered(answer.into()),
+                Some(None) if is_deleted => CommandResult::Withdrawn,
+                _ => CommandResult::Unknown,
             })
         });
         ends
