@@ -173,19 +173,19 @@ impl<'a> Subject<'a> {
             [
                 Outcome::Cascaded {
                     is_empty,
-                    far,
+                    buckets,
                     seconds,
                 },
             ] => {
                 let mut page = Page {
                     is_empty: *is_empty,
-                    far: far.clone(),
+                    buckets: buckets.clone(),
                     seconds: seconds
                         .iter()
                         .map(|(of, second)| (of.to_string(), *second))
                         .collect(),
                 };
-                page.far.sort_unstable();
+                page.buckets.sort_unstable();
                 page.seconds.sort_unstable();
                 Ok(page)
             }
@@ -221,7 +221,7 @@ impl<'a> Subject<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) is_empty: bool,
-    pub(crate) far: Vec<Bucket>,
+    pub(crate) buckets: Vec<Bucket>,
     pub(crate) seconds: Vec<(String, i64)>,
 }
 

@@ -67,7 +67,7 @@ impl Writer<'_> {
         outcome.seconds.sort_unstable();
         Ok(Outcome::Cascaded {
             is_empty,
-            far: outcome.far,
+            buckets: outcome.buckets,
             seconds: outcome.seconds,
         })
     }
@@ -105,9 +105,13 @@ impl Writer<'_> {
                     continue;
                 }
             };
-            match outcome.far.iter_mut().find(|of| of.level == finer.level) {
+            match outcome
+                .buckets
+                .iter_mut()
+                .find(|of| of.level == finer.level)
+            {
                 Some(first) => first.number = first.number.min(finer.number),
-                None => outcome.far.push(finer),
+                None => outcome.buckets.push(finer),
             }
         }
         Ok(())
@@ -116,7 +120,7 @@ impl Writer<'_> {
 
 #[derive(Default)]
 struct Cascaded {
-    far: Vec<Bucket>,
+    buckets: Vec<Bucket>,
     seconds: Vec<(std::sync::Arc<str>, i64)>,
 }
 

@@ -338,7 +338,7 @@ impl MemoryStore {
         let mut left = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
         Outcome::Cascaded {
             is_empty: left.next().is_none(),
-            far: far
+            buckets: far
                 .into_iter()
                 .map(|(level, number)| Bucket { level, number })
                 .collect(),

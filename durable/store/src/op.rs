@@ -95,7 +95,7 @@ pub enum Outcome {
         /// Whether the bucket is empty now.
         is_empty: bool,
         /// The first bucket of each far level to which rows were moved.
-        far: Vec<Bucket>,
+        buckets: Vec<Bucket>,
         /// The first second to which rows were moved, for each handler.
         seconds: Vec<(Arc<str>, i64)>,
     },

@@ -34,7 +34,7 @@ fn expected(bucket: Bucket, now: Due, rows: &[Row], is_empty: bool) -> Page {
     }
     Page {
         is_empty,
-        far: far
+        buckets: far
             .into_iter()
             .map(|(level, number)| Bucket { level, number })
             .collect(),

@@ -111,7 +111,7 @@ pub(super) fn due_times_may_be_as_far_as_they_go(it: &mut Subject<'_>) -> Done {
                     Level::Second => Vec::new(),
                     _ => vec![finer],
                 };
-                same("the far buckets", page.far, expected)?;
+                same("the far buckets", page.buckets, expected)?;
                 at = finer;
             }
             same("the rows", it.near(MAIL)?, vec![row.clone()])?;

@@ -23,7 +23,7 @@ pub(super) struct Commits {
     waiting: Option<(Arc<Vec<Op>>, Waiting)>,
     count: u64,
     tries_again_at: Option<u64>,
-    /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have room for a smaller one.
+    /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have space for a smaller one.
     limit: Option<usize>,
 }
 
@@ -275,10 +275,10 @@ impl Engine {
                 _,
                 Outcome::Cascaded {
                     is_empty,
-                    far,
+                    buckets,
                     seconds,
                 },
-            ) => self.cascaded(*bucket, is_empty, far, seconds),
+            ) => self.cascaded(*bucket, is_empty, buckets, seconds),
             (Op::All(steps), callers, Outcome::All(outcomes)) => {
                 let token = callers.map(|it| it.token);
                 self.calendar_written(steps, outcomes, token);
@@ -384,10 +384,10 @@ impl Engine {
     pub(super) fn place(&mut self, row: &Row, bucket: Bucket) {
         match bucket.level {
             Level::Second => {
-                let lane = self.lane(&row.handler);
-                self.admit(row, lane);
+                let queue = self.queue(&row.handler);
+                self.admit(row, queue);
             }
-            _ => self.far.written(bucket),
+            _ => self.buckets.written(bucket),
         }
     }
 

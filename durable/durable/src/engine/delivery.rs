@@ -4,37 +4,37 @@ use std::sync::Arc;
 
 use waterwheel_store::{Due, Id, Op, Row};
 
-use super::near::Up;
+use super::loaded::Up;
 use super::planted::{self, Planted};
 use super::{Delivery, Ended, Engine};
 
 impl Engine {
     /// Takes from the wheel what is due.
     pub(super) fn expire(&mut self) {
-        let lanes = &mut self.lanes;
-        self.near
-            .expire(self.now, |lane, up| lanes[lane].ready.push_back(up));
-        if !self.near.has_backlog() {
-            lanes.iter_mut().for_each(|lane| lane.late = None);
+        let queues = &mut self.queues;
+        self.loaded
+            .expire(self.now, |queue, up| queues[queue].ready.push_back(up));
+        if !self.loaded.has_backlog() {
+            queues.iter_mut().for_each(|queue| queue.late = None);
         }
     }
 
-    /// Begins the next delivery of a lane, if it has a place and something is ready.
+    /// Begins the next delivery of a handler queue, if it has a place and something is ready.
     pub(super) fn begin_one(&mut self, index: usize) -> bool {
         self.note_look();
-        let namespace = self.lanes[index].namespace;
-        if self.lanes[index].running >= self.lanes[index].concurrency {
+        let namespace = self.queues[index].namespace;
+        if self.queues[index].running >= self.queues[index].concurrency {
             return false;
         }
         while let Some(up) = self.next_up(index) {
-            let Some(row) = self.near.run(&up, self.now) else {
+            let Some(row) = self.loaded.run(&up, self.now) else {
                 continue;
             };
             if self.is_poison(&row, namespace) {
                 self.give_up(&row);
                 continue;
             }
-            self.lanes[index].running += 1;
+            self.queues[index].running += 1;
             self.namespaces[namespace].running += 1;
             self.start(row);
             return true;
@@ -42,74 +42,74 @@ impl Engine {
         false
     }
 
-    /// Takes the next one out of the queues of a lane. It may have left.
+    /// Takes the next one out of a handler queue. It may have left.
     fn next_up(&mut self, index: usize) -> Option<Up> {
         if !self.poison.is_watchful() {
-            return self.lanes[index].ready.pop_front();
+            return self.queues[index].ready.pop_front();
         }
-        let may_try = self.may_try(self.lanes[index].namespace);
-        if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
+        let may_try = self.may_try(self.queues[index].namespace);
+        if may_try && let Some(up) = self.queues[index].accused.pop_front() {
             return Some(up);
         }
         if !may_try && planted::is(Planted::AccusedHoldAll) {
             return None;
         }
-        while let Some(up) = self.lanes[index].ready.pop_front() {
+        while let Some(up) = self.queues[index].ready.pop_front() {
             let is_accused = |row| self.is_accused(row);
-            if may_try || !self.near.waiting(&up).is_some_and(is_accused) {
+            if may_try || !self.loaded.waiting(&up).is_some_and(is_accused) {
                 return Some(up);
             }
-            self.lanes[index].accused.push_back(up);
+            self.queues[index].accused.push_back(up);
         }
         None
     }
 
-    /// Whether a lane would begin a delivery.
+    /// Whether a handler queue would begin a delivery.
     pub(super) fn is_ready(&mut self, index: usize) -> bool {
-        let may_try = self.may_try(self.lanes[index].namespace);
-        let (lane, near) = (&mut self.lanes[index], &self.near);
-        for queue in [&mut lane.ready, &mut lane.accused] {
-            while queue.front().is_some_and(|up| near.waiting(up).is_none()) {
-                queue.pop_front();
+        let may_try = self.may_try(self.queues[index].namespace);
+        let (queue, loaded) = (&mut self.queues[index], &self.loaded);
+        for ups in [&mut queue.ready, &mut queue.accused] {
+            while ups.front().is_some_and(|up| loaded.waiting(up).is_none()) {
+                ups.pop_front();
             }
         }
-        let is_any = !lane.ready.is_empty() || may_try && !lane.accused.is_empty();
-        is_any && lane.running < lane.concurrency
+        let is_any = !queue.ready.is_empty() || may_try && !queue.accused.is_empty();
+        is_any && queue.running < queue.concurrency
     }
 
     /// The same, of what is not cleared of what has left.
-    pub(super) fn has_ready(&self, lane: usize) -> bool {
-        let lane = &self.lanes[lane];
-        let is_up = |up: &Up| self.near.waiting(up).is_some();
-        lane.running < lane.concurrency && lane.ready.iter().any(is_up)
+    pub(super) fn has_ready(&self, queue: usize) -> bool {
+        let queue = &self.queues[queue];
+        let is_up = |up: &Up| self.loaded.waiting(up).is_some();
+        queue.running < queue.concurrency && queue.ready.iter().any(is_up)
     }
 
     /// What was cancelled would stay in the queues for as long as a handler hangs, or its namespace is paused.
     pub(super) fn tidy(&mut self) {
-        for lane in &mut self.lanes {
-            for queue in [&mut lane.ready, &mut lane.accused] {
-                if queue.len() > 2 * lane.held {
-                    queue.retain(|up| self.near.waiting(up).is_some());
+        for queue in &mut self.queues {
+            for ups in [&mut queue.ready, &mut queue.accused] {
+                if ups.len() > 2 * queue.held {
+                    ups.retain(|up| self.loaded.waiting(up).is_some());
                 }
             }
         }
     }
 
-    /// When the first timer of a lane was due that is overdue and waits: of a timer that is not in memory, only the second is known.
-    pub(super) fn oldest_of(&self, lane: usize, present: Due) -> Option<Due> {
-        let lane = &self.lanes[lane];
-        let queued = || lane.ready.iter().chain(&lane.accused);
+    /// When the first timer of a handler queue was due that is overdue and waits: of a timer that is not in memory, only the second is known.
+    pub(super) fn oldest_of(&self, queue: usize, present: Due) -> Option<Due> {
+        let queue = &self.queues[queue];
+        let queued = || queue.ready.iter().chain(&queue.accused);
         // Under the lock of all, of some ten thousand timers: their times are compared at once, and most often the oldest has not left.
         let oldest = queued().min_by_key(|up| up.due);
         let ready = match oldest {
-            Some(up) if self.near.waiting(up).is_none() => self.oldest_waiting(queued()),
+            Some(up) if self.loaded.waiting(up).is_none() => self.oldest_waiting(queued()),
             oldest => oldest.map(|up| up.due),
         };
-        let stored = lane
+        let stored = queue
             .next_second()
             .map(|second| Due::from_millis(second.saturating_mul(1_000)));
         let stored = stored.filter(|due| *due <= present);
-        ready.into_iter().chain(lane.late).chain(stored).min()
+        ready.into_iter().chain(queue.late).chain(stored).min()
     }
 
     /// The same of some of which a few may have left.
@@ -117,7 +117,7 @@ impl Engine {
         let mut oldest: Option<Due> = None;
         // They are in the order in which they came up. Few are older than all before them, and only those are looked up.
         for up in queued {
-            if oldest.is_none_or(|oldest| up.due < oldest) && self.near.waiting(up).is_some() {
+            if oldest.is_none_or(|oldest| up.due < oldest) && self.loaded.waiting(up).is_some() {
                 oldest = Some(up.due);
             }
         }
@@ -136,8 +136,8 @@ impl Engine {
     /// The wall clock was set back while a delivery was on its way, and its handler was not called. The timer waits for its time again: no attempt is used up,
     /// nothing is written, and its place is free.
     pub fn withdraw(&mut self, delivery: &Delivery) {
-        if let Some(lane) = self.give_back(delivery.row.id) {
-            let namespace = self.lanes[lane].namespace;
+        if let Some(queue) = self.give_back(delivery.row.id) {
+            let namespace = self.queues[queue].namespace;
             self.namespaces[namespace].was_not_called(delivery.at);
             self.go_on();
         }
@@ -145,18 +145,18 @@ impl Engine {
 
     /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
     pub fn ended(&mut self, id: Id, ended: Ended) -> bool {
-        let Some((row, lane)) = self.near.end(id) else {
+        let Some((row, queue)) = self.loaded.end(id) else {
             return false;
         };
-        self.place_is_free(lane, &row);
+        self.place_is_free(queue, &row);
         if self.has_failed {
             return false;
         }
-        let namespace = self.lanes[lane].namespace;
+        let namespace = self.queues[queue].namespace;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {
             self.retire(id);
-            self.deliver_after(lane);
+            self.deliver_after(queue);
             return false;
         }
         let op = match ended {
@@ -171,13 +171,13 @@ impl Engine {
             false => is_retried,
         };
         if comes_back {
-            self.near.comes_back(id);
+            self.loaded.comes_back(id);
         }
         if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
             self.retire(id);
         }
         self.commits.push(op);
-        self.deliver_after(lane);
+        self.deliver_after(queue);
         self.commit();
         is_retried
     }

@@ -22,7 +22,7 @@ pub(super) struct InFlight {
 pub(super) enum Purpose {
     Commit,
     Rows {
-        lane: usize,
+        queue: usize,
         before: i64,
         limit: PageLimit,
     },
@@ -139,19 +139,19 @@ impl Engine {
             (Purpose::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (
                 Purpose::Rows {
-                    lane,
+                    queue,
                     before,
                     limit,
                 },
                 Ok(Reply::Loaded(rows)),
             ) => {
-                self.loaded(lane, before, limit, rows, number);
+                self.rows_loaded(queue, before, limit, rows, number);
                 let oldest = self.in_flight.oldest_load();
-                self.near.gone.loads_since(oldest);
+                self.loaded.tombstones.prune(oldest);
             }
-            (Purpose::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
+            (Purpose::Second(queue), Ok(Reply::First(first))) => self.second_found(queue, first),
             (Purpose::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
-            (Purpose::Archive(lane), Ok(Reply::First(first))) => self.archive_found(lane, first),
+            (Purpose::Archive(queue), Ok(Reply::First(first))) => self.archive_found(queue, first),
             (Purpose::Commit, Err(error)) if error.is_definite() => self.refused(&error),
             // Of a read, too: a store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.fail(&error),
@@ -165,8 +165,8 @@ impl Engine {
         }
         match purpose {
             // One of as many as there are handlers: no other is looked at.
-            Purpose::Rows { lane, .. } | Purpose::Second(lane) => self.go_on_loading(lane),
-            Purpose::Archive(lane) => self.go_on_expiring(lane),
+            Purpose::Rows { queue, .. } | Purpose::Second(queue) => self.go_on_loading(queue),
+            Purpose::Archive(queue) => self.go_on_expiring(queue),
             Purpose::Commit | Purpose::Bucket(_) => self.go_on(),
         }
     }

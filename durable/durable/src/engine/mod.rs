@@ -9,11 +9,11 @@
 //! | `namespace/` | what is there of one namespace, and whose delivery begins next? |
 //! | `poison` | which timers may be what ends the process, again and again? |
 //! | `retention` | when does what was delivered expire? |
-//! | `near` | which timers are in memory, and what does each wait for? |
-//! | `gone` | which timers have left while rows were being loaded? |
-//! | `lane` | what is there of one handler? |
-//! | `room` | how much may be in memory? |
-//! | `far` | which bucket cascades next? |
+//! | `loaded` | which timers are in memory, and what does each wait for? |
+//! | `tombstones` | which timers have left while rows were being loaded? |
+//! | `queue` | what is there of one handler? |
+//! | `memory_budget` | how much may be in memory? |
+//! | `buckets` | which bucket cascades next? |
 //! | `commit` | what is written next, and what follows from it? |
 //! | `in_flight` | which requests to the store are in flight, and was a reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
@@ -32,17 +32,17 @@
 //! 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
+mod buckets;
 pub mod calendar;
 mod commands;
 mod commit;
 mod delivery;
-mod far;
-mod gone;
+mod handler_queue;
 mod in_flight;
 mod input;
-mod lane;
+mod loaded;
+mod memory_budget;
 mod namespace;
-mod near;
 mod next;
 mod now;
 mod output;
@@ -50,10 +50,10 @@ pub mod planted;
 mod poison;
 mod requests;
 mod retention;
-mod room;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod tombstones;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,22 +61,22 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
+use buckets::Buckets;
 use calendar::Calendars;
 use commit::Commits;
-use far::Far;
+use handler_queue::HandlerQueue;
 use in_flight::InFlight;
 pub use input::{Config, Ended, NewTimer, Token};
-use lane::Lane;
+use loaded::Loaded;
+pub(crate) use loaded::ROW_BYTES;
+use memory_budget::MemoryBudget;
 pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
 pub(crate) use namespace::{Namespace, by_namespace, namespace_in};
-use near::Near;
-pub(crate) use near::ROW_BYTES;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, OverQuota, Reply, Request};
 use poison::Poison;
 use requests::Deferred;
 use retention::{Archive, Expiry};
-use room::Room;
 
 /// A wall clock that moves so far against the other was set, and not slewed.
 const JUMP_MICROS: u64 = 1_000_000;
@@ -93,8 +93,8 @@ pub struct Engine {
     /// Of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
-    lanes: Vec<Lane>,
-    lane_of: HashMap<Arc<str>, usize>,
+    queues: Vec<HandlerQueue>,
+    queue_of: HashMap<Arc<str>, usize>,
     /// The first is the default one.
     namespaces: Vec<Namespace>,
     namespace_at: HashMap<Arc<str>, usize>,
@@ -110,13 +110,13 @@ pub struct Engine {
     commands: HashSet<u64>,
     /// When more of what is archived expires.
     expires_at: Option<u64>,
-    near: Near,
-    room: Room,
-    /// When a lane is to be looked at next.
+    loaded: Loaded,
+    memory_budget: MemoryBudget,
+    /// When a handler queue is to be checked next.
     loads_at: Option<Due>,
-    /// Some lane has had no room for what it would load.
-    waits_for_room: bool,
-    far: Far,
+    /// The memory budget left no space for what some handler queue would load.
+    waits_for_memory: bool,
+    buckets: Buckets,
     calendars: Calendars,
     commits: Commits,
     in_flight: InFlight,
@@ -132,7 +132,7 @@ pub struct Engine {
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
     refusals: Refusals,
-    /// How many times a lane was looked at: for what it may load, what of it may begin, or what of it may expire.
+    /// How many times a handler queue was checked: for what it may load, what of it may begin, or what of it may expire.
     #[cfg(test)]
     looks: usize,
 }
@@ -150,11 +150,11 @@ impl Engine {
     #[must_use]
     pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
         let mut engine = Engine {
-            near: Near::new(now),
-            room: Room::default(),
+            loaded: Loaded::new(now),
+            memory_budget: MemoryBudget::default(),
             loads_at: None,
-            waits_for_room: false,
-            far: Far::default(),
+            waits_for_memory: false,
+            buckets: Buckets::default(),
             calendars: Calendars::default(),
             commits: Commits::default(),
             in_flight: InFlight::default(),
@@ -164,8 +164,8 @@ impl Engine {
             begun: now.boot_micros,
             epoch,
             inserted: 0,
-            lanes: Vec::new(),
-            lane_of: HashMap::new(),
+            queues: Vec::new(),
+            queue_of: HashMap::new(),
             namespaces: vec![Namespace::new(DEFAULT.into())],
             namespace_at: HashMap::new(),
             turn: 0,
@@ -187,8 +187,8 @@ impl Engine {
             looks: 0,
         };
         for handler in handlers {
-            let lane = engine.lane(&handler);
-            engine.lanes[lane].archive = Archive::new(true);
+            let queue = engine.queue(&handler);
+            engine.queues[queue].archive = Archive::new(true);
         }
         engine
     }
@@ -198,7 +198,7 @@ impl Engine {
         self.namespaces = std::mem::take(&mut ended.namespaces);
         self.namespace_at = std::mem::take(&mut ended.namespace_at);
         for namespace in &mut self.namespaces {
-            namespace.lanes.clear();
+            namespace.queues.clear();
             // What was given up does not run.
             namespace.running = 0;
         }
@@ -211,19 +211,19 @@ impl Engine {
 
     /// There is a handler of this name from now on, for so many deliveries at a time.
     pub fn handle(&mut self, name: &Arc<str>, concurrency: usize) {
-        let lane = self.lane(name);
-        let lane = &mut self.lanes[lane];
-        lane.is_handled = true;
-        lane.is_reported = false;
-        lane.concurrency = concurrency.max(1);
+        let queue = self.queue(name);
+        let queue = &mut self.queues[queue];
+        queue.is_handled = true;
+        queue.is_reported = false;
+        queue.concurrency = concurrency.max(1);
         self.go_on();
     }
 
     /// Whether there is a handler of this name.
     #[must_use]
     pub fn has_handler(&self, name: &str) -> bool {
-        let lane = self.lane_of.get(name);
-        lane.is_some_and(|lane| self.lanes[*lane].is_handled)
+        let queue = self.queue_of.get(name);
+        queue.is_some_and(|queue| self.queues[*queue].is_handled)
     }
 
     /// Begins no delivery from now on, and takes nothing new.
@@ -242,7 +242,7 @@ impl Engine {
     /// Whether no delivery goes on and nothing is to be written.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.near.running() == 0 && self.commits.is_empty()
+        self.loaded.running() == 0 && self.commits.is_empty()
     }
 
     /// Whether nothing is to be written, but for what the store has refused and is asked again later.
@@ -266,7 +266,7 @@ impl Engine {
     /// How many deliveries are with their handlers.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.near.running()
+        self.loaded.running()
     }
 
     /// Whether the store has failed: nothing goes on.
@@ -297,13 +297,13 @@ impl Engine {
     /// How many timers are in memory.
     #[must_use]
     pub fn in_memory(&self) -> usize {
-        self.near.len()
+        self.loaded.len()
     }
 
     /// How many timers wait for their time in the wheel.
     #[must_use]
     pub fn in_wheel(&self) -> usize {
-        self.near.filed()
+        self.loaded.filed()
     }
 
     /// The time goes on.
@@ -322,9 +322,9 @@ impl Engine {
             }
             self.filed_by = now;
             if !planted::is(planted::Planted::LaterKeepsOutSooner) {
-                self.let_go_of_far();
+                self.evict_beyond_horizon();
             }
-            self.near.file_again(now);
+            self.loaded.file_again(now);
             if shift <= -JUMP_MICROS.cast_signed() {
                 self.calendars_set_back();
             }
@@ -337,21 +337,21 @@ impl Engine {
     /// How many timers count against [`Config::max_in_memory`], of all handlers.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.held).sum()
+        self.queues.iter().map(|queue| queue.held).sum()
     }
 
     /// How many bytes count against [`Config::max_bytes_in_memory`].
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.room.held
+        self.memory_budget.held
     }
 
     /// Whether a namespace has something that would begin if there were a place for it.
     #[must_use]
     pub fn waits_for_place(&self, namespace: &str) -> bool {
-        let lanes = self.namespace(namespace).into_iter();
-        let mut lanes = lanes.flat_map(|it| it.lanes.iter());
-        lanes.any(|lane| self.has_ready(*lane))
+        let queues = self.namespace(namespace).into_iter();
+        let mut queues = queues.flat_map(|it| it.queues.iter());
+        queues.any(|queue| self.has_ready(*queue))
     }
 
     /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
@@ -368,16 +368,24 @@ impl Engine {
         if self.is_stopping {
             return store;
         }
-        let wall = self.far.cascades_at().chain(self.loads_at).min();
-        let near = self.near.next(self.now);
+        let wall = self.buckets.cascades_at().chain(self.loads_at).min();
+        let loaded = self.loaded.next(self.now);
         let wall = wall.map(|at| self.now.boot_at(at));
         let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
         let trial = self.tries_at();
-        [store, near, wall, calendars, self.expires_at, rates, trial]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            store,
+            loaded,
+            wall,
+            calendars,
+            self.expires_at,
+            rates,
+            trial,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Does what can be done now.
@@ -396,7 +404,7 @@ impl Engine {
         self.commit();
     }
 
-    /// Counts that a lane is looked at.
+    /// Counts that a handler queue is checked.
     fn note_look(&mut self) {
         #[cfg(test)]
         {
@@ -404,16 +412,17 @@ impl Engine {
         }
     }
 
-    fn lane(&mut self, handler: &Arc<str>) -> usize {
-        if let Some(&lane) = self.lane_of.get(handler) {
-            return lane;
+    fn queue(&mut self, handler: &Arc<str>) -> usize {
+        if let Some(&queue) = self.queue_of.get(handler) {
+            return queue;
         }
         let namespace = self.seen(namespace_in(handler));
-        self.lanes.push(Lane::new(Arc::clone(handler), namespace));
-        let lane = self.lanes.len() - 1;
-        self.namespaces[namespace].lanes.push(lane);
-        self.lane_of.insert(Arc::clone(handler), lane);
-        lane
+        self.queues
+            .push(HandlerQueue::new(Arc::clone(handler), namespace));
+        let queue = self.queues.len() - 1;
+        self.namespaces[namespace].queues.push(queue);
+        self.queue_of.insert(Arc::clone(handler), queue);
+        queue
     }
 
     fn present(&self) -> Due {

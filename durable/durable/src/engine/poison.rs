@@ -118,7 +118,7 @@ impl Engine {
 
     /// Nothing goes on any more, or it was given up in order: the last step.
     pub(super) fn mark_as_clean(&mut self) {
-        let goes_on = self.near.running() > 0 && !self.is_abandoned;
+        let goes_on = self.loaded.running() > 0 && !self.is_abandoned;
         if self.is_stopping && !goes_on && !self.poison.is_clean && self.commits.is_empty() {
             self.poison.is_clean = true;
             let epoch = self.epoch.to_string().into_bytes();
@@ -150,10 +150,10 @@ impl Engine {
 
     /// The trial of an accused timer begins, or goes on to its handler.
     fn tries(&mut self, row: &Row, begun: Option<u64>) {
-        let lane = self.lane(&row.handler);
+        let queue = self.queue(&row.handler);
         if self.is_accused(row) {
             let id = row.id;
-            let namespace = self.lanes[lane].namespace;
+            let namespace = self.queues[queue].namespace;
             self.namespaces[namespace].trial = Some(Trial { id, begun });
             if self.config.concurrency.is_none() {
                 self.turn = namespace + 1;
@@ -200,15 +200,15 @@ impl Engine {
         // The store adds one, which stays within the lower half.
         let count = self.starts_before(&row).min(u32::MAX - 1);
         row.starts = self.poison.series() << 32 | u64::from(count);
-        let lane = self.lane(&row.handler);
-        self.namespaces[self.lanes[lane].namespace].starts();
+        let queue = self.queue(&row.handler);
+        self.namespaces[self.queues[queue].namespace].starts();
         self.commits.push(Op::Start(row));
     }
 
     /// The start of a timer was noted: it goes to its handler.
     pub(super) fn started(&mut self, row: &Row) {
-        let lane = self.lane(&row.handler);
-        let namespace = &mut self.namespaces[self.lanes[lane].namespace];
+        let queue = self.queue(&row.handler);
+        let namespace = &mut self.namespaces[self.queues[queue].namespace];
         namespace.has_started();
         let is_closed = self.is_stopping || namespace.is_closed();
         let may_call = !is_closed && namespace.may_call(self.now.boot_micros);
@@ -232,37 +232,37 @@ impl Engine {
             "the process ended {} times in a row while its handler was running or about to run",
             self.starts_before(row).saturating_add(NOTED_FROM)
         );
-        if let Some((row, _)) = self.near.end(row.id) {
+        if let Some((row, _)) = self.loaded.end(row.id) {
             let op = self.burial(row, Arc::from(error));
             self.commits.push(op);
         }
     }
 
-    /// A timer whose handler was not called stays in the store, and is read again. Returns its lane, if it was with its handler.
+    /// A timer whose handler was not called stays in the store, and is read again. Returns its handler queue, if it was with its handler.
     pub(super) fn give_back(&mut self, id: Id) -> Option<usize> {
-        let (row, lane) = self.near.end(id)?;
-        self.place_is_free(lane, &row);
+        let (row, queue) = self.loaded.end(id)?;
+        self.place_is_free(queue, &row);
         match planted::is(Planted::WithdrawnForgotten) {
             true => self.retire(id),
             false => self.restore(id),
         }
-        Some(lane)
+        Some(queue)
     }
 
     /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
     pub(super) fn give_back_starts(&mut self) {
         for row in self.commits.take_starts() {
-            let lane = self.lane(&row.handler);
-            self.namespaces[self.lanes[lane].namespace].has_started();
+            let queue = self.queue(&row.handler);
+            self.namespaces[self.queues[queue].namespace].has_started();
             self.give_back(row.id);
         }
     }
 
     /// A delivery does not go on. If it was tried, the next accused one begins once what came of it is written.
-    pub(super) fn place_is_free(&mut self, lane: usize, row: &Row) {
-        let lane = &mut self.lanes[lane];
-        lane.running -= 1;
-        let namespace = &mut self.namespaces[lane.namespace];
+    pub(super) fn place_is_free(&mut self, queue: usize, row: &Row) {
+        let queue = &mut self.queues[queue];
+        queue.running -= 1;
+        let namespace = &mut self.namespaces[queue.namespace];
         namespace.running -= 1;
         if namespace.trial.take_if(|it| it.id == row.id).is_some() {
             // Until then, so that other namespaces have their turn.
@@ -272,8 +272,8 @@ impl Engine {
 
     /// A timer goes to its handler.
     fn hand_out(&mut self, row: Row) {
-        let lane = self.lane(&row.handler);
-        let namespace = &mut self.namespaces[self.lanes[lane].namespace];
+        let queue = self.queue(&row.handler);
+        let namespace = &mut self.namespaces[self.queues[queue].namespace];
         let at = self.now.boot_micros;
         namespace.calls(at);
         self.output

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
 
-use super::near::Free;
+use super::loaded::Free;
 use super::planted::{self, Planted};
 use super::{Answer, Engine, NewTimer, Token};
 
@@ -89,7 +89,7 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        match self.near.free(handle.id) {
+        match self.loaded.free(handle.id) {
             Free::Taken => self.request(Op::Cancel(handle), token),
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
             Free::Moving => self.defer(handle.id, Deferred::Cancel(token, handle)),
@@ -101,7 +101,7 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        match self.near.free(handle.id) {
+        match self.loaded.free(handle.id) {
             Free::Taken => self.request(self.move_to(handle, due), token),
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
             Free::Moving => self.defer(handle.id, Deferred::Reschedule(token, handle, due)),
@@ -152,7 +152,7 @@ impl Engine {
         }
         while let Some(request) = waiting.pop_front() {
             let (op, callers) = self.fold(request, &mut waiting);
-            match self.near.free(id) {
+            match self.loaded.free(id) {
                 Free::Taken => {
                     if !waiting.is_empty() {
                         self.deferred.insert(id, waiting);

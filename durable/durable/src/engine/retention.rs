@@ -33,7 +33,7 @@ impl Default for Expiry {
     }
 }
 
-/// What is archived of the timers of a lane.
+/// What is archived of the timers of a handler queue.
 #[derive(Debug)]
 pub(super) struct Archive {
     /// The first day of which there is something.
@@ -57,44 +57,44 @@ impl Archive {
 impl Engine {
     /// Lets what has been kept for long enough expire, some at a time. Returns when there is more to do, in microseconds since boot.
     pub(super) fn expire_archives(&mut self) -> Option<u64> {
-        let lanes = 0..self.lanes.len();
-        lanes.filter_map(|lane| self.expire_archive(lane)).min()
+        let queues = 0..self.queues.len();
+        queues.filter_map(|queue| self.expire_archive(queue)).min()
     }
 
-    /// The store has said what is archived of this lane.
-    pub(super) fn go_on_expiring(&mut self, lane: usize) {
+    /// The store has said what is archived of this handler queue.
+    pub(super) fn go_on_expiring(&mut self, queue: usize) {
         if self.has_failed || self.is_stopping {
             return;
         }
-        let at = self.expire_archive(lane);
+        let at = self.expire_archive(queue);
         self.expires_at = self.expires_at.into_iter().chain(at).min();
         self.commit();
     }
 
-    /// Does that for a lane.
-    fn expire_archive(&mut self, lane: usize) -> Option<u64> {
+    /// Does that for a handler queue.
+    fn expire_archive(&mut self, queue: usize) -> Option<u64> {
         self.note_look();
         if planted::is(Planted::ExpiresNothing) {
             return None;
         }
-        let day = match self.lanes[lane].archive.first {
+        let day = match self.queues[queue].archive.first {
             Next::None => return None,
             Next::Unknown => {
-                self.ask_for_archive(lane);
+                self.ask_for_archive(queue);
                 return None;
             }
             Next::At(day) => day,
         };
-        if self.namespaces[self.lanes[lane].namespace].is_unreadable {
+        if self.namespaces[self.queues[queue].namespace].is_unreadable {
             // It may say that all of this is kept. Another policy brings it up.
             return None;
         }
         let calm_at = self.calm_since.saturating_add(CALM_MICROS);
-        let before = self.kept_from(lane);
+        let before = self.kept_from(queue);
         if day >= before {
             let at = day
                 .saturating_add(1)
-                .saturating_add(self.retention_of(lane));
+                .saturating_add(self.retention_of(queue));
             let at = Due::from_millis(at.saturating_mul(DAY_MILLIS));
             return Some(self.now.boot_at(at).max(calm_at));
         }
@@ -107,7 +107,7 @@ impl Engine {
         if !self.expiry.goes_on {
             self.expiry.goes_on = true;
             self.commits.push(Op::Expire {
-                handler: Arc::clone(&self.lanes[lane].handler),
+                handler: Arc::clone(&self.queues[queue].handler),
                 before,
                 limit: self.expiry.limit,
             });
@@ -115,32 +115,32 @@ impl Engine {
         None
     }
 
-    fn ask_for_archive(&mut self, lane: usize) {
-        let archive = &mut self.lanes[lane].archive;
+    fn ask_for_archive(&mut self, queue: usize) {
+        let archive = &mut self.queues[queue].archive;
         if !archive.is_in_flight {
             archive.is_in_flight = true;
-            let call = Call::FirstArchived(Arc::clone(&self.lanes[lane].handler));
-            self.send(call, Purpose::Archive(lane));
+            let call = Call::FirstArchived(Arc::clone(&self.queues[queue].handler));
+            self.send(call, Purpose::Archive(queue));
         }
     }
 
     /// The first day that is kept.
-    fn kept_from(&self, lane: usize) -> i64 {
-        match self.retention_of(lane) {
+    fn kept_from(&self, queue: usize) -> i64 {
+        match self.retention_of(queue) {
             // Nothing is, not even of today: an earlier policy has kept it. Nor of a day to come, which a clock that was ahead has left behind.
             0 => i64::MAX,
             days => self.present().day().saturating_sub(days),
         }
     }
 
-    fn retention_of(&self, lane: usize) -> i64 {
-        let namespace = &self.namespaces[self.lanes[lane].namespace];
+    fn retention_of(&self, queue: usize) -> i64 {
+        let namespace = &self.namespaces[self.queues[queue].namespace];
         i64::from(namespace.policy.retention.unwrap_or(0))
     }
 
     /// The store has said which day is the first.
-    pub(super) fn archive_found(&mut self, lane: usize, first: Option<i64>) {
-        let archive = &mut self.lanes[lane].archive;
+    pub(super) fn archive_found(&mut self, queue: usize, first: Option<i64>) {
+        let archive = &mut self.queues[queue].archive;
         archive.is_in_flight = false;
         archive.first = Next::found(first);
         if let Some(day) = archive.lowered.take() {
@@ -150,8 +150,8 @@ impl Engine {
 
     /// Something was archived.
     pub(super) fn archived(&mut self, handler: &Arc<str>, at: Due) {
-        let lane = self.lane(handler);
-        let archive = &mut self.lanes[lane].archive;
+        let queue = self.queue(handler);
+        let archive = &mut self.queues[queue].archive;
         if archive.is_in_flight {
             archive.lowered = Some(
                 archive
@@ -162,7 +162,7 @@ impl Engine {
         archive.first.lower(at.day());
     }
 
-    /// Nothing has expired. It is decided again when the store is asked next, of fewer: a disk that is nearly full may have room for what deletes those.
+    /// Nothing has expired. It is decided again when the store is asked next, of fewer: a disk that is nearly full may have space for what deletes those.
     pub(super) fn expiry_refused(&mut self) {
         self.expiry.goes_on = false;
         self.expiry.limit = (self.expiry.limit / 2).max(1);
@@ -172,9 +172,9 @@ impl Engine {
     pub(super) fn expired(&mut self, handler: &Arc<str>, is_empty: bool) {
         self.expiry.goes_on = false;
         self.expiry.limit = (self.expiry.limit * 2).min(AT_A_TIME);
-        let lane = self.lane(handler);
+        let queue = self.queue(handler);
         if is_empty {
-            self.lanes[lane].archive.first = Next::Unknown;
+            self.queues[queue].archive.first = Next::Unknown;
         }
     }
 }

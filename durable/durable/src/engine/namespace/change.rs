@@ -77,7 +77,7 @@ impl Engine {
     /// A namespace was paused, drained or resumed.
     fn closed(&mut self, at: usize) {
         if self.namespaces[at].is_closed() {
-            self.let_go_of_closed(at);
+            self.evict_closed(at);
         }
     }
 

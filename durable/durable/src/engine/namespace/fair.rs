@@ -29,8 +29,8 @@ impl Engine {
         }
     }
 
-    /// A place of this lane is free.
-    pub(in super::super) fn deliver_after(&mut self, lane: usize) {
+    /// A place of this handler queue is free.
+    pub(in super::super) fn deliver_after(&mut self, queue: usize) {
         if self.is_stopping {
             return;
         }
@@ -39,21 +39,21 @@ impl Engine {
             return self.serve_fairly(limit);
         }
         // No other namespace waits for the place.
-        let namespace = self.lanes[lane].namespace;
+        let namespace = self.queues[queue].namespace;
         match self.namespaces[namespace].is_free() {
-            true => while self.near.running() < limit && self.begin_one(lane) {},
+            true => while self.loaded.running() < limit && self.begin_one(queue) {},
             false => {
-                self.serve(namespace, limit.saturating_sub(self.near.running()));
+                self.serve(namespace, limit.saturating_sub(self.loaded.running()));
             }
         }
-        self.is_short = self.near.running() >= limit;
+        self.is_short = self.loaded.running() >= limit;
     }
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
     pub(in super::super) fn rates_let_at(&self) -> Option<u64> {
         // Without a place, it waits for the end of a delivery, and not for this.
         let limit = self.config.concurrency;
-        if limit.is_some_and(|limit| self.near.running() >= limit) {
+        if limit.is_some_and(|limit| self.loaded.running() >= limit) {
             return None;
         }
         let until = self.namespaces.iter().filter_map(|it| it.waits_until());
@@ -66,7 +66,7 @@ impl Engine {
         loop {
             let mut begun_in_round = 0;
             for _ in 0..count {
-                let free = limit.saturating_sub(self.near.running());
+                let free = limit.saturating_sub(self.loaded.running());
                 if free == 0 {
                     self.is_short = true;
                     return;
@@ -104,7 +104,7 @@ impl Engine {
         let mut begun = 0;
         let has_waited = self.namespaces[at].waits;
         let is_limited = !planted::is(Planted::RateIgnored);
-        let count = self.namespaces[at].lanes.len();
+        let count = self.namespaces[at].queues.len();
         let first = self.namespaces[at].turn;
         let mut turns = (0..count).map(|turn| (first + turn) % count);
         let mut again = VecDeque::new();
@@ -113,15 +113,15 @@ impl Engine {
                 break;
             };
             let namespace = &self.namespaces[at];
-            let lane = namespace.lanes[turn];
+            let queue = namespace.queues[turn];
             if is_limited && !namespace.has_turn(boot) {
-                if self.is_ready(lane) {
+                if self.is_ready(queue) {
                     // The handler keeps its turn, however often this is asked until the rate lets it begin.
                     let namespace = &mut self.namespaces[at];
                     (namespace.turn, namespace.waits) = (turn, true);
                     return begun;
                 }
-            } else if self.begin_one(lane) {
+            } else if self.begin_one(queue) {
                 let namespace = &mut self.namespaces[at];
                 namespace.turn = (turn + 1) % count;
                 namespace.counts.throttled += u64::from(has_waited);

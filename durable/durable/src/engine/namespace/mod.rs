@@ -46,8 +46,8 @@ pub(crate) struct Namespace {
     /// Nothing more begins in this run.
     pub(crate) is_drained: bool,
     pub(crate) running: usize,
-    /// The handlers, by their lanes.
-    pub(super) lanes: Vec<usize>,
+    /// The handlers, by their queues.
+    pub(super) queues: Vec<usize>,
     /// The one that comes next.
     turn: usize,
     rate: Option<Limiter>,
@@ -75,7 +75,7 @@ impl Namespace {
             is_paused: false,
             is_drained: false,
             running: 0,
-            lanes: Vec::new(),
+            queues: Vec::new(),
             turn: 0,
             rate: None,
             starting: 0,
@@ -106,7 +106,7 @@ impl Namespace {
     }
 
     pub(crate) fn has_handlers(&self) -> bool {
-        !self.lanes.is_empty()
+        !self.queues.is_empty()
     }
 
     /// Whether it has no limit but those of its handlers.
@@ -279,9 +279,9 @@ impl Engine {
     /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
     /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
     pub(crate) fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
-        let lanes = namespace.lanes.iter();
-        lanes
-            .filter_map(|lane| self.oldest_of(*lane, present))
+        let queues = namespace.queues.iter();
+        queues
+            .filter_map(|queue| self.oldest_of(*queue, present))
             .min()
     }
 }

@@ -66,7 +66,7 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     }
     it.settle();
     it.begin_without_turn(it.engine.now());
-    // The load of the few sets room aside, until none is left for the many.
+    // The load of the few reserves memory, until none is left for the many.
     let mut load = None;
     while let Some(request) = it.requests.pop_front() {
         if matches!(&request.call, Call::Load { handler, .. } if **handler == *"few") {

@@ -11,7 +11,7 @@ fn a_handle_of_an_unknown_handler_leaves_nothing() {
         it.settle();
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
     }
-    assert_eq!((it.engine.lanes.len(), it.engine.in_memory()), (1, 0));
+    assert_eq!((it.engine.queues.len(), it.engine.in_memory()), (1, 0));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn what_is_cancelled_leaves_the_queue_of_a_handler_that_hangs() {
         it.pass(10_000);
     }
     assert_eq!((it.delivered.len(), it.engine.held()), (1, 3));
-    assert!(it.engine.lanes[0].ready.len() < 20);
+    assert!(it.engine.queues[0].ready.len() < 20);
     for count in 1..=3 {
         assert_eq!(it.delivered.len(), count);
         it.engine.ended(it.delivered[count - 1].id, Ended::Well);
@@ -80,8 +80,8 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         }
         assert!(it.engine.in_flight.loading().is_some());
     }
-    let gone = it.engine.near.gone.len();
-    assert!(gone < 5, "{gone} of 50 are kept");
+    let tombstones = it.engine.loaded.tombstones.len();
+    assert!(tombstones < 5, "{tombstones} of 50 are kept");
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
         it.settle();
     }
     assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
-    assert!(it.engine.lanes[40].held == 0 && it.engine.has_handler("mail"));
+    assert!(it.engine.queues[40].held == 0 && it.engine.has_handler("mail"));
 }

@@ -5,9 +5,9 @@ use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use waterwheel_store::{Due, Id, Row};
 
 use super::Now;
-use super::gone::Gone;
 use super::planted::{self, Planted};
 use super::ticks::Ticks;
+use super::tombstones::Tombstones;
 
 /// How many timers are taken from the wheel in a turn.
 const BATCH: usize = 4_096;
@@ -18,7 +18,7 @@ pub(crate) const ROW_BYTES: usize = 256;
 /// A timer that counts as one in memory, until it is known that it has left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
-    pub(super) lane: usize,
+    pub(super) queue: usize,
     pub(super) bytes: usize,
     pub(super) second: i64,
 }
@@ -26,7 +26,7 @@ pub(super) struct Share {
 /// What is known of a timer.
 #[derive(Debug)]
 enum Known {
-    /// It is in memory, for this lane.
+    /// It is in memory, for this handler queue.
     Held(Row, usize, Awaits),
     /// It awaits the answer to a commit.
     Leaving(Leaving),
@@ -35,7 +35,7 @@ enum Known {
 /// What a timer in memory waits for.
 #[derive(Debug)]
 enum Awaits {
-    /// Its time, in the wheel, or its handler, in the queue of its lane. The key says which entry there is its own.
+    /// Its time, in the wheel, or its handler, in the queue of its handler. The key says which entry there is its own.
     Turn(Key),
     /// The end of its delivery.
     End,
@@ -75,7 +75,7 @@ pub(super) enum Free {
 struct Filed {
     id: Id,
     due: Due,
-    lane: usize,
+    queue: usize,
 }
 
 /// A timer that came up.
@@ -87,24 +87,24 @@ pub(super) struct Up {
 }
 
 #[derive(Debug)]
-pub(super) struct Near {
+pub(super) struct Loaded {
     wheel: Wheel<Filed>,
     ticks: Ticks,
     /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
-    pub(super) gone: Gone,
+    pub(super) tombstones: Tombstones,
     running: usize,
     has_backlog: bool,
 }
 
-impl Near {
-    pub(super) fn new(now: Now) -> Near {
+impl Loaded {
+    pub(super) fn new(now: Now) -> Loaded {
         let tick = Tick::new(now.boot_micros / 1_000);
-        Near {
+        Loaded {
             wheel: Wheel::starting_at(Resolution::MILLISECOND, tick),
             ticks: Ticks::from(now, tick),
             known: HashMap::new(),
-            gone: Gone::default(),
+            tombstones: Tombstones::default(),
             running: 0,
             has_backlog: false,
         }
@@ -139,32 +139,32 @@ impl Near {
     }
 
     /// Puts a timer into the wheel, whatever is known of it.
-    pub(super) fn hold(&mut self, row: Row, lane: usize) -> Share {
-        let share = share(&row, lane);
+    pub(super) fn hold(&mut self, row: Row, queue: usize) -> Share {
+        let share = share(&row, queue);
         let key = self
             .wheel
-            .insert(self.ticks.of(row.due), Filed::new(&row, lane));
+            .insert(self.ticks.of(row.due), Filed::new(&row, queue));
         self.known
-            .insert(row.id, Known::Held(row, lane, Awaits::Turn(key)));
+            .insert(row.id, Known::Held(row, queue, Awaits::Turn(key)));
         share
     }
 
-    /// Timers that are not with their handlers leave memory, by their lane and their second.
-    pub(super) fn let_go(&mut self, leaves: impl Fn(usize, i64) -> bool) -> Vec<Share> {
+    /// Timers that are not with their handlers leave memory, by their handler queue and their second.
+    pub(super) fn evict(&mut self, leaves: impl Fn(usize, i64) -> bool) -> Vec<Share> {
         let wheel = &mut self.wheel;
         let left = self.known.extract_if(|_, known| {
-            let Known::Held(row, lane, Awaits::Turn(key)) = known else {
+            let Known::Held(row, queue, Awaits::Turn(key)) = known else {
                 return false;
             };
-            let leaves = leaves(*lane, row.due.second());
+            let leaves = leaves(*queue, row.due.second());
             if leaves && !planted::is(Planted::WheelEntriesLeft) {
-                // If it has come up, the queue of its lane passes over it.
+                // If it has come up, the queue of its handler passes over it.
                 wheel.cancel(*key);
             }
             leaves
         });
         let shares = left.filter_map(|(_, known)| match known {
-            Known::Held(row, lane, _) => Some(share(&row, lane)),
+            Known::Held(row, queue, _) => Some(share(&row, queue)),
             Known::Leaving(_) => None,
         });
         shares.collect()
@@ -173,10 +173,10 @@ impl Near {
     /// Takes a timer out of memory, for a commit that moves it.
     pub(super) fn free(&mut self, id: Id) -> Free {
         let share = match self.known.get(&id) {
-            Some(Known::Held(row, lane, Awaits::Turn(key))) => {
+            Some(Known::Held(row, queue, Awaits::Turn(key))) => {
                 let was_filed = self.wheel.cancel(*key).is_some();
                 let is_counted = !was_filed && planted::is(Planted::ReadyCountedForEver);
-                (!is_counted).then(|| share(row, *lane))
+                (!is_counted).then(|| share(row, *queue))
             }
             Some(Known::Leaving(leaving)) if leaving.why == Leaves::Moved => return Free::Moving,
             Some(_) => return Free::WithHandler,
@@ -191,15 +191,15 @@ impl Near {
     /// The delivery of a timer has ended, for the last time. Its row, and whose it is.
     pub(super) fn end(&mut self, id: Id) -> Option<(Row, usize)> {
         let known = self.known.get_mut(&id)?;
-        let Known::Held(row, lane, Awaits::End) = known else {
+        let Known::Held(row, queue, Awaits::End) = known else {
             return None;
         };
-        let leaving = Leaving::new(Leaves::Delivered, Some(share(row, *lane)));
-        let Known::Held(row, lane, _) = std::mem::replace(known, Known::Leaving(leaving)) else {
+        let leaving = Leaving::new(Leaves::Delivered, Some(share(row, *queue)));
+        let Known::Held(row, queue, _) = std::mem::replace(known, Known::Leaving(leaving)) else {
             return None;
         };
         self.running -= 1;
-        Some((row, lane))
+        Some((row, queue))
     }
 
     /// It was not the last time: what is asked of the timer waits until it is back.
@@ -212,7 +212,7 @@ impl Near {
     /// A timer has left. It counted as this.
     pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> Option<Share> {
         if let Some(last) = loading {
-            self.gone.note(id, last);
+            self.tombstones.add(id, last);
         }
         self.restore(id)?.share
     }
@@ -222,25 +222,27 @@ impl Near {
         match self.known.remove(&id)? {
             Known::Leaving(leaving) => Some(leaving),
             // Taken again while it left, which only a planted fault does.
-            Known::Held(row, lane, _) => Some(Leaving::new(Leaves::Moved, Some(share(&row, lane)))),
+            Known::Held(row, queue, _) => {
+                Some(Leaving::new(Leaves::Moved, Some(share(&row, queue))))
+            }
         }
     }
 
     /// Whether a row that was met may be taken: nothing is known of the timer, and it did not leave since this load was asked for.
-    pub(super) fn is_new(&mut self, row: &Row, lane: usize, load: Option<u64>) -> bool {
+    pub(super) fn is_new(&mut self, row: &Row, queue: usize, load: Option<u64>) -> bool {
         match self.known.get_mut(&row.id) {
             Some(Known::Leaving(leaving)) => {
-                leaving.left_out = Some((lane, row.due.second()));
+                leaving.left_out = Some((queue, row.due.second()));
                 false
             }
             Some(_) => false,
-            None => load.is_none_or(|load| !self.gone.is_before(row.id, load)),
+            None => load.is_none_or(|load| !self.tombstones.covers(row.id, load)),
         }
     }
 
     /// A timer that came up goes to its handler, unless it has left. If the wall clock was set back since, it goes into the wheel again.
     pub(super) fn run(&mut self, up: &Up, now: Now) -> Option<Row> {
-        let Known::Held(row, lane, awaits) = self.known.get_mut(&up.id)? else {
+        let Known::Held(row, queue, awaits) = self.known.get_mut(&up.id)? else {
             return None;
         };
         match awaits {
@@ -254,7 +256,7 @@ impl Near {
             Awaits::Turn(key) => {
                 *key = self
                     .wheel
-                    .insert(self.ticks.of(row.due), Filed::new(row, *lane));
+                    .insert(self.ticks.of(row.due), Filed::new(row, *queue));
                 None
             }
         }
@@ -277,9 +279,9 @@ impl Near {
             BATCH,
             |key, _, filed| match now.is_past(filed.due) {
                 true => {
-                    let Filed { id, due, lane } = filed;
+                    let Filed { id, due, queue } = filed;
                     each(
-                        *lane,
+                        *queue,
                         Up {
                             id: *id,
                             due: *due,
@@ -322,18 +324,18 @@ impl Leaving {
 }
 
 impl Filed {
-    fn new(row: &Row, lane: usize) -> Filed {
+    fn new(row: &Row, queue: usize) -> Filed {
         Filed {
             id: row.id,
             due: row.due,
-            lane,
+            queue,
         }
     }
 }
 
-fn share(row: &Row, lane: usize) -> Share {
+fn share(row: &Row, queue: usize) -> Share {
     Share {
-        lane,
+        queue,
         bytes: ROW_BYTES + row.bytes(),
         second: row.due.second(),
     }

@@ -8,12 +8,12 @@ use super::{Call, Engine};
 
 /// What is known of the far levels, the finest first.
 #[derive(Debug, Default)]
-pub(super) struct Far {
-    levels: [FarLevel; Level::FAR.len()],
+pub(super) struct Buckets {
+    levels: [BucketLevel; Level::FAR.len()],
 }
 
 #[derive(Debug)]
-struct FarLevel {
+struct BucketLevel {
     next: Next,
     is_in_flight: bool,
     /// Meanwhile a row was written to this bucket. The reply may not know of it.
@@ -21,9 +21,9 @@ struct FarLevel {
     is_cascading: bool,
 }
 
-impl Default for FarLevel {
-    fn default() -> FarLevel {
-        FarLevel {
+impl Default for BucketLevel {
+    fn default() -> BucketLevel {
+        BucketLevel {
             next: Next::Unknown,
             is_in_flight: false,
             lowered: None,
@@ -32,7 +32,7 @@ impl Default for FarLevel {
     }
 }
 
-impl Far {
+impl Buckets {
     /// When the next bucket of each level is to cascade.
     pub(super) fn cascades_at(&self) -> impl Iterator<Item = Due> {
         self.levels
@@ -55,7 +55,7 @@ impl Far {
         of.next.lower(number);
     }
 
-    fn of(&mut self, level: Level) -> &mut FarLevel {
+    fn of(&mut self, level: Level) -> &mut BucketLevel {
         &mut self.levels[usize::from(level.number()) - 1]
     }
 }
@@ -65,7 +65,7 @@ impl Engine {
     pub(super) fn cascade(&mut self) {
         let now = self.present();
         for level in Level::FAR {
-            let of = self.far.of(level);
+            let of = self.buckets.of(level);
             if of.is_in_flight || of.is_cascading {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Engine {
 
     /// The store has said which bucket is next.
     pub(super) fn bucket_found(&mut self, level: Level, first: Option<i64>) {
-        let of = self.far.of(level);
+        let of = self.buckets.of(level);
         of.is_in_flight = false;
         of.next = Next::found(first);
         if let Some(number) = of.lowered.take() {
@@ -105,20 +105,20 @@ impl Engine {
         &mut self,
         bucket: Bucket,
         is_empty: bool,
-        far: Vec<Bucket>,
+        buckets: Vec<Bucket>,
         seconds: Vec<(std::sync::Arc<str>, i64)>,
     ) {
-        let of = self.far.of(bucket.level);
+        let of = self.buckets.of(bucket.level);
         of.is_cascading = false;
         if is_empty {
             of.next = Next::Unknown;
         }
-        for bucket in far {
-            self.far.written(bucket);
+        for bucket in buckets {
+            self.buckets.written(bucket);
         }
         for (handler, second) in seconds {
-            let lane = self.lane(&handler);
-            self.written(lane, second);
+            let queue = self.queue(&handler);
+            self.written(queue, second);
         }
     }
 }

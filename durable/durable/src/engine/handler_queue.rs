@@ -7,16 +7,16 @@ use std::time::Duration;
 use waterwheel_store::{Due, PageLimit, Row, RowCursor};
 
 use super::in_flight::Purpose;
-use super::near::Up;
+use super::loaded::Up;
 use super::next::Next;
 use super::planted::{self, Planted};
 use super::retention::Archive;
 use super::{Call, Engine, Output};
 
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct HandlerQueue {
     pub(super) handler: Arc<str>,
-    /// Scope it is.
+    /// The index of its namespace.
     pub(super) namespace: usize,
     pub(super) archive: Archive,
     pub(super) is_handled: bool,
@@ -34,7 +34,7 @@ pub(super) struct Lane {
     pub(super) bytes: usize,
     /// Those that have not come up are due in this second or before.
     pub(super) last: i64,
-    /// All rows up to here are in memory, or are gone.
+    /// All rows up to here are in memory, or have left.
     cursor: RowCursor,
     /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
     bound: i64,
@@ -52,9 +52,9 @@ pub(super) struct Lane {
     pub(super) is_reported: bool,
 }
 
-impl Lane {
-    pub(super) fn new(handler: Arc<str>, namespace: usize) -> Lane {
-        Lane {
+impl HandlerQueue {
+    pub(super) fn new(handler: Arc<str>, namespace: usize) -> HandlerQueue {
+        HandlerQueue {
             handler,
             namespace,
             archive: Archive::new(false),
@@ -123,42 +123,42 @@ impl Lane {
 impl Engine {
     /// Asks for rows whose time is near, and for when the next ones come.
     pub(super) fn load(&mut self) {
-        self.waits_for_room = false;
-        let lanes = 0..self.lanes.len();
-        self.loads_at = lanes.filter_map(|lane| self.load_lane(lane)).min();
+        self.waits_for_memory = false;
+        let queues = 0..self.queues.len();
+        self.loads_at = queues.filter_map(|queue| self.load_queue(queue)).min();
     }
 
-    /// The store has replied what it was asked for this lane. With what came into memory, a turn of the wheel goes on.
-    pub(super) fn go_on_loading(&mut self, lane: usize) {
+    /// The store has replied what it was asked for this handler queue. With what came into memory, a turn of the wheel goes on.
+    pub(super) fn go_on_loading(&mut self, queue: usize) {
         if self.has_failed || self.is_stopping {
             return;
         }
-        let at = self.load_lane(lane);
-        // Another lane may wait for the room that was reserved for these rows: the next turn looks at all.
-        let others = self.waits_for_room.then(|| self.present());
+        let at = self.load_queue(queue);
+        // Another handler queue may wait for the memory that was reserved for these rows: the next turn looks at all.
+        let others = self.waits_for_memory.then(|| self.present());
         let at = at.into_iter().chain(others);
         self.loads_at = self.loads_at.into_iter().chain(at).min();
     }
 
-    /// Does that for a lane. When to look at it again, if no call brings that up.
-    fn load_lane(&mut self, index: usize) -> Option<Due> {
+    /// Does that for a handler queue. When to look at it again, if no call brings that up.
+    fn load_queue(&mut self, index: usize) -> Option<Due> {
         self.note_look();
-        let lane = &mut self.lanes[index];
-        if lane.is_in_flight {
+        let queue = &mut self.queues[index];
+        if queue.is_in_flight {
             return None;
         }
-        match lane.next {
+        match queue.next {
             Next::None => {
                 self.report(index, false);
                 None
             }
             Next::Unknown => {
-                lane.is_in_flight = true;
-                let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
+                queue.is_in_flight = true;
+                let call = Call::FirstSecond(Arc::clone(&queue.handler), queue.cursor.second);
                 self.send(call, Purpose::Second(index));
                 None
             }
-            Next::At(first) if !lane.is_handled => {
+            Next::At(first) if !queue.is_handled => {
                 let at = self.reports_at(first);
                 let is_due = at <= self.present();
                 self.report(index, is_due);
@@ -170,13 +170,15 @@ impl Engine {
                     return Some(start(first.saturating_sub(self.config.window)));
                 }
                 // The end of that brings it up.
-                if self.namespaces[self.lanes[index].namespace].is_closed() {
+                if self.namespaces[self.queues[index].namespace].is_closed() {
                     return None;
                 }
                 // Else the reply to a commit brings it up, or to a load.
-                let limit = self.room(index).or_else(|| self.make_room(index, first));
+                let limit = self
+                    .load_limit(index)
+                    .or_else(|| self.evict_later_than(index, first));
                 let Some(limit) = limit else {
-                    self.waits_for_room = true;
+                    self.waits_for_memory = true;
                     return None;
                 };
                 self.load_rows(index, horizon.saturating_add(1), limit);
@@ -185,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// When a handler is missing, of a lane whose first row is in this second.
+    /// When a handler is missing, of a handler queue whose first row is in this second.
     fn reports_at(&self, first: i64) -> Due {
         let due = start(first.saturating_add(1)).after(self.config.grace);
         let open = Duration::from_micros(self.now.boot_micros.saturating_sub(self.begun));
@@ -195,14 +197,14 @@ impl Engine {
         }
     }
 
-    /// Puts out whether a lane without a handler has timers that are due, if that is new.
-    fn report(&mut self, lane: usize, is_due: bool) {
-        let lane = &mut self.lanes[lane];
-        if lane.is_reported == is_due {
+    /// Puts out whether a handler queue without a handler has timers that are due, if that is new.
+    fn report(&mut self, queue: usize, is_due: bool) {
+        let queue = &mut self.queues[queue];
+        if queue.is_reported == is_due {
             return;
         }
-        lane.is_reported = is_due;
-        let handler = Arc::clone(&lane.handler);
+        queue.is_reported = is_due;
+        let handler = Arc::clone(&queue.handler);
         self.output.push_back(match is_due {
             true => Output::Unhandled(handler),
             false => Output::NoneDue(handler),
@@ -212,48 +214,48 @@ impl Engine {
     /// A timer of this name was cancelled or moved. If it was the first one without a handler, the store is asked for the next one.
     pub(super) fn left(&mut self, handler: &Arc<str>) {
         let second = self.present().second();
-        let Some(&lane) = self.lane_of.get(handler) else {
+        let Some(&queue) = self.queue_of.get(handler) else {
             return;
         };
-        let lane = &mut self.lanes[lane];
-        if lane.is_handled {
+        let queue = &mut self.queues[queue];
+        if queue.is_handled {
             return;
         }
-        match lane.next {
-            _ if lane.is_in_flight => lane.has_left = true,
-            Next::At(first) if first <= second => lane.next = Next::Unknown,
+        match queue.next {
+            _ if queue.is_in_flight => queue.has_left = true,
+            Next::At(first) if first <= second => queue.next = Next::Unknown,
             _ => {}
         }
     }
 
     fn load_rows(&mut self, index: usize, before: i64, limit: PageLimit) {
-        let lane = &mut self.lanes[index];
+        let queue = &mut self.queues[index];
         if !planted::is(Planted::BoundAfterRead) {
-            lane.bound = lane.bound.max(before);
+            queue.bound = queue.bound.max(before);
         }
-        lane.is_in_flight = true;
+        queue.is_in_flight = true;
         let call = Call::Load {
-            handler: Arc::clone(&lane.handler),
-            after: lane.cursor,
+            handler: Arc::clone(&queue.handler),
+            after: queue.cursor,
             before,
             limit,
         };
         let purpose = Purpose::Rows {
-            lane: index,
+            queue: index,
             before,
             limit,
         };
-        self.room.reserve(limit);
+        self.memory_budget.reserve(limit);
         self.send(call, purpose);
     }
 
     /// The store has said which second is next.
-    pub(super) fn second_found(&mut self, lane: usize, first: Option<i64>) {
-        self.lanes[lane].answered(Next::found(first));
+    pub(super) fn second_found(&mut self, queue: usize, first: Option<i64>) {
+        self.queues[queue].answered(Next::found(first));
     }
 
     /// The store has handed out rows.
-    pub(super) fn loaded(
+    pub(super) fn rows_loaded(
         &mut self,
         index: usize,
         before: i64,
@@ -261,14 +263,15 @@ impl Engine {
         rows: Vec<Row>,
         number: u64,
     ) {
-        self.room.release_reserved(limit);
+        self.memory_budget.release_reserved(limit);
         let horizon = self.horizon();
-        // The second of the first row that was not taken, or that the load had no room for.
+        // The second of the first row that was not taken, or that the load had no space for.
         let last = rows.last().map(|row| row.cursor().second);
         let mut left = last.filter(|_| !limit.exceeds(&rows));
         for row in rows {
             let cursor = row.cursor();
-            if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)
+            if self.loaded.is_new(&row, index, Some(number))
+                || planted::is(Planted::KnownTakenAgain)
             {
                 // Beyond the horizon, if the clock was set back since they were asked for.
                 if cursor.second > horizon || !self.fits(index) {
@@ -277,29 +280,29 @@ impl Engine {
                 }
                 self.hold(row, index);
             }
-            self.lanes[index].cursor = cursor;
+            self.queues[index].cursor = cursor;
         }
-        let lane = &mut self.lanes[index];
-        lane.bound = lane.bound.max(before);
+        let queue = &mut self.queues[index];
+        queue.bound = queue.bound.max(before);
         if left.is_none() {
-            lane.cursor = lane.cursor.max(RowCursor::before(before));
+            queue.cursor = queue.cursor.max(RowCursor::before(before));
         }
-        lane.answered(left.map_or(Next::Unknown, Next::At));
+        queue.answered(left.map_or(Next::Unknown, Next::At));
     }
 
     /// A row lies in this second from now on, and is not in memory.
-    pub(super) fn written(&mut self, lane: usize, second: i64) {
-        let lane = &mut self.lanes[lane];
-        if second < lane.bound {
-            lane.go_back(second);
+    pub(super) fn written(&mut self, queue: usize, second: i64) {
+        let queue = &mut self.queues[queue];
+        if second < queue.bound {
+            queue.go_back(second);
         } else {
-            lane.lower(second);
+            queue.lower(second);
         }
     }
 
-    /// Whether a row of this second would take the room that rows of an earlier one wait for.
-    fn is_behind(&self, lane: usize, second: i64) -> bool {
-        self.lanes[lane].next.is_before(second) && self.room(lane).is_none()
+    /// Whether a row of this second would take the memory that rows of an earlier one wait for.
+    fn is_behind(&self, queue: usize, second: i64) -> bool {
+        self.queues[queue].next.is_before(second) && self.load_limit(queue).is_none()
     }
 
     /// The last second whose timers are in memory.
@@ -309,16 +312,16 @@ impl Engine {
     }
 
     /// A row lies in its second from now on. It goes into memory, if what lies around it did.
-    pub(super) fn admit(&mut self, row: &Row, lane: usize) {
+    pub(super) fn admit(&mut self, row: &Row, queue: usize) {
         let second = row.due.second();
-        if second >= self.lanes[lane].bound {
-            self.lanes[lane].lower(second);
-        } else if second <= self.horizon() && self.fits(lane) && !self.is_behind(lane, second) {
-            if self.near.is_new(row, lane, None) {
-                self.hold(row.clone(), lane);
+        if second >= self.queues[queue].bound {
+            self.queues[queue].lower(second);
+        } else if second <= self.horizon() && self.fits(queue) && !self.is_behind(queue, second) {
+            if self.loaded.is_new(row, queue, None) {
+                self.hold(row.clone(), queue);
             }
         } else if !planted::is(Planted::CursorOverUndelivered) {
-            self.lanes[lane].go_back(second);
+            self.queues[queue].go_back(second);
         }
     }
 }
