@@ -20,7 +20,7 @@ use std::time::Instant;
 use life::Life;
 pub use life::{During, Fell};
 use waterwheel_faults::Disk;
-use waterwheel_store_sqlite::Trial;
+use waterwheel_store_sqlite::OpenOptions;
 
 use super::arguments::Arguments;
 
@@ -64,7 +64,8 @@ pub fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Resu
 pub fn command(mut arguments: Arguments) -> Result<ExitCode, String> {
     let seeds: u64 = arguments.take("seeds", 1_000)?;
     let from: u64 = arguments.take("from", 0)?;
-    let synchronous: String = arguments.take("synchronous", Trial::NONE.synchronous.to_owned())?;
+    let synchronous: String =
+        arguments.take("synchronous", OpenOptions::DEFAULT.synchronous.to_owned())?;
     arguments.end()?;
     let is_known = ["extra", "full", "normal", "off"].contains(&&*synchronous.to_lowercase());
     if !is_known {

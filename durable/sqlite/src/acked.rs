@@ -30,9 +30,9 @@ use super::OpenError;
 use super::copier::Length;
 use super::error::Loss;
 use super::log;
+use super::open_options::{Files, OpenOptions};
 use super::schema::read_meta;
 use super::store::{beside, log_of};
-use super::trial::{Files, Trial};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked2");
 
@@ -190,22 +190,22 @@ enum Epoch {
 
 impl Found {
     /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a log that must not be read.
-    pub(crate) fn prepare(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
-        let found = Found::look(path, trial)?;
+    pub(crate) fn prepare(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
+        let found = Found::look(path, options)?;
         if let Some(loss) = &found.loss
-            && !trial.accept_loss
+            && !options.accept_loss
         {
             return Err(OpenError::AcknowledgedLost(loss.clone()));
         }
         if found.drops_log {
-            drop_log(path, trial)?;
+            drop_log(path, options)?;
         }
         Ok(found)
     }
 
     /// Looks at the note of a file, and changes nothing.
-    pub(crate) fn look(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
-        let files = trial.files;
+    pub(crate) fn look(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
+        let files = options.files;
         let name = beside(path, "-acked");
         let io = |error| OpenError::io(&name, error);
         let note = match (files.length)(&name) {
@@ -231,8 +231,8 @@ impl Found {
             Some(Ok(note)) => {
                 let (mut now, mut in_file) = (None, None);
                 if !is_new {
-                    now = Database::read(path, trial)?;
-                    in_file = Database::without_log(path, trial)?;
+                    now = Database::read(path, options)?;
+                    in_file = Database::without_log(path, options)?;
                 }
                 // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about. A file that cannot
                 // be read counts as this store, and so does one whose tables, or whose step to these tables, may have been in the log.
@@ -423,13 +423,13 @@ struct Database {
 
 impl Database {
     /// Reads the file and its log, as SQLite does. `None` if that makes no sense.
-    fn read(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
-        let read = connect(path, trial).and_then(|connection| Database::of(&connection));
+    fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
+        let read = connect(path, options).and_then(|connection| Database::of(&connection));
         Database::if_sound(read)
     }
 
     /// Reads the file without its log. `None` if that makes no sense.
-    fn without_log(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
+    fn without_log(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
         let mut name = String::from("file:");
         for byte in path.as_os_str().as_encoded_bytes() {
             name += &format!("%{byte:02X}");
@@ -439,7 +439,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let read = open(Path::new(&name), flags, trial);
+        let read = open(Path::new(&name), flags, options);
         Database::if_sound(read.and_then(|connection| Database::of(&connection)))
     }
 
@@ -488,9 +488,9 @@ impl Database {
 }
 
 /// Removes a log that must not be read over the file, while no connection has it open: one would go on with its index of the log that was.
-fn drop_log(path: &Path, trial: &Trial<'_>) -> Result<(), OpenError> {
+fn drop_log(path: &Path, options: &OpenOptions<'_>) -> Result<(), OpenError> {
     let log = log_of(path);
-    let alone = connect(path, trial).map_err(OpenError::of)?;
+    let alone = connect(path, options).map_err(OpenError::of)?;
     // Before it reads anything: with its first look at the log it locks all others out, and is locked out by each that has looked at it.
     let all = alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
     // The pages that the log would put over the file may make no sense. It is locked then as well.
@@ -498,21 +498,21 @@ fn drop_log(path: &Path, trial: &Trial<'_>) -> Result<(), OpenError> {
         Ok(()) | Err(OpenError::Corrupt(_)) => {}
         Err(error) => return Err(error),
     }
-    (trial.files.remove)(&log).map_err(|error| OpenError::io(&log, error))?;
+    (options.files.remove)(&log).map_err(|error| OpenError::io(&log, error))?;
     drop(alone);
     Ok(())
 }
 
 /// A connection that leaves the log as it is.
-fn connect(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, options: &OpenOptions<'_>) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = open(path, flags, trial)?;
+    let connection = open(path, flags, options)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 
-fn open(path: &Path, flags: OpenFlags, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
-    match trial.vfs {
+fn open(path: &Path, flags: OpenFlags, options: &OpenOptions<'_>) -> rusqlite::Result<Connection> {
+    match options.vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
         None => Connection::open_with_flags(path, flags),
     }

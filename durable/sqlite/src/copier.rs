@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
+use super::open_options::OpenOptions;
 use super::schema;
-use super::trial::Trial;
 
 /// How long it waits after a pass in which a reader has kept it from copying all.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -247,7 +247,7 @@ fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
     let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     // While another process has the file for itself, the log is the store's, which waits for it.
     let off = off.and_then(|_| connection.busy_timeout(Duration::ZERO));
-    if off.is_err() || schema::configure(&connection, Trial::NONE.synchronous).is_err() {
+    if off.is_err() || schema::configure(&connection, OpenOptions::DEFAULT.synchronous).is_err() {
         return Ok(None);
     }
     let _: Result<(), InterruptHandle> = interrupt.set(connection.get_interrupt_handle());

@@ -165,6 +165,7 @@ mod identity;
 mod keys;
 mod lock;
 mod log;
+mod open_options;
 mod pause;
 mod read;
 mod reader;
@@ -172,7 +173,6 @@ mod reserve;
 mod schema;
 mod space;
 mod store;
-mod trial;
 mod vacuum;
 mod words;
 mod write;
@@ -185,11 +185,11 @@ pub use error::{Loss, OpenError};
 #[doc(hidden)]
 pub use keys::Sizes;
 pub use lock::Holder;
+#[doc(hidden)]
+pub use open_options::{Files, OpenOptions};
 pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::{Options, SqliteStore};
-#[doc(hidden)]
-pub use trial::{Files, Trial};
 #[doc(hidden)]
 pub use vacuum::Vacuum;

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::trial::Files;
+use super::open_options::Files;
 
 /// How many bytes are written at a time.
 const PIECE: usize = 64 << 10;

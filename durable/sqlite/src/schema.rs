@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::OpenError;
 use super::handlers::Handlers;
-use super::trial::Trial;
+use super::open_options::OpenOptions;
 use super::vacuum;
 use super::words::{damaged, in_row};
 
@@ -141,11 +141,14 @@ pub(super) const TABLES: &str = "
 
 /// Opens the file and creates the tables in a new one, or brings those of an older version up to date. A file that is refused is not written to: all that can
 /// be wrong with it is looked for before.
-pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handlers), OpenError> {
+pub(crate) fn open(
+    path: &Path,
+    options: &OpenOptions<'_>,
+) -> Result<(Connection, Handlers), OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match trial.vfs {
+    let connection = match options.vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
         None => Connection::open_with_flags(path, flags),
     };
@@ -165,7 +168,7 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
         .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(OpenError::of)?;
     connection.set_prepared_statement_cache_capacity(64);
-    let found = inspect(&connection, trial.steps)?;
+    let found = inspect(&connection, options.steps)?;
     if found == Some(VERSION) {
         look_into(&connection).map_err(OpenError::in_tables)?;
     }
@@ -173,11 +176,11 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
         // Before the first page is written.
         vacuum::prepare(&connection).map_err(OpenError::of)?;
     }
-    configure(&connection, trial.synchronous).map_err(OpenError::of)?;
+    configure(&connection, options.synchronous).map_err(OpenError::of)?;
     match found {
         None => create(&connection).map_err(OpenError::of)?,
         Some(VERSION) => {}
-        Some(older) => migrate(&connection, older, trial.steps).map_err(OpenError::in_tables)?,
+        Some(older) => migrate(&connection, older, options.steps).map_err(OpenError::in_tables)?,
     }
     let handlers = look_into(&connection).map_err(OpenError::in_tables)?;
     connection.busy_timeout(BUSY).map_err(OpenError::of)?;

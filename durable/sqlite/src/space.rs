@@ -12,10 +12,10 @@ use rusqlite::{Connection, ErrorCode};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::open_options::{Files, OpenOptions};
 use super::pause::Pause;
 use super::reserve::{self, Reserve};
 use super::store::log_of;
-use super::trial::{Files, Trial};
 
 /// Of a limit, one such part is kept for other steps than inserts.
 const KEPT: u64 = 8;
@@ -57,9 +57,9 @@ struct Limit {
 }
 
 impl Space {
-    pub(crate) fn of(store: &Path, trial: &Trial<'_>) -> Space {
-        let files = trial.files;
-        let (min, max) = trial.reserve;
+    pub(crate) fn of(store: &Path, options: &OpenOptions<'_>) -> Space {
+        let files = options.files;
+        let (min, max) = options.reserve;
         let part = (files.size)(store).map_or(u64::MAX, |size| size / PART_OF_DISK);
         // It is written a quarter longer for a moment.
         let longest = (files.longest)().map_or(u64::MAX, |longest| longest / 2);
@@ -69,8 +69,8 @@ impl Space {
             files,
             reserve: Reserve::of(store, files),
             lengths: (min.min(max), max),
-            full: Pause::new(trial.full),
-            own_limit: trial.limit,
+            full: Pause::new(options.full),
+            own_limit: options.limit,
             limit: None,
             takes_no_inserts: false,
         }
@@ -271,7 +271,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::trial::Files;
+    use crate::open_options::Files;
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
 
@@ -281,14 +281,14 @@ mod tests {
             append,
             sync: |_| Ok(()),
             set_length: |_, _| Ok(()),
-            ..Trial::NONE.files
+            ..OpenOptions::DEFAULT.files
         };
-        let trial = Trial {
+        let options = OpenOptions {
             files,
             full: pause,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
-        let mut space = Space::of(Path::new("/nowhere/timers.db"), &trial);
+        let mut space = Space::of(Path::new("/nowhere/timers.db"), &options);
         space.give_up_to_open();
         space
     }

@@ -17,9 +17,9 @@ use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::{self, Holder, Lock};
+use super::open_options::{Files, OpenOptions};
 use super::pause::Pause;
 use super::space::Space;
-use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
 use super::{Loss, OpenError};
@@ -128,7 +128,7 @@ impl SqliteStore {
     /// version. The file is then unchanged. A file of an older version that cannot be upgraded has its own, the
     /// current, or an intermediate version afterwards.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
-        SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
+        SqliteStore::open_locked(path.as_ref(), &OpenOptions::DEFAULT)
     }
 
     /// Opens a file with [`Options`].
@@ -138,15 +138,15 @@ impl SqliteStore {
     /// Same as [`open`](SqliteStore::open). A file that is already larger than its limit is opened, and does not grow
     /// further.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<SqliteStore, OpenError> {
-        let mut trial = Trial {
+        let mut open = OpenOptions {
             limit: options.limit,
             accept_loss: options.accept_loss,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
         if options.is_brief {
-            trial.reserve = (0, 0);
+            open.reserve = (0, 0);
         }
-        SqliteStore::open_locked(path.as_ref(), &trial)
+        SqliteStore::open_locked(path.as_ref(), &open)
     }
 
     /// Prepares a file that no process has open for reading: deletes a WAL that must not be applied to it after an
@@ -164,12 +164,12 @@ impl SqliteStore {
         if !path.is_file() || !acked::is_noted(&path) {
             return Ok(());
         }
-        let trial = Trial {
+        let open = OpenOptions {
             accept_loss: options.accept_loss,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
         match Lock::take(&path) {
-            Ok(_lock) => Found::prepare(&path, &trial)
+            Ok(_lock) => Found::prepare(&path, &open)
                 .map(drop)
                 .map_err(|error| error.of_file(&path, false)),
             // A process has it, or this one has no right to the lock file, and so none to change anything.
@@ -194,7 +194,7 @@ impl SqliteStore {
         if !path.is_file() || !acked::is_noted(&path) || !is_free() {
             return Ok(None);
         }
-        let found = match Found::look(&path, &Trial::NONE) {
+        let found = match Found::look(&path, &OpenOptions::DEFAULT) {
             Err(OpenError::Io { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -210,35 +210,38 @@ impl SqliteStore {
         }
     }
 
-    fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
+    fn open_locked(path: &Path, options: &OpenOptions<'_>) -> Result<SqliteStore, OpenError> {
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
         if path.is_dir() {
             return Err(OpenError::io(&path, io::ErrorKind::IsADirectory.into()));
         }
         let lock = Lock::take(&path)?;
         refuse_log_alone(&path)?;
-        let store = SqliteStore::open_as(path.clone(), Some(lock), trial);
+        let store = SqliteStore::open_as(path.clone(), Some(lock), options);
         let mut store = store.map_err(|error| error.of_file(&path, true))?;
         let identity = Identity::of(&path).map_err(|error| OpenError::io(&path, error))?;
         store.identity = Some(identity);
         Ok(store)
     }
 
-    /// Opens a file of another VFS, for tests: see [`Trial`].
+    /// Opens a file of another VFS, for tests: see [`OpenOptions`].
     #[doc(hidden)]
-    pub fn open_for_trial(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
-        SqliteStore::open_as(path.into(), None, trial)
+    pub fn open_with_options(
+        path: &Path,
+        options: &OpenOptions<'_>,
+    ) -> Result<SqliteStore, OpenError> {
+        SqliteStore::open_as(path.into(), None, options)
     }
 
     fn open_as(
         path: PathBuf,
         lock: Option<Lock>,
-        trial: &Trial<'_>,
+        options: &OpenOptions<'_>,
     ) -> Result<SqliteStore, OpenError> {
-        let mut space = Space::of(&path, trial);
+        let mut space = Space::of(&path, options);
         let open = || {
-            let found = Found::prepare(&path, trial)?;
-            Ok((found, schema::open(&path, trial)?))
+            let found = Found::prepare(&path, options)?;
+            Ok((found, schema::open(&path, options)?))
         };
         let (found, (connection, handlers)) = open()
             .or_else(|error: OpenError| {
@@ -260,10 +263,10 @@ impl SqliteStore {
         let loss = found.loss.clone();
         let (acked, least) = found.open(&connection).map_err(OpenError::in_tables)?;
         space.follow_limit(&connection).map_err(OpenError::of)?;
-        let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
+        let keys = Keys::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
         // The index of the log has one connection on a VFS of a test.
-        let far = trial.vfs.is_none().then_some(trial.far_log);
+        let far = options.vfs.is_none().then_some(options.far_log);
         let mut store = SqliteStore {
             copier: Copier::new(far),
             connection,
@@ -271,7 +274,7 @@ impl SqliteStore {
             loss,
             handlers,
             keys,
-            keys_wait: Pause::new(trial.full),
+            keys_wait: Pause::new(options.full),
             keys_are_next: false,
             last: None,
             commands: Commands::default(),
@@ -280,10 +283,10 @@ impl SqliteStore {
             is_idle: true,
             gives_back,
             is_giving_back: false,
-            vacuum: trial.vacuum,
-            long_log: trial.long_log,
-            files: trial.files,
-            now: trial.now,
+            vacuum: options.vacuum,
+            long_log: options.long_log,
+            files: options.files,
+            now: options.now,
             space,
             path,
             identity: None,

@@ -1,7 +1,7 @@
 //! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their log is damaged.
 
 mod folder;
-mod trial;
+mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use fastrand::Rng;
 use folder::Folder;
 use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store};
-use waterwheel_store_sqlite::{Loss, OpenError, Options, Reader, SqliteStore, Trial, backup};
+use waterwheel_store_sqlite::{Loss, OpenError, OpenOptions, Options, Reader, SqliteStore, backup};
 
 const LONG_LOG: i64 = 20;
 const PAGE: usize = 4_096 + 24;
 
 /// Without a lock: another store of this process has the file open.
 fn open(path: &Path, accept_loss: bool) -> Result<SqliteStore, OpenError> {
-    let trial = Trial {
+    let options = OpenOptions {
         long_log: LONG_LOG,
         reserve: (0, 0),
         accept_loss,
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    SqliteStore::open_for_trial(path, &trial)
+    SqliteStore::open_with_options(path, &options)
 }
 
 fn insert(epoch: u64, number: u64) -> Op {
@@ -348,8 +348,8 @@ fn a_loss_is_seen_without_opening_the_file() {
 
 #[test]
 fn a_note_that_cannot_be_written_is_told_once() {
-    let disk = trial::disk();
-    let mut store = trial::open_bare(&disk, 8).unwrap();
+    let disk = support::disk();
+    let mut store = support::open_bare(&disk, 8).unwrap();
     let epoch = store.begin().unwrap();
     assert_eq!(store.notices(), []);
     for _ in 0..2 {
@@ -371,26 +371,26 @@ fn a_note_that_cannot_be_written_is_told_once() {
 }
 
 fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
-    trial::open_as(disk, |trial| {
-        trial.long_log = 8;
-        trial.reserve = (0, 0);
-        trial.vacuum.min = 1;
-        trial.vacuum.step = 4;
+    support::open_as(disk, |options| {
+        options.long_log = 8;
+        options.reserve = (0, 0);
+        options.vacuum.min = 1;
+        options.vacuum.step = 4;
     })
 }
 
 /// The files that a kill leaves, with the log damaged.
 fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
-    let left = [trial::FILE, trial::LOG, "timers.db-acked"];
+    let left = [support::FILE, support::LOG, "timers.db-acked"];
     let left = left.into_iter().filter_map(|name| {
         let bytes = disk.read(name)?;
-        let bytes = match way != "nothing" && name == trial::LOG {
+        let bytes = match way != "nothing" && name == support::LOG {
             true => damaged(bytes, way, rng)?,
             false => bytes,
         };
         Some((name, bytes))
     });
-    trial::disk_of(Content::of(left))
+    support::disk_of(Content::of(left))
 }
 
 /// Inserts and settles timers, copies the log and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
@@ -444,7 +444,7 @@ fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
 
 fn is_sound(disk: &Disk) -> bool {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let path = disk.path(trial::FILE);
+    let path = disk.path(support::FILE);
     let file = rusqlite::Connection::open_with_flags_and_vfs(path, flags, disk.vfs()).unwrap();
     let said: String = file
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -454,7 +454,7 @@ fn is_sound(disk: &Disk) -> bool {
 
 #[test]
 fn a_log_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
-    let whole = trial::disk();
+    let whole = support::disk();
     let all = live(&whole, Vec::new());
     assert!(all.len() >= 24, "{} are left", all.len());
     let mut rng = Rng::with_seed(5);
@@ -468,7 +468,7 @@ fn a_log_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
         disk.cut_at(moment, rng.bool());
     };
     for after in 0..whole.calls() {
-        let mut disk = trial::disk();
+        let mut disk = support::disk();
         cut(&disk, after, &mut rng);
         let mut acked = live(&disk, Vec::new());
         if rng.bool() {
@@ -600,18 +600,18 @@ fn a_log_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
 
 #[test]
 fn no_id_comes_twice_though_no_note_could_be_written() {
-    let disk = trial::disk();
-    trial::open_bare(&disk, 8).unwrap().begin().unwrap();
+    let disk = support::disk();
+    support::open_bare(&disk, 8).unwrap().begin().unwrap();
     for _ in 0..2 {
         disk.fail(Moment::next(Call::Write, Kind::Note), Fault::Error);
-        let mut store = trial::open_bare(&disk, 1_000).unwrap();
+        let mut store = support::open_bare(&disk, 1_000).unwrap();
         let epoch = store.begin().unwrap();
         store.commit(1, &[insert(epoch, 1)]).unwrap();
         // It is killed, and its log is lost.
-        let left = [trial::FILE, "timers.db-acked"];
+        let left = [support::FILE, "timers.db-acked"];
         let left = left.map(|name| (name, disk.read(name).unwrap()));
-        let after = trial::disk_of(Content::of(left));
-        let again = trial::open_as(&after, |trial| trial.accept_loss = true);
+        let after = support::disk_of(Content::of(left));
+        let again = support::open_as(&after, |options| options.accept_loss = true);
         assert!(again.unwrap().begin().unwrap() > epoch);
         disk.mend();
     }
@@ -711,20 +711,20 @@ fn a_note_that_is_missing_blank_or_damaged() {
 
 #[test]
 fn a_copy_that_was_broken_off_is_told() {
-    let disk = trial::disk();
-    let mut store = trial::open_bare(&disk, 8).unwrap();
+    let disk = support::disk();
+    let mut store = support::open_bare(&disk, 8).unwrap();
     let epoch = store.begin().unwrap();
     disk.fail(Moment::next(Call::Sync, Kind::Main), Fault::Error);
     let has_failed = (1..100).any(|number| {
-        trial::is_done(store.commit(number, &[insert(epoch, number)]));
+        support::is_done(store.commit(number, &[insert(epoch, number)]));
         store.tend().is_err()
     });
     assert!(has_failed);
     drop(store);
-    let names = [trial::FILE, "timers.db-acked"];
+    let names = [support::FILE, "timers.db-acked"];
     let left = names.map(|name| (name, disk.read(name).unwrap()));
-    let disk = trial::disk_of(Content::of(left.to_vec()));
-    let refused = trial::open_bare(&disk, 8).unwrap_err();
+    let disk = support::disk_of(Content::of(left.to_vec()));
+    let refused = support::open_bare(&disk, 8).unwrap_err();
     assert!(
         matches!(
             refused,
@@ -733,15 +733,15 @@ fn a_copy_that_was_broken_off_is_told() {
         "{refused:?}"
     );
     // A damaged page is no loss that can be accepted.
-    let mut damaged = disk.read(trial::FILE).unwrap();
+    let mut damaged = disk.read(support::FILE).unwrap();
     let half = damaged.len() / 2;
     damaged[half..].fill(7);
     let note = disk.read("timers.db-acked").unwrap();
-    let disk = trial::disk_of(Content::of(vec![
-        (trial::FILE, damaged),
+    let disk = support::disk_of(Content::of(vec![
+        (support::FILE, damaged),
         ("timers.db-acked", note),
     ]));
-    let accepted = trial::open_as(&disk, |trial| trial.accept_loss = true);
+    let accepted = support::open_as(&disk, |options| options.accept_loss = true);
     let refused = accepted.unwrap_err();
     assert!(matches!(refused, OpenError::Corrupt(_)), "{refused:?}");
 }

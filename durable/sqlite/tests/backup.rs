@@ -12,7 +12,7 @@ use folder::Folder;
 use rows::{fill, near, row};
 use waterwheel_store::{Due, Id, Letters, Op, PageLimit, RowCursor, Scope, Store};
 use waterwheel_store_sqlite::{
-    BackupError, EPOCHS_AHEAD, OpenError, Reader, SqliteStore, Trial, backup,
+    BackupError, EPOCHS_AHEAD, OpenError, OpenOptions, Reader, SqliteStore, backup,
 };
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -183,11 +183,11 @@ fn a_restored_copy_gives_no_id_again() {
 
 /// Opens a file as a store, so many times ten minutes after the start of 2027.
 fn opened<const TENS: u64>(path: &Path) -> SqliteStore {
-    let trial = Trial {
+    let options = OpenOptions {
         now: || UNIX_EPOCH + Duration::from_secs(1_798_761_600 + TENS * 600),
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    SqliteStore::open_for_trial(path, &trial).unwrap()
+    SqliteStore::open_with_options(path, &options).unwrap()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use folder::Folder;
 use rows::{HANDLERS, fill, row};
 use rusqlite::Connection;
 use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, Outcome, Scope, Store};
-use waterwheel_store_sqlite::{Checked, Sizes, SqliteStore, Trial, check};
+use waterwheel_store_sqlite::{Checked, OpenOptions, Sizes, SqliteStore, check};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 
@@ -26,11 +26,11 @@ fn look(path: &Path) -> (Checked, Vec<String>) {
 /// A store whose index of the keys has runs, some of which are being merged.
 fn open(path: &Path, fresh: usize) -> SqliteStore {
     let key_sizes = Sizes { fresh, step: 8 };
-    let trial = Trial {
+    let options = OpenOptions {
         key_sizes,
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    SqliteStore::open_for_trial(path, &trial).unwrap()
+    SqliteStore::open_with_options(path, &options).unwrap()
 }
 
 fn query(path: &Path, sql: &str) -> i64 {

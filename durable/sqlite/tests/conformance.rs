@@ -5,7 +5,7 @@ mod folder;
 use folder::Folder;
 use waterwheel_conformance::{all, all_reopened};
 use waterwheel_store::{Op, Outcome, Store, StoreError, pass_on};
-use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial};
+use waterwheel_store_sqlite::{OpenOptions, Sizes, SqliteStore};
 
 #[test]
 fn a_sqlite_store_passes_all_cases() {
@@ -48,9 +48,9 @@ impl Store for Tended {
 #[test]
 fn a_sqlite_store_that_orders_its_keys_passes_too() {
     let folder = Folder::new("ordered");
-    let trial = Trial {
+    let options = OpenOptions {
         key_sizes: Sizes { fresh: 1, step: 1 },
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
     let mut count = 0;
     let open = |store: Option<Box<dyn Store>>| -> Box<dyn Store> {
@@ -58,7 +58,9 @@ fn a_sqlite_store_that_orders_its_keys_passes_too() {
         drop(store);
         count += u32::from(is_new);
         let path = folder.file(&format!("{count}.db"));
-        Box::new(Tended(SqliteStore::open_for_trial(&path, &trial).unwrap()))
+        Box::new(Tended(
+            SqliteStore::open_with_options(&path, &options).unwrap(),
+        ))
     };
     all_reopened(open).expect_all();
 }

@@ -1,6 +1,6 @@
 //! Does a damaged file do harm?
 
-mod trial;
+mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use trial::*;
+use support::*;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store::{
     Due, Id, Letters, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,

@@ -1,11 +1,11 @@
 //! What does a store say when its disk fails, and what is there afterwards?
 
-mod trial;
+mod support;
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use trial::*;
+use support::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_store::{
@@ -320,9 +320,9 @@ fn keyed(runs: u64) -> (SqliteStore, Disk) {
 }
 
 fn open_keyed(disk: &Disk) -> SqliteStore {
-    let opened = open_as(disk, |trial| {
-        trial.key_sizes = Sizes { fresh: 8, step: 1 };
-        trial.full = Duration::ZERO;
+    let opened = open_as(disk, |options| {
+        options.key_sizes = Sizes { fresh: 8, step: 1 };
+        options.full = Duration::ZERO;
     });
     opened.unwrap()
 }

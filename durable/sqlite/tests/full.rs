@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use folder::Folder;
 use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
+use waterwheel_store_sqlite::{OpenError, OpenOptions, SqliteStore};
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 
@@ -96,7 +96,7 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
     // The index of the log is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
     fs::remove_file(folder.join("timers.db-shm")).unwrap();
     fs::write(folder.join("timers.db-lock"), "").unwrap();
-    let free = || (Trial::NONE.files.free)(&path).unwrap();
+    let free = || (OpenOptions::DEFAULT.files.free)(&path).unwrap();
     assert!((1 << 20..8 << 20).contains(&free()), "{} are free", free());
     fill(&folder);
     assert_eq!(free(), 0);
@@ -127,14 +127,14 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         return;
     };
     let path = folder.join("timers.db");
-    let trial = Trial {
+    let options = OpenOptions {
         // None is so long that the store copies it by itself.
         long_log: 1_000_000,
         far_log: 200,
         full: Duration::from_millis(50),
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+    let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
     store.begin().unwrap();
     store.commit(1, &[insert(1)]).unwrap();
     let reader = rusqlite::Connection::open(&path).unwrap();
@@ -249,7 +249,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
     }
     fs::remove_file(folder.join("foreign")).unwrap();
     // PageLimit of the disk is still another's.
-    let rest = (Trial::NONE.files.free)(&path).unwrap() - (6 << 20);
+    let rest = (OpenOptions::DEFAULT.files.free)(&path).unwrap() - (6 << 20);
     fs::write(
         folder.join("foreign"),
         vec![1; usize::try_from(rest).unwrap()],
@@ -289,12 +289,12 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
     let path = PathBuf::from(folder).join("timers.db");
     // The log meets the limit before the file does, or the file itself.
     for long_log in [1_000_000, 100] {
-        let trial = Trial {
+        let options = OpenOptions {
             long_log,
             full: Duration::from_millis(20),
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
-        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
         store.begin().unwrap();
         let mut commit = 0;
         let mut does = |store: &mut SqliteStore, steps: &[Op]| {

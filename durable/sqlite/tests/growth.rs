@@ -9,7 +9,7 @@ use std::time::Duration;
 use folder::Folder;
 use rusqlite::Connection;
 use waterwheel_store::{ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
-use waterwheel_store_sqlite::{SqliteStore, Trial, Vacuum};
+use waterwheel_store_sqlite::{OpenOptions, SqliteStore, Vacuum};
 
 const COUNT: u64 = 20_000;
 const IN_COMMIT: u64 = 100;
@@ -175,11 +175,11 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
             time,
             ..Vacuum::USUAL
         };
-        let trial = Trial {
+        let options = OpenOptions {
             vacuum,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
-        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
         let before = pages(&path, "page_count");
         store.tend().unwrap();
         before - pages(&path, "page_count")
@@ -198,11 +198,11 @@ fn a_file_becomes_shorter_while_others_come_and_go() {
         time: Duration::MAX,
         ..Vacuum::USUAL
     };
-    let trial = Trial {
+    let options = OpenOptions {
         vacuum,
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    let mut used = Used::begin(SqliteStore::open_for_trial(&path, &trial).unwrap());
+    let mut used = Used::begin(SqliteStore::open_with_options(&path, &options).unwrap());
     used.come_and_go();
     let before = length(&path);
     // The same second again and again: no more pages are used.

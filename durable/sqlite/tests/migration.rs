@@ -1,13 +1,13 @@
 //! Is a file of an older version brought up to date, whatever happens meanwhile?
 
-mod trial;
+mod support;
 
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use trial::*;
+use support::*;
 use waterwheel_faults::{Chance, Content, Disk, Fault, Moment};
 use waterwheel_store::{Level, Op, Outcome, PageLimit, RowCursor, Store};
-use waterwheel_store_sqlite::{OpenError, SqliteStore, Step, Trial, VERSION};
+use waterwheel_store_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};
 
 /// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
 const OLDEST: &str = "
@@ -71,13 +71,13 @@ fn oldest() -> Content {
 }
 
 fn migrate(disk: &Disk) -> Result<SqliteStore, OpenError> {
-    let trial = Trial {
+    let options = OpenOptions {
         vfs: Some(disk.vfs()),
         files: FILES,
         steps: &STEPS,
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    SqliteStore::open_for_trial(&disk.path(FILE), &trial)
+    SqliteStore::open_with_options(&disk.path(FILE), &options)
 }
 
 /// The version of a file, whose tables are those of this version and have all timers.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use waterwheel_faults::{Content, Disk};
-use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 use super::{ChildOptions, WITHOUT_RESERVE};
 
@@ -39,7 +39,7 @@ impl Memory {
     }
 
     pub(super) fn open(&self, options: &ChildOptions) -> Result<SqliteStore, OpenError> {
-        let mut trial = Trial {
+        let mut open = OpenOptions {
             vfs: Some(self.0.vfs()),
             files: Files {
                 read: Disk::read_path,
@@ -54,12 +54,12 @@ impl Memory {
                 longest: || None,
             },
             limit: (options.limit > 0).then_some(options.limit),
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
         if options.fault == WITHOUT_RESERVE {
-            trial.reserve = (0, 0);
+            open.reserve = (0, 0);
         }
-        SqliteStore::open_for_trial(&self.0.path(FILE), &trial)
+        SqliteStore::open_with_options(&self.0.path(FILE), &open)
     }
 
     /// Writes the file and its log to a real folder, once the store is closed.

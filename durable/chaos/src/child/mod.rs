@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
-use waterwheel_store_sqlite::{Options, SqliteStore, Trial};
+use waterwheel_store_sqlite::{OpenOptions, Options, SqliteStore};
 
 use crate::check::LADDER_MILLIS;
 use crate::log::Line;
@@ -310,11 +310,11 @@ async fn open(
     let store = match disk {
         Some(disk) => disk.open(options),
         None if options.fault == WITHOUT_RESERVE => {
-            let without = Trial {
+            let without = OpenOptions {
                 reserve: (0, 0),
-                ..Trial::NONE
+                ..OpenOptions::DEFAULT
             };
-            SqliteStore::open_for_trial(&options.file, &without)
+            SqliteStore::open_with_options(&options.file, &without)
         }
         None if options.limit > 0 => {
             SqliteStore::open_with(&options.file, &Options::default().limit(options.limit))

@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Outcome, Store, StoreError};
-use waterwheel_store_sqlite::{Files, Sizes, SqliteStore, Trial, Vacuum};
+use waterwheel_store_sqlite::{Files, OpenOptions, Sizes, SqliteStore, Vacuum};
 
 use super::tables::Tables;
 
@@ -342,7 +342,7 @@ impl<'a> Life<'a> {
             0 => (0, 0),
             _ => (16 << 10, 128 << 10),
         };
-        let trial = Trial {
+        let options = OpenOptions {
             vfs: Some(self.disk.vfs()),
             files: FILES,
             synchronous: self.synchronous,
@@ -351,9 +351,9 @@ impl<'a> Life<'a> {
             vacuum: self.vacuum,
             reserve,
             full: Duration::ZERO,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
-        let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);
+        let store = SqliteStore::open_with_options(&self.disk.path(FILE), &options);
         let Said::Done(mut store) = self.said(store, |_| false)? else {
             return Ok(self.ends(opening));
         };

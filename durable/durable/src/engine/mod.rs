@@ -11,7 +11,7 @@
 //! | `retention` | when does what was delivered expire? |
 //! | `loaded` | which timers are in memory, and what does each wait for? |
 //! | `tombstones` | which timers have left while rows were being loaded? |
-//! | `queue` | what is there of one handler? |
+//! | `handler_queue` | which timers of one handler are loaded, due and running? |
 //! | `memory_budget` | how much may be in memory? |
 //! | `buckets` | which bucket cascades next? |
 //! | `commit` | what is written next, and what follows from it? |

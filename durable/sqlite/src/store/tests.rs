@@ -9,14 +9,14 @@ use super::tend::FRAME;
 use super::*;
 
 fn store(name: &str) -> (SqliteStore, PathBuf) {
-    store_as(name, &Trial::NONE)
+    store_as(name, &OpenOptions::DEFAULT)
 }
 
-fn store_as(name: &str, trial: &Trial<'_>) -> (SqliteStore, PathBuf) {
+fn store_as(name: &str, options: &OpenOptions<'_>) -> (SqliteStore, PathBuf) {
     let name = format!("waterwheel-{name}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).unwrap();
-    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), trial).unwrap();
+    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), options).unwrap();
     store.begin().unwrap();
     (store, folder)
 }
@@ -83,7 +83,7 @@ fn read_after_a_commit(log: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>>
             .unwrap();
         other.execute(sql, []).unwrap();
     }
-    (Trial::NONE.files.read)(log, at, limit)
+    (OpenOptions::DEFAULT.files.read)(log, at, limit)
 }
 
 static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
@@ -101,7 +101,7 @@ fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
     // What the log has beyond its length, and no other connection has committed, may be the refused commit.
     let log = fs::read(log_of(store.path())).unwrap();
     store.files.read = |log, at, limit| {
-        let bytes = (Trial::NONE.files.read)(log, 0, usize::MAX)?;
+        let bytes = (OpenOptions::DEFAULT.files.read)(log, 0, usize::MAX)?;
         let last = bytes[bytes.len() - FRAME as usize..].to_vec();
         let all = [bytes, last].concat();
         let end = all.len().min(at as usize + limit);
@@ -270,13 +270,13 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
 
 /// A store whose log has 400 pages: another connection reads. It is far longer than usual with so many.
 fn with_a_long_log(name: &str, far_log: i64) -> (SqliteStore, PathBuf, Connection) {
-    let trial = Trial {
+    let options = OpenOptions {
         long_log: 8,
         far_log,
         full: std::time::Duration::from_secs(3_600),
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    let (mut store, folder) = store_as(name, &trial);
+    let (mut store, folder) = store_as(name, &options);
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     store.tend().unwrap();
     let other = Connection::open(store.path()).unwrap();
@@ -471,12 +471,12 @@ fn a_store_ends_soon_and_leaves_a_log_that_is_far_too_long() {
     assert_eq!(has_ended.try_recv(), Ok(true));
     assert!(!is_empty(&log_of(&folder.join("timers.db"))).unwrap());
     // The next one copies it.
-    let trial = Trial {
+    let options = OpenOptions {
         long_log: 8,
         far_log: 100,
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &trial).unwrap();
+    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &options).unwrap();
     // It is the last but one: SQLite's own copy is for the last one.
     drop(other);
     store.begin().unwrap();

@@ -22,7 +22,7 @@ use waterwheel_store::{
     ArchiveCursor, Bucket, Due, Handle, Id, Letters, Level, Op, PageLimit, Scope, Store,
 };
 use waterwheel_store_sqlite::{
-    Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
+    Holder, OpenError, OpenOptions, ReadError, Reader, Sizes, SqliteStore, VERSION,
 };
 
 const END: Due = Due::from_millis(i64::MAX);
@@ -112,11 +112,11 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
     for (name, fresh) in [("fresh", 10_000), ("runs", 16)] {
         let path = folder.file(name);
         let key_sizes = Sizes { fresh, step: 8 };
-        let trial = Trial {
+        let options = OpenOptions {
             key_sizes,
-            ..Trial::NONE
+            ..OpenOptions::DEFAULT
         };
-        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
         let rows = fill(&mut store, now, 2_000);
         let reader = Reader::open(&path).unwrap();
         // At each step of a merge.

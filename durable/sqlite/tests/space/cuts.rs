@@ -39,10 +39,10 @@ impl Known {
     }
 
     fn open(&self, disk: &Disk) -> Option<SqliteStore> {
-        let mut store = open_as(disk, |trial| {
-            trial.full = Duration::ZERO;
-            trial.long_log = 12;
-            trial.reserve = (32 << 10, 64 << 10);
+        let mut store = open_as(disk, |options| {
+            options.full = Duration::ZERO;
+            options.long_log = 12;
+            options.reserve = (32 << 10, 64 << 10);
         })
         .ok()?;
         store.begin().ok()?;

@@ -18,11 +18,11 @@ fn keyed(number: u64, payload: usize) -> Row {
 #[test]
 fn what_can_wait_waits_while_the_disk_is_full() {
     let open = |disk: &Disk| {
-        open_as(disk, |trial| {
-            trial.full = HOUR;
-            trial.key_sizes = Sizes { fresh: 8, step: 1 };
-            trial.vacuum.min = 1;
-            trial.long_log = 60;
+        open_as(disk, |options| {
+            options.full = HOUR;
+            options.key_sizes = Sizes { fresh: 8, step: 1 };
+            options.vacuum.min = 1;
+            options.long_log = 60;
         })
     };
     let mut it = Subject::new(open);
@@ -69,13 +69,13 @@ fn what_can_wait_waits_while_the_disk_is_full() {
 /// file has free pages for it, or not.
 fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject, Vec<Op>) {
     let mut it = Subject::new(|disk| {
-        open_as(disk, |trial| {
-            trial.full = pause;
-            trial.key_sizes = Sizes {
+        open_as(disk, |options| {
+            options.full = pause;
+            options.key_sizes = Sizes {
                 fresh: 12_000,
                 step: 8_192,
             };
-            trial.long_log = 10;
+            options.long_log = 10;
         })
     });
     it.disk.set_capacity(2 * CAPACITY, 0);

@@ -8,9 +8,9 @@ const LIMIT: usize = 4 << 20;
 fn limited(bytes: usize) -> Subject {
     Subject::new(|disk| {
         disk.set_capacity(usize::MAX, 0);
-        open_as(disk, |trial| {
-            trial.limit = Some(bytes as u64);
-            trial.long_log = 64;
+        open_as(disk, |options| {
+            options.limit = Some(bytes as u64);
+            options.long_log = 64;
         })
     })
 }
@@ -125,9 +125,9 @@ fn a_full_disk_is_known_in_a_file_at_its_limit() {
     let it = at_its_limit();
     // The log is empty after that, and takes the space that it grows by.
     drop(it.store);
-    let mut store = open_as(&it.disk, |trial| {
-        trial.limit = Some(LIMIT as u64);
-        trial.full = HOUR;
+    let mut store = open_as(&it.disk, |options| {
+        options.limit = Some(LIMIT as u64);
+        options.full = HOUR;
     })
     .unwrap();
     store.begin().unwrap();
@@ -163,7 +163,7 @@ fn a_file_that_is_longer_than_its_limit_becomes_no_longer() {
     let (disk, first, next) = (it.disk.clone(), it.first, it.next);
     drop(it.store);
     let length = disk.read(FILE).unwrap().len();
-    let mut store = open_as(&disk, |trial| trial.limit = Some(200_000)).unwrap();
+    let mut store = open_as(&disk, |options| options.limit = Some(200_000)).unwrap();
     store.begin().unwrap();
     let mut number = 0;
     for id in first..next {

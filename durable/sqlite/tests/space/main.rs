@@ -9,13 +9,13 @@
 mod cuts;
 mod keys;
 mod limit;
-#[path = "../trial/mod.rs"]
-mod trial;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use trial::*;
+use support::*;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_store::{Due, Level, Op, Outcome, Row, Store, StoreError};
 use waterwheel_store_sqlite::{OpenError, Sizes, SqliteStore};
@@ -27,7 +27,7 @@ const COUNT: u64 = 300;
 
 /// A store that looks at a full disk before each insert.
 fn open_impatient(disk: &Disk) -> Result<SqliteStore, OpenError> {
-    open_as(disk, |trial| trial.full = Duration::ZERO)
+    open_as(disk, |options| options.full = Duration::ZERO)
 }
 
 /// A store that has timers, and commits them one by one from here on.
@@ -191,7 +191,7 @@ fn space_for_the_reserve_alone_is_none_for_inserts() {
 
 #[test]
 fn a_log_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
-    let mut it = Subject::new(|disk| open_as(disk, |trial| trial.long_log = 60));
+    let mut it = Subject::new(|disk| open_as(disk, |options| options.long_log = 60));
     // Not tended: they are in the log alone.
     let main = it.disk.read(FILE).unwrap().len();
     for _ in 0..8 {
@@ -212,9 +212,9 @@ fn a_short_log_leaves_the_reserve_to_what_is_settled() {
     let it = Subject::new(open_impatient);
     // The log is empty after that, and takes the space that it grows by.
     drop(it.store);
-    let mut store = open_as(&it.disk, |trial| {
-        trial.full = HOUR;
-        trial.reserve = (512 << 10, 512 << 10);
+    let mut store = open_as(&it.disk, |options| {
+        options.full = HOUR;
+        options.reserve = (512 << 10, 512 << 10);
     })
     .unwrap();
     store.begin().unwrap();
@@ -230,11 +230,11 @@ fn a_short_log_leaves_the_reserve_to_what_is_settled() {
 #[test]
 fn without_a_reserve_a_full_disk_settles_nothing() {
     let mut it = Subject::new(|disk| {
-        open_as(disk, |trial| {
-            trial.full = Duration::ZERO;
-            trial.reserve = (0, 0);
+        open_as(disk, |options| {
+            options.full = Duration::ZERO;
+            options.reserve = (0, 0);
             // What was inserted is in the log.
-            trial.long_log = 100_000;
+            options.long_log = 100_000;
         })
     });
     it.disk.fill();
@@ -256,7 +256,7 @@ fn a_refused_commit_in_the_log_is_written_over() {
             for written in [0, 1, 24, 512, 2_048, 4_000, 4_095] {
                 for settles in [false, true] {
                     let disk = disk_of(used.clone());
-                    let mut store = open_as(&disk, |trial| trial.full = HOUR).unwrap();
+                    let mut store = open_as(&disk, |options| options.full = HOUR).unwrap();
                     let moment = Moment {
                         after,
                         ..Moment::next(Call::Write, Kind::Log)
@@ -307,7 +307,7 @@ fn used_log(payload: usize) -> Content {
 
 #[test]
 fn a_full_disk_is_looked_at_again_after_a_while() {
-    let mut it = Subject::new(|disk| open_as(disk, |trial| trial.full = HOUR));
+    let mut it = Subject::new(|disk| open_as(disk, |options| options.full = HOUR));
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
     it.disk.set_foreign(0);
@@ -341,9 +341,9 @@ fn a_look_at_a_full_disk_writes_only_where_there_may_be_space() {
 #[test]
 fn a_disk_that_says_too_little_is_written_to_now_and_then() {
     let mut it = Subject::new(|disk| {
-        open_as(disk, |trial| {
-            trial.full = Duration::ZERO;
-            trial.files.free = |_| Some(0);
+        open_as(disk, |options| {
+            options.full = Duration::ZERO;
+            options.files.free = |_| Some(0);
         })
     });
     it.disk.fill();

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use waterwheel_faults::{Call, Content, Disk, Kind};
 use waterwheel_store::{Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
-use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 pub(crate) const FILE: &str = "timers.db";
 pub(crate) const LOG: &str = "timers.db-wal";
@@ -34,30 +34,30 @@ pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
 
 /// Opens the store on a disk. It copies its log when that has so many pages.
 pub(crate) fn open_with(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
-    open_as(disk, |trial| trial.long_log = long_log)
+    open_as(disk, |options| options.long_log = long_log)
 }
 
 /// The same, without a reserve.
 pub(crate) fn open_bare(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
-    open_as(disk, |trial| {
-        trial.long_log = long_log;
-        trial.reserve = (0, 0);
+    open_as(disk, |options| {
+        options.long_log = long_log;
+        options.reserve = (0, 0);
     })
 }
 
 /// Opens the store on a disk, with a small reserve, and with what is set.
 pub(crate) fn open_as(
     disk: &Disk,
-    set: impl FnOnce(&mut Trial<'_>),
+    set: impl FnOnce(&mut OpenOptions<'_>),
 ) -> Result<SqliteStore, OpenError> {
-    let mut trial = Trial {
+    let mut options = OpenOptions {
         vfs: Some(disk.vfs()),
         files: FILES,
         reserve: (32 << 10, 256 << 10),
-        ..Trial::NONE
+        ..OpenOptions::DEFAULT
     };
-    set(&mut trial);
-    SqliteStore::open_for_trial(&disk.path(FILE), &trial)
+    set(&mut options);
+    SqliteStore::open_with_options(&disk.path(FILE), &options)
 }
 
 pub(crate) fn disk() -> Disk {

@@ -1,4 +1,4 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -8,15 +8,15 @@ use super::lock::{for_its_user_alone, give_to_the_user_of};
 use super::schema::Step;
 use super::vacuum::Vacuum;
 
-/// What differs in tests of faults, and nothing else does: the VFS, without which there is a lock file, and what follows.
+/// All options for opening a file. [`Options`](super::Options) sets some of them for users; tests also set the others, to inject faults and to reach limits sooner.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
-pub struct Trial<'a> {
-    /// The name of the VFS that has the file. `None` is SQLite's own.
+pub struct OpenOptions<'a> {
+    /// The name of the VFS, or `None` for SQLite's own.
     pub vfs: Option<&'a str>,
-    /// The calls that SQLite does not make.
+    /// The file operations that do not go through SQLite.
     pub files: Files,
-    /// The value of `PRAGMA synchronous`, to see a test fail.
+    /// The value of `PRAGMA synchronous`. Tests lower it to see that they fail.
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
     pub long_log: i64,
@@ -66,17 +66,22 @@ pub struct Files {
     pub longest: fn() -> Option<u64>,
 }
 
-impl Trial<'_> {
-    /// None: what is used.
-    pub const NONE: Trial<'static> = Trial {
+impl OpenOptions<'_> {
+    /// The options of [`SqliteStore::open`](super::SqliteStore::open).
+    pub const DEFAULT: OpenOptions<'static> = OpenOptions {
         vfs: None,
         files: Files {
             read,
             length,
             append,
             write,
-            sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
-            set_length: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
+            sync: |path| fs::OpenOptions::new().write(true).open(path)?.sync_all(),
+            set_length: |path, length| {
+                fs::OpenOptions::new()
+                    .write(true)
+                    .open(path)?
+                    .set_len(length)
+            },
             remove,
             free,
             size,
@@ -118,7 +123,7 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut options = OpenOptions::new();
+    let mut options = fs::OpenOptions::new();
     options.append(true).create(true);
     for_its_user_alone(&mut options);
     options.open(path)?.write_all(bytes)
@@ -126,7 +131,7 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Its user is that of the store, which is the first part of its name: else a command that root runs would keep the service from it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
+    let mut options = fs::OpenOptions::new();
     options.write(true);
     let mut file = match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
