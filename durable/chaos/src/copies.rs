@@ -11,8 +11,8 @@ use waterwheel_store_sqlite::{EPOCHS_AHEAD, backup};
 use crate::log::Line;
 use crate::script::Seen;
 
-/// The fault that the file is copied alone, without its log.
-const WITHOUT_LOG: &str = "without-log";
+/// The fault that the file is copied alone, without its WAL.
+const WITHOUT_WAL: &str = "without-wal";
 /// The fault that the copy goes on with the ids of its file.
 const SAME_IDS: &str = "same-ids";
 
@@ -21,7 +21,7 @@ const SAME_IDS: &str = "same-ids";
 pub(crate) enum Way {
     /// As the command does it.
     Backup,
-    WithoutLog,
+    WithoutWal,
     SameIds,
 }
 
@@ -29,14 +29,14 @@ impl Way {
     /// A fault that is planted in the copies, and not in the child.
     pub(crate) fn of(fault: &str) -> Option<Way> {
         match fault {
-            WITHOUT_LOG => Some(Way::WithoutLog),
+            WITHOUT_WAL => Some(Way::WithoutWal),
             SAME_IDS => Some(Way::SameIds),
             _ => None,
         }
     }
 
     fn copy(self, from: &Path, to: &Path) -> Result<(), String> {
-        if self == Way::WithoutLog {
+        if self == Way::WithoutWal {
             return fs::copy(from, to).map(drop).map_err(in_words);
         }
         backup(from, to).map_err(in_words)?;

@@ -143,7 +143,7 @@ fn loads_again() -> Step {
     Step::Until("with space again", min)
 }
 
-/// A service without a reserve may go on for a while, in the space that its log has. It has written over that several times by then.
+/// A service without a reserve may go on for a while, in the space that its WAL has. It has written over that several times by then.
 fn goes_on() -> Step {
     let min = Seen {
         full: 500,

@@ -51,7 +51,7 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// Of a file and its log, by intervals of this length.
+    /// Of a file and its WAL, by intervals of this length.
     pub(crate) fn new(file: &Path, length: Duration) -> Gauge {
         Gauge {
             file: file.to_owned(),
@@ -188,10 +188,10 @@ fn memory(process: u32, field: &str) -> f64 {
     kilobytes.map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
 }
 
-/// Of a file and its log.
+/// Of a file and its WAL.
 fn length(file: &Path) -> f64 {
     let length = |path: &Path| path.metadata().map_or(0, |data| data.len()) as f64;
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
-    length(file) + length(Path::new(&log))
+    let mut wal = file.as_os_str().to_owned();
+    wal.push("-wal");
+    length(file) + length(Path::new(&wal))
 }

@@ -5,7 +5,7 @@ mod check;
 mod child;
 mod clocks;
 mod copies;
-mod damaged_log;
+mod damaged_wal;
 mod disk_full;
 mod fault;
 mod file;
@@ -28,7 +28,7 @@ usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break
        waterwheel-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
        waterwheel-chaos backup    [--rounds N] [--seed N] [--callers N] [--break FAULT]
-       waterwheel-chaos damaged-log [--rounds N] [--seed N] [--callers N] [--break without-note]
+       waterwheel-chaos damaged-wal [--rounds N] [--seed N] [--callers N] [--break without-note]
        waterwheel-chaos soak      [--minutes N] [--rate N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
        waterwheel-chaos check LOG";
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         "kill" => Arguments::parse(words).and_then(kill::run),
         "clocks" => Arguments::parse(words).and_then(clocks::run),
         "backup" => Arguments::parse(words).and_then(backup::run),
-        "damaged-log" => Arguments::parse(words).and_then(damaged_log::run),
+        "damaged-wal" => Arguments::parse(words).and_then(damaged_wal::run),
         "disk-full" => disk_full::run(words.collect()),
         "soak" => Arguments::parse(words).and_then(soak::run),
         "power-cut" => Arguments::parse(words).and_then(power_cut::command),

@@ -1,11 +1,11 @@
 //! Is each commit that was answered there after a power cut, and nothing else?
 //!
-//! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its log, is closed.
+//! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its WAL, is closed.
 //! In one of three lives the disk fails before the end, and in one of three it is full now and then, by files of others. At a random moment the power is cut, and the disk keeps what was synced, and of the
 //! rest what it likes. A checker reads what is left: SQLite's integrity check passes, and the tables are those after the last commit that was answered, or
 //! those after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
 //!
-//! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its log itself, so a seed differs in these bytes alone.
+//! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its WAL itself, so a seed differs in these bytes alone.
 
 mod archive;
 mod life;

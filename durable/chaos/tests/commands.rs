@@ -67,8 +67,8 @@ fn a_store_without_a_reserve_is_found() {
 }
 
 #[test]
-fn a_damaged_log_is_refused_or_all_is_there() {
-    let (is_kept, text) = run(&["damaged-log", "--rounds", "1", "--seed", "5"]);
+fn a_damaged_wal_is_refused_or_all_is_there() {
+    let (is_kept, text) = run(&["damaged-wal", "--rounds", "1", "--seed", "5"]);
     assert!(is_kept && text.contains("every promise was kept"));
     assert!(text.contains("acknowledged work is gone"));
 }
@@ -79,7 +79,7 @@ fn a_log_that_is_deleted_with_its_note_is_found() {
     // On a busy machine, a kill can come while the log has nothing that is not in the file as well.
     let found = ["5", "6", "7", "8"].into_iter().find_map(|seed| {
         let arguments = [
-            &["damaged-log", "--rounds", "1", "--seed", seed],
+            &["damaged-wal", "--rounds", "1", "--seed", seed],
             &fault[..],
         ]
         .concat();
@@ -118,7 +118,7 @@ fn a_copy_made_under_load_keeps_all_promises_as_it_is_restored() {
 
 #[test]
 fn a_copy_without_its_log_and_one_that_gives_ids_again_are_found() {
-    for (fault, word) in [("without-log", "lost"), ("same-ids", "another id")] {
+    for (fault, word) in [("without-wal", "lost"), ("same-ids", "another id")] {
         // On a busy machine, a copy may lack too little for it to be seen.
         let is_found = (5..10).any(|seed| {
             let seed = seed.to_string();

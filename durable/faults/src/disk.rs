@@ -31,8 +31,8 @@ pub enum Call {
 pub enum Kind {
     /// The tables.
     Main,
-    /// The log.
-    Log,
+    /// The WAL.
+    Wal,
     /// What takes space so that there is some.
     Reserve,
     /// What was acknowledged.

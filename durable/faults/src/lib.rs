@@ -8,7 +8,7 @@
 //!   so a write is lost, is there, or is torn at the borders of sectors, whatever became of writes before and after it, in this file and in others.
 //! - The length of a file is that of the last sync, or after any of the changes since. What is beyond the sectors that were kept is zeros. A file that was
 //!   cut off and has grown again does not show what was there before.
-//! - Files are created and deleted in order, and any number of the last such changes is lost. The first sync of a log or a journal that was created syncs the
+//! - Files are created and deleted in order, and any number of the last such changes is lost. The first sync of a WAL or a journal that was created syncs the
 //!   folder as well: this is what SQLite's own VFS does.
 //! - A sync makes durable what was written to its file before. One that fails leaves it open, or drops it although the system's cache has it
 //!   ([`Fault::Dropped`]): then a second sync says that all is well.
@@ -23,8 +23,8 @@
 //!
 //! # What differs from a real file
 //!
-//! One connection at a time has a file: there are no locks between connections. The index of the log is the connection's own, and is built again by the
-//! next one, as it is where no process has the file open. SQLite draws the salt of the log itself: the same seed repeats all but these bytes.
+//! One connection at a time has a file: there are no locks between connections. The index of the WAL is the connection's own, and is built again by the
+//! next one, as it is where no process has the file open. SQLite draws the salt of the WAL itself: the same seed repeats all but these bytes.
 //!
 //! | file | question |
 //! |---|---|

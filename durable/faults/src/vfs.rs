@@ -24,7 +24,7 @@ impl Vfs for Disk {
     fn open(&self, name: &str, options: OpenOptions) -> Result<Handle> {
         let kind = match options.kind {
             OpenKind::MainDb => Kind::Main,
-            OpenKind::Wal => Kind::Log,
+            OpenKind::Wal => Kind::Wal,
             _ => Kind::Other,
         };
         let name = file_name(name);
@@ -56,7 +56,7 @@ impl Vfs for Disk {
             return Err(ErrorKind::NotFound.into());
         }
         let kind = match name.ends_with("-wal") {
-            true => Kind::Log,
+            true => Kind::Wal,
             false => Kind::Other,
         };
         state.delete(name, kind)
@@ -64,7 +64,7 @@ impl Vfs for Disk {
 
     fn exists(&self, name: &str) -> Result<bool> {
         let state = self.state();
-        // SQLite asks whether a file is there, and not how long it is: of an empty log it does not know.
+        // SQLite asks whether a file is there, and not how long it is: of an empty WAL it does not know.
         Ok(state.find(file_name(name)).is_some())
     }
 
@@ -183,7 +183,7 @@ impl DatabaseHandle for Handle {
     }
 }
 
-/// The index of the log: each connection has its own.
+/// The index of the WAL: each connection has its own.
 #[derive(Debug)]
 pub struct Index;
 

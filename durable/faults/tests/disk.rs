@@ -13,7 +13,7 @@ fn open(disk: &Disk) -> rusqlite::Result<Connection> {
     Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs())
 }
 
-/// A connection in WAL mode with a table `t`, with this value of `synchronous`, which has copied its log.
+/// A connection in WAL mode with a table `t`, with this value of `synchronous`, which has copied its WAL.
 fn table(disk: &Disk, synchronous: &str) -> Connection {
     let connection = open(disk).unwrap();
     let mode: String = connection
@@ -73,12 +73,12 @@ fn what_was_synced_is_left_and_the_rest_is_left_or_not() {
 fn a_power_cut_ends_all_calls_until_the_restart() {
     let disk = Disk::new().unwrap();
     let connection = table(&disk, "FULL");
-    disk.cut_at(Moment::next(Call::Sync, Kind::Log), false);
+    disk.cut_at(Moment::next(Call::Sync, Kind::Wal), false);
     connection
         .execute("INSERT INTO t VALUES (1)", [])
         .unwrap_err();
     let cut = disk.cut().unwrap();
-    assert_eq!((cut.call, cut.kind), (Call::Sync, Kind::Log));
+    assert_eq!((cut.call, cut.kind), (Call::Sync, Kind::Wal));
     connection
         .execute("INSERT INTO t VALUES (1)", [])
         .unwrap_err();
@@ -98,10 +98,10 @@ fn a_power_cut_after_the_sync_keeps_what_was_synced() {
     for (after_it, expected) in [(false, 0), (true, 1)] {
         let disk = Disk::new().unwrap();
         let connection = table(&disk, "FULL");
-        // The first sync is that of the header of the log, which was emptied.
+        // The first sync is that of the header of the WAL, which was emptied.
         let second = Moment {
             after: 1,
-            ..Moment::next(Call::Sync, Kind::Log)
+            ..Moment::next(Call::Sync, Kind::Wal)
         };
         disk.cut_at(second, after_it);
         connection
@@ -121,7 +121,7 @@ fn a_sync_after_one_that_dropped_says_that_all_is_well() {
     // This is why a failed sync is not tried again.
     let disk = Disk::new().unwrap();
     let connection = table(&disk, "FULL");
-    disk.fail(Moment::next(Call::Sync, Kind::Log), Fault::Dropped);
+    disk.fail(Moment::next(Call::Sync, Kind::Wal), Fault::Dropped);
     connection
         .execute("INSERT INTO t VALUES (1)", [])
         .unwrap_err();

@@ -1,10 +1,10 @@
 //! What does a copy of a million timers cost the service that goes on committing?
 //!
 //! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and tends the store as a service does. Another one makes a
-//! copy, counts all timers, lists the first ones, gives commands, and reads until the log is long, by commits of a hundred timers of 1 KB. For each: how long it
-//! took, how long the commits took meanwhile, and how far the log has grown.
+//! copy, counts all timers, lists the first ones, gives commands, and reads until the WAL is long, by commits of a hundred timers of 1 KB. For each: how long it
+//! took, how long the commits took meanwhile, and how far the WAL has grown.
 //!
-//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a log of so many bytes. The file
+//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a WAL of so many bytes. The file
 //! lies in the target folder.
 
 use std::fs;
@@ -19,15 +19,15 @@ use waterwheel_store_sqlite::{Reader, SqliteStore, backup, send_commands};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;
-/// So long the log becomes beside a reader, unless another length is asked for.
-const LOG: u64 = 200_000_000;
+/// So long the WAL becomes beside a reader, unless another length is asked for.
+const WAL: u64 = 200_000_000;
 const END: Due = Due::from_millis(i64::MAX);
 
 fn main() {
     let mut results = std::env::args().skip(1).filter(|it| !it.starts_with('-'));
     let mut results = || results.next().map(|it| it.parse::<u64>().unwrap());
     let count = results().unwrap_or(1_000_000);
-    let long_log = results().unwrap_or(LOG);
+    let long_wal = results().unwrap_or(WAL);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-backup");
     let _: std::io::Result<()> = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -60,12 +60,12 @@ fn main() {
                 calls.lock().unwrap().push(begun.elapsed());
             }
         });
-        let log = folder.join("timers.db-wal");
+        let wal = folder.join("timers.db-wal");
         let measure = |name: &str, work: &dyn Fn()| {
-            let (before, begun) = (length(&log), Instant::now());
+            let (before, begun) = (length(&wal), Instant::now());
             work();
             let took = begun.elapsed();
-            let grown = length(&log).saturating_sub(before);
+            let grown = length(&wal).saturating_sub(before);
             // One that is under way is waited for.
             let mut taken = Vec::new();
             while taken.is_empty() {
@@ -77,7 +77,7 @@ fn main() {
             let at = |part: f64| calls.get((last as f64 * part) as usize).copied();
             let at = |part: f64| at(part).unwrap_or_default();
             println!(
-                "{name}: {took:.2?}; {} commits: p50 {:.2?}, p99 {:.2?}, longest {:.2?}, {} refused; log + {}",
+                "{name}: {took:.2?}; {} commits: p50 {:.2?}, p99 {:.2?}, longest {:.2?}, {} refused; WAL + {}",
                 calls.len(),
                 at(0.5),
                 at(0.99),
@@ -92,7 +92,7 @@ fn main() {
             measure("backup", &|| drop(backup(&path, &copy).unwrap()));
             println!("  the copy has {}", size(length(&copy)));
             fs::remove_file(&copy).unwrap();
-            // The log, which has grown, is copied by a thread of the store, begun again, and cut.
+            // The WAL, which has grown, is copied by a thread of the store, begun again, and cut.
             measure("after it", &|| std::thread::sleep(Duration::from_secs(1)));
             let reader = Reader::open(&path).unwrap();
             measure("count", &|| drop(reader.count(NOW).unwrap()));
@@ -114,24 +114,24 @@ fn main() {
                 }
             });
             measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));
-            println!("  the log has {}", size(length(&log)));
+            println!("  the WAL has {}", size(length(&wal)));
         }
         // Of other pages, each of which is copied.
-        let reading = "a reader, until the log is long";
+        let reading = "a reader, until the WAL is long";
         measure(reading, &|| {
             let reader = Connection::open(&path).unwrap();
             reader
                 .execute_batch("BEGIN; SELECT count(*) FROM meta")
                 .unwrap();
             is_filling.store(true, Ordering::Relaxed);
-            while length(&log) < long_log {
+            while length(&wal) < long_wal {
                 std::thread::sleep(Duration::from_millis(10));
             }
             is_filling.store(false, Ordering::Relaxed);
             reader.execute_batch("COMMIT").unwrap();
         });
-        measure("after it, until the log is short", &|| {
-            while length(&log) >= long_log / 10 {
+        measure("after it, until the WAL is short", &|| {
+            while length(&wal) >= long_wal / 10 {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });

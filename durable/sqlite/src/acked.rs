@@ -1,22 +1,22 @@
-//! Which commits were acknowledged, as noted outside of the log?
+//! Which commits were acknowledged, as noted outside of the WAL?
 //!
-//! After an unclean end, the log has what the file does not have yet, and SQLite takes a log that is missing, cut short or damaged for one that ends there. So each
+//! After an unclean end, the WAL has what the file does not have yet, and SQLite takes a WAL that is missing, cut short or damaged for one that ends there. So each
 //! commit counts itself, in a row of the table `meta`, and a small file beside the store's notes the count of the last one that was synced. It is written after
-//! the sync and before the commit is answered, so it is never ahead of the log. It is not synced itself, except as a store begins and as it closes: after a power
+//! the sync and before the commit is answered, so it is never ahead of the WAL. It is not synced itself, except as a store begins and as it closes: after a power
 //! cut it may be some seconds behind. An opening compares the two counts.
 //!
-//! A checkpoint writes the log into the file page by page, so the file has pages of different commits while one goes on, and after one that was interrupted or that a
-//! reader has limited. The log puts that right as long as it is there. So the note also says whether a checkpoint has begun that was not completed, and how many
-//! frames the log had then:
+//! A checkpoint writes the WAL into the file page by page, so the file has pages of different commits while one goes on, and after one that was interrupted or that a
+//! reader has limited. The WAL puts that right as long as it is there. So the note also says whether a checkpoint has begun that was not completed, and how many
+//! frames the WAL had then:
 //!
 //! | the count that SQLite reads | a checkpoint | what is left |
 //! |---|---|---|
 //! | is that of the note, or later | | all |
-//! | is earlier | was completed, and the file without its log has its count | what is in the file. The rest of the log is older, and must not be read over it |
+//! | is earlier | was completed, and the file without its WAL has its count | what is in the file. The rest of the WAL is older, and must not be read over it |
 //! | is earlier | was completed, and more commits followed | up to the count that is read |
-//! | any | was not completed, and the log lacks some of its frames | pages of different commits: the file may be damaged |
+//! | any | was not completed, and the WAL lacks some of its frames | pages of different commits: the file may be damaged |
 //!
-//! Another program that opens the file after an unclean end, such as `sqlite3`, completes the checkpoint and deletes the log. The count is in the file then.
+//! Another program that opens the file after an unclean end, such as `sqlite3`, completes the checkpoint and deletes the WAL. The count is in the file then.
 
 use std::hash::Hasher;
 use std::io;
@@ -29,10 +29,10 @@ use siphasher::sip::SipHasher24;
 use super::OpenError;
 use super::copier::Length;
 use super::error::Loss;
-use super::log;
 use super::open_options::{Files, OpenOptions};
 use super::schema::read_meta;
-use super::store::{beside, log_of};
+use super::store::{beside, wal_of};
+use super::wal;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked2");
 
@@ -51,9 +51,9 @@ struct Note {
     copied: u64,
     /// A checkpoint has begun that was not completed.
     is_copying: bool,
-    /// The salt of the log that it copies. SQLite begins a log again, with another salt, only after one that was completed.
+    /// The salt of the WAL that it copies. SQLite begins a WAL again, with another salt, only after one that was completed.
     salt: u64,
-    /// How many frames that log has.
+    /// How many frames that WAL has.
     frames: u64,
 }
 
@@ -96,27 +96,27 @@ impl Note {
         })
     }
 
-    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its log; `None` if its content makes no sense.
-    /// `has_log` is whether all is there of the log that is copied.
-    fn judge(&self, now: Option<Database>, in_file: Option<Database>, has_log: bool) -> Left {
+    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its WAL; `None` if its content makes no sense.
+    /// `has_wal` is whether all is there of the WAL that is copied.
+    fn judge(&self, now: Option<Database>, in_file: Option<Database>, has_wal: bool) -> Left {
         let at = |of: Option<Database>| of.map_or((0, 0), |it| (it.epoch, it.commit));
         let noted = (self.epoch, self.commit);
-        let is_torn = self.is_copying && !has_log;
+        let is_torn = self.is_copying && !has_wal;
         if at(now) >= noted && !is_torn {
-            return Left::All { drops_log: false };
+            return Left::All { drops_wal: false };
         }
         let is_newer = at(in_file) > at(now);
-        let drops_log = !self.is_copying
+        let drops_wal = !self.is_copying
             && is_newer
             && in_file.is_some_and(|in_file| in_file.commit == self.copied);
-        if drops_log && at(in_file) >= noted {
-            return Left::All { drops_log };
+        if drops_wal && at(in_file) >= noted {
+            return Left::All { drops_wal };
         }
         if !is_torn && now.is_none() && in_file.is_none() {
             // The opening says why.
-            return Left::All { drops_log: false };
+            return Left::All { drops_wal: false };
         }
-        let is_torn = is_torn || is_newer && !drops_log;
+        let is_torn = is_torn || is_newer && !drops_wal;
         let (_, last) = at(now).max(at(in_file));
         let is_older = last < self.copied || last >= self.commit;
         let loss = if is_older && !is_torn {
@@ -132,14 +132,14 @@ impl Note {
                 is_torn,
             }
         };
-        Left::Part { loss, drops_log }
+        Left::Part { loss, drops_wal }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Left {
-    All { drops_log: bool },
-    Part { loss: Loss, drops_log: bool },
+    All { drops_wal: bool },
+    Part { loss: Loss, drops_wal: bool },
 }
 
 fn whole(eight: &[u8]) -> u64 {
@@ -157,7 +157,7 @@ fn hash(bytes: &[u8]) -> u64 {
 pub(crate) struct Acked {
     files: Files,
     path: PathBuf,
-    log: PathBuf,
+    wal: PathBuf,
     note: Note,
     /// The file has it: something was acknowledged.
     is_there: bool,
@@ -175,8 +175,8 @@ pub(crate) struct Found {
     acked: Acked,
     /// The acknowledged work that is gone.
     pub(crate) loss: Option<Loss>,
-    /// Whether the log is older than the file, and must not be read over it.
-    pub(crate) drops_log: bool,
+    /// Whether the WAL is older than the file, and must not be read over it.
+    pub(crate) drops_wal: bool,
     /// The epoch that the store is to have at least.
     epoch: Epoch,
 }
@@ -189,7 +189,7 @@ enum Epoch {
 }
 
 impl Found {
-    /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a log that must not be read.
+    /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a WAL that must not be read.
     pub(crate) fn prepare(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
         let found = Found::look(path, options)?;
         if let Some(loss) = &found.loss
@@ -197,8 +197,8 @@ impl Found {
         {
             return Err(OpenError::AcknowledgedLost(loss.clone()));
         }
-        if found.drops_log {
-            drop_log(path, options)?;
+        if found.drops_wal {
+            drop_wal(path, options)?;
         }
         Ok(found)
     }
@@ -218,10 +218,10 @@ impl Found {
                 (!is_blank).then(|| Note::read(&bytes).ok_or_else(|| name.clone()))
             }
         };
-        let log = log_of(path);
-        let is_log = (files.length)(&log).is_ok_and(|length| length > log::HEADER as u64);
+        let wal = wal_of(path);
+        let is_wal = (files.length)(&wal).is_ok_and(|length| length > wal::HEADER as u64);
         let is_new = (files.length)(path).unwrap_or(0) == 0;
-        let (mut loss, mut drops_log, mut kept) = (None, false, None);
+        let (mut loss, mut drops_wal, mut kept) = (None, false, None);
         let epoch = match note {
             None => Epoch::AtLeast(0),
             Some(Err(note)) => {
@@ -232,34 +232,34 @@ impl Found {
                 let (mut now, mut in_file) = (None, None);
                 if !is_new {
                     now = Database::read(path, options)?;
-                    in_file = Database::without_log(path, options)?;
+                    in_file = Database::without_wal(path, options)?;
                 }
                 // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about. A file that cannot
-                // be read counts as this store, and so does one whose tables, or whose step to these tables, may have been in the log.
+                // be read counts as this store, and so does one whose tables, or whose step to these tables, may have been in the WAL.
                 let is_same = |it: &Database| it.hash.is_none_or(|hash| hash == note.database);
                 in_file = in_file.filter(is_same);
                 if in_file.is_some_and(|it| it.hash.is_some()) {
-                    // A log of another database was put beside it.
+                    // A WAL of another database was put beside it.
                     now = now.filter(is_same);
                 }
                 let is_other = |it: Database| !is_same(&it) || it.epoch > note.epoch || it.is_copy;
                 if !is_new && !now.is_some_and(is_other) {
-                    let read = |at, max| (files.read)(&log, at, max);
-                    let has_log = match note.is_copying {
+                    let read = |at, max| (files.read)(&wal, at, max);
+                    let has_wal = match note.is_copying {
                         false => true,
-                        true => match log::has_frames(read, note.salt, note.frames) {
+                        true => match wal::has_frames(read, note.salt, note.frames) {
                             Err(error) if is_missing(&error) => false,
-                            has_log => has_log.map_err(|error| OpenError::io(&log, error))?,
+                            has_wal => has_wal.map_err(|error| OpenError::io(&wal, error))?,
                         },
                     };
-                    match note.judge(now, in_file, has_log) {
-                        Left::All { drops_log: drops } => drops_log = drops,
+                    match note.judge(now, in_file, has_wal) {
+                        Left::All { drops_wal: drops } => drops_wal = drops,
                         Left::Part {
                             loss: part,
-                            drops_log: drops,
+                            drops_wal: drops,
                         } => {
                             loss = Some(part);
-                            drops_log = drops;
+                            drops_wal = drops;
                         }
                     }
                     kept = Some(note);
@@ -268,12 +268,12 @@ impl Found {
             }
         };
         let mut note = kept.unwrap_or_default();
-        // How far a log was copied that was left is not known, whatever the note says: it may be behind.
-        note.is_copying = is_log && !drops_log;
+        // How far a WAL was copied that was left is not known, whatever the note says: it may be behind.
+        note.is_copying = is_wal && !drops_wal;
         let acked = Acked {
             files,
             path: name,
-            log,
+            wal,
             is_there: kept.is_some(),
             copying: 0,
             note,
@@ -283,7 +283,7 @@ impl Found {
         Ok(Found {
             acked,
             loss,
-            drops_log,
+            drops_wal,
             epoch,
         })
     }
@@ -338,19 +338,19 @@ impl Acked {
         self.write();
     }
 
-    /// Whether a checkpoint has begun that was not completed. Then the length of the log must be [told](Acked::log_has) before each commit is noted.
+    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acked::log_has) before each commit is noted.
     pub(crate) fn is_copying(&self) -> bool {
         self.note.is_copying
     }
 
-    /// The log is so long.
-    pub(crate) fn log_has(&mut self, log: Length) {
-        self.note.frames = log.all.max(0).unsigned_abs();
+    /// The WAL is so long.
+    pub(crate) fn wal_has(&mut self, wal: Length) {
+        self.note.frames = wal.all.max(0).unsigned_abs();
     }
 
-    /// A checkpoint of a log that is so long is about to begin.
-    pub(crate) fn copies(&mut self, log: Length) {
-        self.log_has(log);
+    /// A checkpoint of a WAL that is so long is about to begin.
+    pub(crate) fn copies(&mut self, wal: Length) {
+        self.wal_has(wal);
         self.note.is_copying = true;
         self.copying = self.note.commit;
         if self.is_there {
@@ -358,9 +358,9 @@ impl Acked {
         }
     }
 
-    /// A checkpoint has ended, and has copied so much of the log. `is_beside`: beside commits. It is not completed if a reader has limited it.
-    pub(crate) fn has_copied(&mut self, log: Length, is_beside: bool) {
-        if log.left() > 0 {
+    /// A checkpoint has ended, and has copied so much of the WAL. `is_beside`: beside commits. It is not completed if a reader has limited it.
+    pub(crate) fn has_copied(&mut self, wal: Length, is_beside: bool) {
+        if wal.left() > 0 {
             return;
         }
         self.note.is_copying = false;
@@ -373,8 +373,8 @@ impl Acked {
         }
     }
 
-    /// Whether the log may be cut off: that all of it is in the file is on the disk, if it is to be known at all.
-    pub(crate) fn may_cut_log(&mut self) -> bool {
+    /// Whether the WAL may be cut off: that all of it is in the file is on the disk, if it is to be known at all.
+    pub(crate) fn may_cut_wal(&mut self) -> bool {
         let is_copied = !self.note.is_copying && self.note.copied == self.note.commit;
         !self.is_there || is_copied && self.write() && self.sync()
     }
@@ -384,12 +384,12 @@ impl Acked {
         self.is_done(synced)
     }
 
-    /// One that cannot be written stays behind, and the log is not cut off as the store closes.
+    /// One that cannot be written stays behind, and the WAL is not cut off as the store closes.
     fn write(&mut self) -> bool {
         if self.note.is_copying {
-            // A copy beside commits goes on with the next log.
-            let header = (self.files.read)(&self.log, 0, log::HEADER);
-            self.note.salt = header.map_or(0, |header| log::salt(&header));
+            // A copy beside commits goes on with the next WAL.
+            let header = (self.files.read)(&self.wal, 0, wal::HEADER);
+            self.note.salt = header.map_or(0, |header| wal::salt(&header));
         }
         let written = (self.files.write)(&self.path, &self.note.bytes());
         self.is_there |= written.is_ok();
@@ -422,19 +422,19 @@ struct Database {
 }
 
 impl Database {
-    /// Reads the file and its log, as SQLite does. `None` if that makes no sense.
+    /// Reads the file and its WAL, as SQLite does. `None` if that makes no sense.
     fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
         let read = connect(path, options).and_then(|connection| Database::of(&connection));
         Database::if_sound(read)
     }
 
-    /// Reads the file without its log. `None` if that makes no sense.
-    fn without_log(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
+    /// Reads the file without its WAL. `None` if that makes no sense.
+    fn without_wal(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
         let mut name = String::from("file:");
         for byte in path.as_os_str().as_encoded_bytes() {
             name += &format!("%{byte:02X}");
         }
-        // SQLite takes no lock then, and looks for no log.
+        // SQLite takes no lock then, and looks for no WAL.
         name += "?immutable=1";
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
@@ -487,23 +487,23 @@ impl Database {
     }
 }
 
-/// Removes a log that must not be read over the file, while no connection has it open: one would go on with its index of the log that was.
-fn drop_log(path: &Path, options: &OpenOptions<'_>) -> Result<(), OpenError> {
-    let log = log_of(path);
+/// Removes a WAL that must not be read over the file, while no connection has it open: one would go on with its index of the WAL that was.
+fn drop_wal(path: &Path, options: &OpenOptions<'_>) -> Result<(), OpenError> {
+    let wal = wal_of(path);
     let alone = connect(path, options).map_err(OpenError::of)?;
-    // Before it reads anything: with its first look at the log it locks all others out, and is locked out by each that has looked at it.
+    // Before it reads anything: with its first look at the WAL it locks all others out, and is locked out by each that has looked at it.
     let all = alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
-    // The pages that the log would put over the file may make no sense. It is locked then as well.
+    // The pages that the WAL would put over the file may make no sense. It is locked then as well.
     match all.map_err(OpenError::of) {
         Ok(()) | Err(OpenError::Corrupt(_)) => {}
         Err(error) => return Err(error),
     }
-    (options.files.remove)(&log).map_err(|error| OpenError::io(&log, error))?;
+    (options.files.remove)(&wal).map_err(|error| OpenError::io(&wal, error))?;
     drop(alone);
     Ok(())
 }
 
-/// A connection that leaves the log as it is.
+/// A connection that leaves the WAL as it is.
 fn connect(path: &Path, options: &OpenOptions<'_>) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(path, flags, options)?;

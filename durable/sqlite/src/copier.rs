@@ -1,9 +1,9 @@
-//! Who copies a log that has become long?
+//! Who copies a WAL that has become long?
 //!
-//! The store copies its log into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
-//! log grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
-//! copies a log that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
-//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the log has an end. A pass copies all that there is, and syncs
+//! The store copies its WAL into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
+//! WAL grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
+//! copies a WAL that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
+//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the WAL has an end. A pass copies all that there is, and syncs
 //! the file once: SQLite counts what an interrupted one has copied for nothing, so there are no smaller ones.
 
 use std::fmt;
@@ -21,7 +21,7 @@ use super::schema;
 /// How long it waits after a pass in which a reader has kept it from copying all.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a log is, in pages.
+/// How long a WAL is, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) all: i64,
@@ -30,7 +30,7 @@ pub(crate) struct Length {
 }
 
 impl Length {
-    /// Both are negative if there is no log.
+    /// Both are negative if there is no WAL.
     pub(crate) fn by(connection: &Connection, sql: &str) -> rusqlite::Result<Length> {
         let mut length = connection.prepare_cached(sql)?;
         length.query_row([], |row| {
@@ -79,14 +79,14 @@ struct Pass {
 /// What a thread hands back. `None`: it could not begin.
 pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 
-/// Copies the log beside the store's own connection, and ends before this does.
+/// Copies the WAL beside the store's own connection, and ends before this does.
 #[derive(Debug)]
 pub(crate) struct Copier {
-    /// A log of so many pages is for it. `None`: none is.
+    /// A WAL of so many pages is for it. `None`: none is.
     far: Option<i64>,
     under_way: Option<UnderWay>,
     last: Option<Pass>,
-    /// It could not begin: this log is for the store.
+    /// It could not begin: this WAL is for the store.
     gives_way: bool,
 }
 
@@ -111,13 +111,13 @@ impl Copier {
         self.under_way.is_some()
     }
 
-    /// Whether a log is so long that it is for it from the first page on.
-    pub(crate) fn is_far(&self, log: Length) -> bool {
-        self.far.is_some_and(|far| log.left() >= far)
+    /// Whether a WAL is so long that it is for it from the first page on.
+    pub(crate) fn is_far(&self, wal: Length) -> bool {
+        self.far.is_some_and(|far| wal.left() >= far)
     }
 
-    /// Whether a log is for it, and not for the store, which copies `usual` pages at a time.
-    pub(crate) fn takes(&mut self, log: Length, usual: i64) -> bool {
+    /// Whether a WAL is for it, and not for the store, which copies `usual` pages at a time.
+    pub(crate) fn takes(&mut self, wal: Length, usual: i64) -> bool {
         let Some(far) = self.far else {
             return false;
         };
@@ -126,8 +126,8 @@ impl Copier {
             None => far,
         };
         // Commits would add to it without end otherwise.
-        let falls_behind = |last: &Pass| last.is_whole && log.left() > last.begun.left() / 2;
-        if log.left() < min || self.last.as_ref().is_some_and(falls_behind) {
+        let falls_behind = |last: &Pass| last.is_whole && wal.left() > last.begun.left() / 2;
+        if wal.left() < min || self.last.as_ref().is_some_and(falls_behind) {
             self.last = None;
             self.gives_way = false;
             return false;
@@ -135,25 +135,25 @@ impl Copier {
         !self.gives_way
     }
 
-    /// Begins a pass, unless a reader has kept the last one from copying all a moment ago. Returns whether the log is left to it.
-    pub(crate) fn begin(&mut self, file: &Path, log: Length) -> bool {
+    /// Begins a pass, unless a reader has kept the last one from copying all a moment ago. Returns whether the WAL is left to it.
+    pub(crate) fn begin(&mut self, file: &Path, wal: Length) -> bool {
         let waits = |last: &Pass| !last.is_whole && last.at.elapsed() < PAUSE;
         if self.last.as_ref().is_some_and(waits) {
             return true;
         }
         let file = file.to_owned();
-        self.spawn(log, move |interrupt| copy(&file, interrupt));
+        self.spawn(wal, move |interrupt| copy(&file, interrupt));
         !self.gives_way
     }
 
-    fn spawn(&mut self, log: Length, pass: impl FnOnce(&Interrupt) -> Copied + Send + 'static) {
+    fn spawn(&mut self, wal: Length, pass: impl FnOnce(&Interrupt) -> Copied + Send + 'static) {
         let interrupt = Interrupt::default();
         let own = Arc::clone(&interrupt);
         let thread = thread::Builder::new().name("waterwheel-copy".to_owned());
         match thread.spawn(move || pass(&own)) {
             Ok(thread) => {
                 self.under_way = Some(UnderWay {
-                    begun: log,
+                    begun: wal,
                     thread,
                     interrupt,
                 });
@@ -180,11 +180,11 @@ impl Copier {
             return Ok(None);
         };
         let begun = pass.begun;
-        // After a panic, the store copies the log itself.
+        // After a panic, the store copies the WAL itself.
         let copied = pass.thread.join().unwrap_or(Ok(None));
         match &copied {
-            Ok(Some(log)) => {
-                let is_whole = log.copied >= begun.all;
+            Ok(Some(wal)) => {
+                let is_whole = wal.copied >= begun.all;
                 let at = Instant::now();
                 self.last = Some(Pass {
                     begun,
@@ -197,7 +197,7 @@ impl Copier {
         copied
     }
 
-    /// Ends a pass that is under way: what it has copied counts for nothing, and the log has it. If its thread syncs the file by then, this waits for that.
+    /// Ends a pass that is under way: what it has copied counts for nothing, and the WAL has it. If its thread syncs the file by then, this waits for that.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
         return Ok(None);
     };
     let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-    // While another process has the file for itself, the log is the store's, which waits for it.
+    // While another process has the file for itself, the WAL is the store's, which waits for it.
     let off = off.and_then(|_| connection.busy_timeout(Duration::ZERO));
     if off.is_err() || schema::configure(&connection, OpenOptions::DEFAULT.synchronous).is_err() {
         return Ok(None);
@@ -261,7 +261,7 @@ mod tests {
     const FAR: i64 = 8_000;
     const USUAL: i64 = 1_000;
 
-    fn log(all: i64, copied: i64) -> Length {
+    fn wal(all: i64, copied: i64) -> Length {
         Length { all, copied }
     }
 
@@ -278,52 +278,52 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_far_too_long_is_for_it_until_little_is_left() {
+    fn a_wal_that_is_far_too_long_is_for_it_until_little_is_left() {
         let mut copier = Copier::new(Some(FAR));
-        assert!(!copier.takes(log(7_999, 0), USUAL));
+        assert!(!copier.takes(wal(7_999, 0), USUAL));
         // What is in the file already needs no copying.
-        assert!(!copier.takes(log(50_000, 49_000), USUAL));
-        assert!(copier.takes(log(8_000, 0), USUAL));
+        assert!(!copier.takes(wal(50_000, 49_000), USUAL));
+        assert!(copier.takes(wal(8_000, 0), USUAL));
         let whole =
-            |left: i64| after(log(50_000, 0), 50_000).takes(log(50_000 + left, 50_000), USUAL);
+            |left: i64| after(wal(50_000, 0), 50_000).takes(wal(50_000 + left, 50_000), USUAL);
         assert!(whole(2_000) && !whole(1_999));
-        assert!(!Copier::new(None).takes(log(1_000_000, 0), USUAL));
+        assert!(!Copier::new(None).takes(wal(1_000_000, 0), USUAL));
     }
 
     #[test]
     fn none_is_for_it_with_an_older_version_of_sqlite() {
-        let takes = |version| Copier::beside(Some(FAR), version).takes(log(1_000_000, 0), USUAL);
+        let takes = |version| Copier::beside(Some(FAR), version).takes(wal(1_000_000, 0), USUAL);
         assert!(takes(LEAST_VERSION) && !takes(3_051_002));
     }
 
     #[test]
     fn commits_that_add_as_much_as_it_copies_wait_for_the_store() {
-        let mut copier = after(log(50_000, 0), 50_000);
-        assert!(!copier.takes(log(75_001, 50_000), USUAL));
-        let mut copier = after(log(50_000, 0), 50_000);
-        assert!(copier.takes(log(75_000, 50_000), USUAL));
+        let mut copier = after(wal(50_000, 0), 50_000);
+        assert!(!copier.takes(wal(75_001, 50_000), USUAL));
+        let mut copier = after(wal(50_000, 0), 50_000);
+        assert!(copier.takes(wal(75_000, 50_000), USUAL));
         // A reader is why, and not the commits.
-        let mut copier = after(log(50_000, 0), 7_000);
-        assert!(copier.takes(log(90_000, 7_000), USUAL));
+        let mut copier = after(wal(50_000, 0), 7_000);
+        assert!(copier.takes(wal(90_000, 7_000), USUAL));
     }
 
     #[test]
     fn it_waits_a_moment_for_a_reader_to_end() {
         let nowhere = Path::new("/nowhere/timers.db");
-        let mut copier = after(log(50_000, 0), 7_000);
+        let mut copier = after(wal(50_000, 0), 7_000);
         let ended = |copier: &mut Copier, at: Option<Instant>| {
             copier.last.as_mut().unwrap().at = at.unwrap();
         };
         let now = Instant::now();
         // An hour from now: however long this test is held up, the pause is not over.
         ended(&mut copier, now.checked_add(Duration::from_secs(3_600)));
-        assert!(copier.begin(nowhere, log(90_000, 7_000)) && !copier.is_under_way());
+        assert!(copier.begin(nowhere, wal(90_000, 7_000)) && !copier.is_under_way());
         ended(&mut copier, now.checked_sub(PAUSE));
-        assert!(copier.begin(nowhere, log(90_000, 7_000)) && copier.is_under_way());
-        // It could not begin: the store copies this log itself, and the next one is for the copier again.
+        assert!(copier.begin(nowhere, wal(90_000, 7_000)) && copier.is_under_way());
+        // It could not begin: the store copies this WAL itself, and the next one is for the copier again.
         copier.wait().unwrap();
-        assert!(!copier.takes(log(90_000, 7_000), USUAL));
-        assert!(!copier.takes(log(90_000, 90_000), USUAL));
-        assert!(copier.takes(log(9_000, 0), USUAL));
+        assert!(!copier.takes(wal(90_000, 7_000), USUAL));
+        assert!(!copier.takes(wal(90_000, 90_000), USUAL));
+        assert!(copier.takes(wal(9_000, 0), USUAL));
     }
 }

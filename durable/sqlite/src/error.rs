@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use super::lock::Holder;
 use super::schema::VERSION;
-use super::store::{index_of, log_of};
+use super::store::{index_of, wal_of};
 use super::words::{boxed, of_damage, ordinal, times};
 
 /// A file could not be opened as a store. The file is unchanged, unless it was of an older version.
@@ -61,7 +61,7 @@ pub enum OpenError {
     AcknowledgedLost(Loss),
     /// After an unclean exit, the WAL is older than the file, so reading the file with it would give wrong results.
     /// Opening the file as a store deletes it.
-    StaleLog(PathBuf),
+    StaleWal(PathBuf),
     /// SQLite cannot open the file, and the operating system does not say why.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
@@ -224,7 +224,7 @@ fn why_refused(
         return Some((path.to_owned(), io::ErrorKind::StorageFull.into()));
     }
     let is_there = |file: &&PathBuf| file.exists();
-    let files = [path.to_owned(), log_of(path), index_of(path)];
+    let files = [path.to_owned(), wal_of(path), index_of(path)];
     let refused = |file: &PathBuf| {
         let mut options = File::options();
         let opened = options.read(true).write(is_written).open(file);
@@ -335,10 +335,10 @@ impl fmt::Display for OpenError {
                  something with `--accept-loss`",
                 loss.cure()
             ),
-            OpenError::StaleLog(log) => write!(
+            OpenError::StaleWal(wal) => write!(
                 f,
                 "{} is truncated or damaged and older than the file, which cannot be read with it: start the service, which deletes it; nothing is lost by that",
-                log.display()
+                wal.display()
             ),
             OpenError::Sqlite(what) => write!(
                 f,

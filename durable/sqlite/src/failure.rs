@@ -32,8 +32,8 @@ pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
 
 /// The error of a `COMMIT` that was rolled back.
 ///
-/// A full disk shows in a write to the log. The last frame, which makes the rest of them a commit, is the last one that is written: it is not there, unless
-/// the [log](super::log) had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
+/// A full disk shows in a write to the WAL. The last frame, which makes the rest of them a commit, is the last one that is written: it is not there, unless
+/// the [wal](super::WAL) had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
 pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(boxed(error)),

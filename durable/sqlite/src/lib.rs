@@ -164,7 +164,6 @@ mod handlers;
 mod identity;
 mod keys;
 mod lock;
-mod log;
 mod open_options;
 mod pause;
 mod read;
@@ -174,6 +173,7 @@ mod schema;
 mod space;
 mod store;
 mod vacuum;
+mod wal;
 mod words;
 mod write;
 

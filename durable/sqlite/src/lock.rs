@@ -150,7 +150,7 @@ fn open(lock: &Path, store: &Path) -> io::Result<File> {
     }
 }
 
-/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its log.
+/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its WAL.
 #[cfg(unix)]
 pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};

@@ -18,10 +18,10 @@ pub struct OpenOptions<'a> {
     pub files: Files,
     /// The value of `PRAGMA synchronous`. Tests lower it to see that they fail.
     pub synchronous: &'a str,
-    /// How many pages the log has before they are copied into the file.
-    pub long_log: i64,
+    /// How many pages the WAL has before they are copied into the file.
+    pub long_wal: i64,
     /// How many of them that are not in the file are for a thread of its own. On a VFS, none are.
-    pub far_log: i64,
+    pub far_wal: i64,
     /// How the index of the keys is kept.
     pub key_sizes: Sizes,
     /// When the file becomes shorter.
@@ -40,7 +40,7 @@ pub struct OpenOptions<'a> {
     pub accept_loss: bool,
 }
 
-/// What is done with files beside SQLite: its log is read, and the reserve is written.
+/// What is done with files beside SQLite: its WAL is read, and the reserve is written.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Files {
@@ -88,8 +88,8 @@ impl OpenOptions<'_> {
             longest,
         },
         synchronous: "EXTRA",
-        long_log: 1_000,
-        far_log: 8_192,
+        long_wal: 1_000,
+        far_wal: 8_192,
         key_sizes: Sizes::USUAL,
         vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,

@@ -1,6 +1,6 @@
 //! A file that takes space, so that there is some when the disk is full.
 //!
-//! SQLite's log needs space to grow, and the file to have the log copied into it, also if all that is written is that rows are gone. So some MiB lie beside them,
+//! SQLite's WAL needs space to grow, and the file to have the WAL copied into it, also if all that is written is that rows are gone. So some MiB lie beside them,
 //! and are given up when there is no other space. What is in it means nothing, so a crash may leave as much of it as it likes.
 
 use std::io;

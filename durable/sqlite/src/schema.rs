@@ -15,7 +15,7 @@ use super::words::{damaged, in_row};
 pub const VERSION: i64 = 2;
 
 /// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
-/// happens. The log has all that it writes until it is copied.
+/// happens. The WAL has all that it writes until it is copied.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The version that it begins with.
@@ -66,8 +66,8 @@ pub const STEPS: [Step; 1] = [Step {
     then: Some(super::keys::take_from_table),
 }];
 
-/// How many bytes the log has at most once it is begun again.
-pub(crate) const LONGEST_LOG: u32 = 8 << 20;
+/// How many bytes the WAL has at most once it is begun again.
+pub(crate) const LONGEST_WAL: u32 = 8 << 20;
 
 /// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
 const BUSY: Duration = Duration::from_millis(50);
@@ -218,8 +218,8 @@ pub(crate) fn configure(connection: &Connection, synchronous: &str) -> rusqlite:
          PRAGMA fullfsync = ON;
          PRAGMA checkpoint_fullfsync = ON;",
     )?;
-    // What the log has grown by, beside a reader that took long, is given back.
-    let limit = format!("PRAGMA journal_size_limit = {LONGEST_LOG}");
+    // What the WAL has grown by, beside a reader that took long, is given back.
+    let limit = format!("PRAGMA journal_size_limit = {LONGEST_WAL}");
     connection.query_row(&limit, [], |_| Ok(()))?;
     // The store does it, and looks at what comes of it: SQLite ignores the errors of its own.
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use super::open_options::{Files, OpenOptions};
 use super::pause::Pause;
 use super::reserve::{self, Reserve};
-use super::store::log_of;
+use super::store::wal_of;
 
 /// Of a limit, one such part is kept for other steps than inserts.
 const KEPT: u64 = 8;
@@ -79,7 +79,7 @@ impl Space {
     /// Lets the file have as many bytes at most as it was opened with, and as the process may write: SQLite itself refuses more. A limit of the process may be
     /// raised while it runs.
     ///
-    /// A log that cannot be copied, because the file may become no longer, would grow up to the limit itself, and then nothing could be written.
+    /// A WAL that cannot be copied, because the file may become no longer, would grow up to the limit itself, and then nothing could be written.
     pub(crate) fn follow_limit(&mut self, on: &Connection) -> rusqlite::Result<()> {
         let limits = [self.own_limit, (self.files.longest)()];
         let bytes = limits.into_iter().flatten().min();
@@ -108,7 +108,7 @@ impl Space {
     /// A commit has found no space: on the disk, or within the limit.
     pub(crate) fn found_none(&mut self, on: &Connection) {
         match &mut self.limit {
-            // Both may be: then the reserve is of use, for the log.
+            // Both may be: then the reserve is of use, for the WAL.
             Some(limit) if limit.is_used(on) && !self.reserve.meets_full_disk() => {
                 limit.is_met = true;
             }
@@ -162,7 +162,7 @@ impl Space {
             return true;
         }
         match error.sqlite_error().map(|error| error.extended_code) {
-            // The index of the log cannot become longer.
+            // The index of the WAL cannot become longer.
             Some(SQLITE_IOERR_SHMSIZE) => true,
             // SQLite has no word for a quota, nor for a file that may become no longer.
             Some(SQLITE_IOERR_WRITE) => self.reserve.meets_quota() || self.meets_longest(),
@@ -172,7 +172,7 @@ impl Space {
 
     fn meets_longest(&self) -> bool {
         let length = |file: &Path| (self.files.length)(file).unwrap_or(0);
-        let longer = length(&self.store).max(length(&log_of(&self.store)));
+        let longer = length(&self.store).max(length(&wal_of(&self.store)));
         self.reserve.meets_longest(longer)
     }
 
@@ -222,7 +222,7 @@ impl Space {
         self.lengths.1 == 0 || self.reserve.length() == self.lengths.1
     }
 
-    /// The log can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
+    /// The WAL can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
     fn wanted(&self, on_disk: u64) -> u64 {
         let (min, max) = self.lengths;
         let twice = on_disk.saturating_mul(2).min(max);

@@ -23,7 +23,7 @@ use super::space::Space;
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
 use super::{Loss, OpenError};
-use super::{archive, epoch, find, log, read, schema};
+use super::{archive, epoch, find, read, schema, wal};
 
 mod tend;
 
@@ -50,7 +50,7 @@ pub struct SqliteStore {
     commands: Commands,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
-    /// Whether the last commit was: there may be no space for a longer log.
+    /// Whether the last commit was: there may be no space for a longer WAL.
     was_refused: bool,
     /// Whether there was no commit since the store was tended.
     is_idle: bool,
@@ -58,8 +58,8 @@ pub struct SqliteStore {
     gives_back: bool,
     is_giving_back: bool,
     vacuum: Vacuum,
-    /// How many pages the log has before they are copied into the file.
-    long_log: i64,
+    /// How many pages the WAL has before they are copied into the file.
+    long_wal: i64,
     files: Files,
     now: fn() -> SystemTime,
     space: Space,
@@ -185,7 +185,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: the file or its record cannot be read, or the file [has a WAL](OpenError::StaleLog) that must not
+    /// [`OpenError`]: the file or its record cannot be read, or the file [has a WAL](OpenError::StaleWal) that must not
     /// be applied to it.
     pub fn lost(path: impl AsRef<Path>) -> Result<Option<Loss>, OpenError> {
         let path = path.as_ref();
@@ -202,10 +202,10 @@ impl SqliteStore {
             }
             found => found.map_err(|error| error.of_file(&path, false))?,
         };
-        // A process that has opened it meanwhile may have gone on with the log.
+        // A process that has opened it meanwhile may have gone on with the WAL.
         match found.loss {
             _ if !is_free() => Ok(None),
-            _ if found.drops_log => Err(OpenError::StaleLog(log_of(&path))),
+            _ if found.drops_wal => Err(OpenError::StaleWal(wal_of(&path))),
             loss => Ok(loss),
         }
     }
@@ -216,7 +216,7 @@ impl SqliteStore {
             return Err(OpenError::io(&path, io::ErrorKind::IsADirectory.into()));
         }
         let lock = Lock::take(&path)?;
-        refuse_log_alone(&path)?;
+        refuse_wal_alone(&path)?;
         let store = SqliteStore::open_as(path.clone(), Some(lock), options);
         let mut store = store.map_err(|error| error.of_file(&path, true))?;
         let identity = Identity::of(&path).map_err(|error| OpenError::io(&path, error))?;
@@ -245,7 +245,7 @@ impl SqliteStore {
         };
         let (found, (connection, handlers)) = open()
             .or_else(|error: OpenError| {
-                // A full disk has no space for the index of the log, either.
+                // A full disk has no space for the index of the WAL, either.
                 match error.may_be_full() && space.give_up_to_open() {
                     true => open(),
                     false => Err(error),
@@ -265,8 +265,8 @@ impl SqliteStore {
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = Keys::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
-        // The index of the log has one connection on a VFS of a test.
-        let far = options.vfs.is_none().then_some(options.far_log);
+        // The index of the WAL has one connection on a VFS of a test.
+        let far = options.vfs.is_none().then_some(options.far_wal);
         let mut store = SqliteStore {
             copier: Copier::new(far),
             connection,
@@ -284,7 +284,7 @@ impl SqliteStore {
             gives_back,
             is_giving_back: false,
             vacuum: options.vacuum,
-            long_log: options.long_log,
+            long_wal: options.long_wal,
             files: options.files,
             now: options.now,
             space,
@@ -317,14 +317,14 @@ impl SqliteStore {
         let count = self.acked.count(&begun);
         let count = count.map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
-        self.look_at_log();
+        self.look_at_wal();
         let is_noted = self.acked.begun(epoch, count);
-        // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a log that is lost makes no id come
-        // twice. A log that was left is copied so that the note knows how far it was.
+        // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a WAL that is lost makes no id come
+        // twice. A WAL that was left is copied so that the note knows how far it was.
         let must_copy = is_copy || !is_noted;
-        let is_left = || self.log().is_ok_and(|log| !self.copier.is_far(log));
+        let is_left = || self.wal().is_ok_and(|wal| !self.copier.is_far(wal));
         if must_copy || self.acked.is_copying() && is_left() {
-            let copied = self.copy_log();
+            let copied = self.copy_wal();
             let failed = copied.err().map(|error| self.in_a_step(error));
             let is_failure = |failed: &Failed| must_copy || !failed.error.is_definite();
             if let Some(failed) = failed.filter(is_failure) {
@@ -335,11 +335,11 @@ impl SqliteStore {
     }
 
     /// As [`Acked::is_copying`] says.
-    fn look_at_log(&mut self) {
+    fn look_at_wal(&mut self) {
         if self.acked.is_copying()
-            && let Ok(log) = self.log()
+            && let Ok(wal) = self.wal()
         {
-            self.acked.log_has(log);
+            self.acked.wal_has(wal);
         }
     }
 
@@ -385,7 +385,7 @@ impl SqliteStore {
         })
     }
 
-    /// Does this in a transaction, or nothing of it. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something
+    /// Does this in a transaction, or nothing of it. `in_doubt`: the WAL may have the whole of a commit before, whose outcome was not handed out. So something
     /// is written over it.
     fn attempt<T>(
         &mut self,
@@ -406,7 +406,7 @@ impl SqliteStore {
         match done {
             Ok((done, count)) => {
                 if let Some(count) = count {
-                    self.look_at_log();
+                    self.look_at_wal();
                     self.acked.committed(count);
                 }
                 self.keys.keep();
@@ -461,7 +461,7 @@ impl SqliteStore {
         Failed { error, is_full }
     }
 
-    /// The error of a `COMMIT`. Whether the log has it nevertheless is looked at later.
+    /// The error of a `COMMIT`. Whether the WAL has it nevertheless is looked at later.
     fn at_the_commit(&self, error: rusqlite::Error) -> Failed {
         let is_full = self.space.is_none(&error);
         let error = match is_full {
@@ -486,15 +486,15 @@ impl SqliteStore {
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
     fn is_gone(&self) -> Result<(), StoreError> {
-        let log = log_of(&self.path);
-        let mut length = self.log_length().map_err(rolled_back)?;
-        // Negative if there is no log.
+        let wal = wal_of(&self.path);
+        let mut length = self.wal_length().map_err(rolled_back)?;
+        // Negative if there is no WAL.
         while let Ok(frames) = usize::try_from(length) {
-            let has_more = log::has_more(|at, limit| (self.files.read)(&log, at, limit), frames);
+            let has_more = wal::has_more(|at, limit| (self.files.read)(&wal, at, limit), frames);
             if !has_more.map_err(StoreError::indeterminate)? {
                 break;
             }
-            let later = self.log_length().map_err(rolled_back)?;
+            let later = self.wal_length().map_err(rolled_back)?;
             if later == length {
                 return Err(StoreError::indeterminate(
                     "no space was left, and the WAL may contain the whole commit",
@@ -506,12 +506,12 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// How many frames the log has.
-    fn log_length(&self) -> rusqlite::Result<i64> {
-        Ok(self.log()?.all)
+    /// How many frames the WAL has.
+    fn wal_length(&self) -> rusqlite::Result<i64> {
+        Ok(self.wal()?.all)
     }
 
-    fn log(&self) -> rusqlite::Result<copier::Length> {
+    fn wal(&self) -> rusqlite::Result<copier::Length> {
         copier::Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
     }
 
@@ -545,7 +545,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Nothing is written once another thread could not copy the log, unless that goes away by itself: then the next call of `tend` copies it, in the space of
+    /// Nothing is written once another thread could not copy the WAL, unless that goes away by itself: then the next call of `tend` copies it, in the space of
     /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
         let copied = self.look_at_copier(false);
@@ -573,7 +573,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same, also of the thread that copies the log: before anything is written.
+    /// The same, also of the thread that copies the WAL: before anything is written.
     fn is_well(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let copies = self.copies_well();
@@ -602,7 +602,7 @@ struct Failed {
 }
 
 impl Failed {
-    /// Whether the log may have it nevertheless.
+    /// Whether the WAL may have it nevertheless.
     fn in_doubt(&self) -> bool {
         !self.error.is_definite()
     }
@@ -631,11 +631,11 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
 /// As many as Linux follows.
 const MAX_LINKS: u32 = 40;
 
-pub(crate) fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn wal_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-/// The index of the log.
+/// The index of the WAL.
 pub(crate) fn index_of(path: &Path) -> PathBuf {
     beside(path, "-shm")
 }
@@ -646,9 +646,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// SQLite would delete the log then. It may have all timers: they are copied into the file only now and then.
-pub(crate) fn refuse_log_alone(path: &Path) -> Result<(), OpenError> {
-    match is_empty(path)? && !is_empty(&log_of(path))? {
+/// SQLite would delete the WAL then. It may have all timers: they are copied into the file only now and then.
+pub(crate) fn refuse_wal_alone(path: &Path) -> Result<(), OpenError> {
+    match is_empty(path)? && !is_empty(&wal_of(path))? {
         true => {
             let what = "it is empty or missing, but its `-wal` is not";
             Err(OpenError::Corrupt(what.into()))
@@ -672,7 +672,7 @@ impl Store for SqliteStore {
         self.last = None;
         let mut epoch = self.next_epoch();
         if epoch.as_ref().is_err_and(|failed| failed.is_full) {
-            // The reserve may have gone before. Then the log has space, once what it has is copied.
+            // The reserve may have gone before. Then the WAL has space, once what it has is copied.
             self.space.give_up(&self.connection);
             self.was_refused = true;
             match self.checkpoint_in_space() {
@@ -817,15 +817,15 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// A log that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
+    /// A WAL that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
         let copied = self.copier.end();
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
-        if is_well && self.log().is_ok_and(|log| !self.copier.is_far(log)) {
-            // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
-            let copied = self.copy_log();
-            if copied.is_ok() && !self.space.is_full() && self.acked.may_cut_log() {
+        if is_well && self.wal().is_ok_and(|wal| !self.copier.is_far(wal)) {
+            // What is not copied now is read from the WAL the next time. On a full disk, the WAL keeps the space that it has.
+            let copied = self.copy_wal();
+            if copied.is_ok() && !self.space.is_full() && self.acked.may_cut_wal() {
                 let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
                 let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
             }

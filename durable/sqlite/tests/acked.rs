@@ -1,4 +1,4 @@
-//! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their log is damaged.
+//! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their WAL is damaged.
 
 mod folder;
 mod support;
@@ -12,13 +12,13 @@ use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_store_sqlite::{Loss, OpenError, OpenOptions, Options, Reader, SqliteStore, backup};
 
-const LONG_LOG: i64 = 20;
+const LONG_WAL: i64 = 20;
 const PAGE: usize = 4_096 + 24;
 
 /// Without a lock: another store of this process has the file open.
 fn open(path: &Path, accept_loss: bool) -> Result<SqliteStore, OpenError> {
     let options = OpenOptions {
-        long_log: LONG_LOG,
+        long_wal: LONG_WAL,
         reserve: (0, 0),
         accept_loss,
         ..OpenOptions::DEFAULT
@@ -68,7 +68,7 @@ fn killed(path: &Path, to: &Path) {
     }
 }
 
-fn killed_without_log(path: &Path, to: &Path) {
+fn killed_without_wal(path: &Path, to: &Path) {
     killed(path, to);
     fs::remove_file(beside(to, "-wal")).unwrap();
 }
@@ -76,14 +76,14 @@ fn killed_without_log(path: &Path, to: &Path) {
 const WAYS: [&str; 5] = ["deleted", "cut", "header", "first page", "a page"];
 
 fn damage(path: &Path, way: &str, rng: &mut Rng) {
-    let log = beside(path, "-wal");
-    match damaged(fs::read(&log).unwrap_or_default(), way, rng) {
-        Some(bytes) => fs::write(log, bytes).unwrap(),
-        None => fs::remove_file(log).unwrap_or_default(),
+    let wal = beside(path, "-wal");
+    match damaged(fs::read(&wal).unwrap_or_default(), way, rng) {
+        Some(bytes) => fs::write(wal, bytes).unwrap(),
+        None => fs::remove_file(wal).unwrap_or_default(),
     }
 }
 
-/// A log with this damage. `None` if it is deleted.
+/// A WAL with this damage. `None` if it is deleted.
 fn damaged(mut bytes: Vec<u8>, way: &str, rng: &mut Rng) -> Option<Vec<u8>> {
     let pages = bytes.len().saturating_sub(32) / PAGE;
     let garbage = match way {
@@ -112,9 +112,9 @@ fn filled(path: &Path, commits: u64) -> SqliteStore {
     store
 }
 
-// A reader has an index of the log as it was. With that log removed, its index would be taken for that of the next one, which would be full of holes.
+// A reader has an index of the WAL as it was. With that WAL removed, its index would be taken for that of the next one, which would be full of holes.
 #[test]
-fn a_log_is_not_removed_while_it_is_read() {
+fn a_wal_is_not_removed_while_it_is_read() {
     let folder = Folder::new("acked-read");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = open(&path, false).unwrap();
@@ -163,9 +163,9 @@ fn commits_that_are_gone_are_named_and_accepted() {
         killed(&path, &copy);
         match left {
             Some(cut) => {
-                let mut log = fs::read(beside(&copy, "-wal")).unwrap();
-                log.truncate(usize::try_from(cut).unwrap());
-                fs::write(beside(&copy, "-wal"), log).unwrap();
+                let mut wal = fs::read(beside(&copy, "-wal")).unwrap();
+                wal.truncate(usize::try_from(cut).unwrap());
+                fs::write(beside(&copy, "-wal"), wal).unwrap();
             }
             None => fs::remove_file(beside(&copy, "-wal")).unwrap(),
         }
@@ -198,7 +198,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
         let expected = (1..=5).map(|it| Id::new(1, it).unwrap());
         let expected = expected.chain((1..=of_second).map(|it| Id::new(2, it).unwrap()));
         assert_eq!(left, expected.collect::<Vec<_>>(), "{name}");
-        // Also where the opening itself was in the log.
+        // Also where the opening itself was in the WAL.
         assert_eq!(store.begin().unwrap(), 3, "{name}");
         drop(store);
         let mut again = open(&copy, false).unwrap();
@@ -258,7 +258,7 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
                 killed(&path, &next);
                 killed(&next, &path);
             } else {
-                // Then nothing is in the log, and an opening that commits nothing changes nothing.
+                // Then nothing is in the WAL, and an opening that commits nothing changes nothing.
                 drop(store);
                 drop(open(&path, false).unwrap());
             }
@@ -271,7 +271,7 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
     );
 }
 
-/// Opens the file as `sqlite3` does, which copies the log into it and deletes it.
+/// Opens the file as `sqlite3` does, which copies the WAL into it and deletes it.
 fn look_with_sqlite(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM timers";
@@ -281,7 +281,7 @@ fn look_with_sqlite(path: &Path) {
 }
 
 #[test]
-fn a_log_that_another_program_has_copied_is_not_missed() {
+fn a_wal_that_another_program_has_copied_is_not_missed() {
     let folder = Folder::new("acked-copied");
     let (path, copy, before) = (
         folder.file("timers.db"),
@@ -329,7 +329,7 @@ fn a_loss_is_seen_without_opening_the_file() {
         matches!(lost, Some(Loss::Commits { last: 4, .. })),
         "{lost:?}"
     );
-    // A log that is older than the file must not be read through.
+    // A WAL that is older than the file must not be read through.
     let mut stale = 0;
     for number in 4..=60 {
         store.commit(number, &[insert(1, number)]).unwrap();
@@ -337,7 +337,7 @@ fn a_loss_is_seen_without_opening_the_file() {
         killed(&path, &copy);
         damage(&copy, "cut", &mut Rng::with_seed(1));
         if let Err(error) = SqliteStore::lost(&copy) {
-            assert!(matches!(error, OpenError::StaleLog(_)), "{error}");
+            assert!(matches!(error, OpenError::StaleWal(_)), "{error}");
             stale += 1;
             let left = ids(&mut open(&copy, false).unwrap());
             assert_eq!(left.len() as u64, number);
@@ -372,19 +372,19 @@ fn a_note_that_cannot_be_written_is_told_once() {
 
 fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
     support::open_as(disk, |options| {
-        options.long_log = 8;
+        options.long_wal = 8;
         options.reserve = (0, 0);
         options.vacuum.min = 1;
         options.vacuum.step = 4;
     })
 }
 
-/// The files that a kill leaves, with the log damaged.
+/// The files that a kill leaves, with the WAL damaged.
 fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
-    let left = [support::FILE, support::LOG, "timers.db-acked"];
+    let left = [support::FILE, support::WAL, "timers.db-acked"];
     let left = left.into_iter().filter_map(|name| {
         let bytes = disk.read(name)?;
-        let bytes = match way != "nothing" && name == support::LOG {
+        let bytes = match way != "nothing" && name == support::WAL {
             true => damaged(bytes, way, rng)?,
             false => bytes,
         };
@@ -393,7 +393,7 @@ fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
     support::disk_of(Content::of(left))
 }
 
-/// Inserts and settles timers, copies the log and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
+/// Inserts and settles timers, copies the WAL and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
 /// these and of those that it has found.
 fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
     for life in 0..3 {
@@ -453,7 +453,7 @@ fn is_sound(disk: &Disk) -> bool {
 }
 
 #[test]
-fn a_log_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
+fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
     let whole = support::disk();
     let all = live(&whole, Vec::new());
     assert!(all.len() >= 24, "{} are left", all.len());
@@ -533,7 +533,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
         store.commit(number, &[insert(epoch, number)]).unwrap();
         store.tend().unwrap();
     }
-    killed_without_log(&path, &copy);
+    killed_without_wal(&path, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(
@@ -546,12 +546,12 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
     drop(reader);
     store.commit(41, &[insert(epoch, 41)]).unwrap();
     store.tend().unwrap();
-    killed_without_log(&path, &copy);
+    killed_without_wal(&path, &copy);
     assert_eq!(ids(&mut open(&copy, false).unwrap()).len(), 41);
 }
 
 #[test]
-fn a_log_that_is_lost_after_a_backup_was_restored_is_noticed() {
+fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
     let folder = Folder::new("acked-restored");
     let (path, restored, copy) = (
         folder.file("timers.db"),
@@ -567,7 +567,7 @@ fn a_log_that_is_lost_after_a_backup_was_restored_is_noticed() {
     }
     killed(&restored, &copy);
     assert_eq!(ids(&mut open(&copy, false).unwrap()).len(), 6);
-    killed_without_log(&restored, &copy);
+    killed_without_wal(&restored, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(refused, OpenError::AcknowledgedLost(_)),
@@ -576,15 +576,15 @@ fn a_log_that_is_lost_after_a_backup_was_restored_is_noticed() {
 }
 
 #[test]
-fn a_log_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
+fn a_wal_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
     let folder = Folder::new("acked-put-back");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
-    // The log has the tables, the first time, and the second time the file has them.
+    // The WAL has the tables, the first time, and the second time the file has them.
     for _ in 0..2 {
         let store = filled(&path, 10);
         killed(&path, &copy);
         drop(store);
-        let log = fs::read(beside(&copy, "-wal")).unwrap();
+        let wal = fs::read(beside(&copy, "-wal")).unwrap();
         fs::remove_file(beside(&copy, "-wal")).unwrap();
         let mut store = open(&copy, true).unwrap();
         let epoch = store.begin().unwrap();
@@ -593,7 +593,7 @@ fn a_log_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
         }
         let left = ids(&mut store);
         drop(store);
-        fs::write(beside(&copy, "-wal"), log).unwrap();
+        fs::write(beside(&copy, "-wal"), wal).unwrap();
         assert_eq!(ids(&mut open(&copy, false).unwrap()), left);
     }
 }
@@ -607,7 +607,7 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
         let mut store = support::open_bare(&disk, 1_000).unwrap();
         let epoch = store.begin().unwrap();
         store.commit(1, &[insert(epoch, 1)]).unwrap();
-        // It is killed, and its log is lost.
+        // It is killed, and its WAL is lost.
         let left = [support::FILE, "timers.db-acked"];
         let left = left.map(|name| (name, disk.read(name).unwrap()));
         let after = support::disk_of(Content::of(left));
@@ -623,7 +623,7 @@ fn a_commit_that_changes_nothing_hides_no_loss() {
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     store.commit(4, &[Op::Discard(Id::NONE)]).unwrap();
-    killed_without_log(&path, &copy);
+    killed_without_wal(&path, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(
@@ -756,7 +756,7 @@ fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
     for number in 1..=60 {
         store.commit(number, &[insert(epoch, number)]).unwrap();
         notes.push(fs::read(beside(&path, "-acked")).unwrap());
-        // The log is begun again each few commits.
+        // The WAL is begun again each few commits.
         store.tend().unwrap();
     }
     let all = ids(&mut store);

@@ -145,7 +145,7 @@ fn a_copy_has_all_that_its_file_has() {
         assert!(extent.free_bytes > 1_000_000);
         assert!(made.bytes + 1_000_000 < extent.used_bytes, "{name}");
     };
-    // All that was committed is in the log, and then in the file.
+    // All that was committed is in the WAL, and then in the file.
     is_copied_to("held.db");
     drop(store);
     is_copied_to("free.db");

@@ -51,23 +51,23 @@ fn rows_of_commands(path: &Path) -> i64 {
 }
 
 #[test]
-fn a_command_to_a_file_that_is_empty_leaves_its_log() {
-    let folder = Folder::new("log-alone");
+fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
+    let folder = Folder::new("wal-alone");
     let path = folder.file("timers.db");
     let mut store = open(&path);
     store.commit(1, &[near(row(1, "mail", 5_000))]).unwrap();
     // As after a crash, with a file that was cut off.
-    let (alone, log) = (folder.file("alone.db"), folder.file("alone.db-wal"));
-    fs::copy(folder.file("timers.db-wal"), &log).unwrap();
+    let (alone, wal) = (folder.file("alone.db"), folder.file("alone.db-wal"));
+    fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
     fs::write(&alone, "").unwrap();
-    let length = fs::metadata(&log).unwrap().len();
+    let length = fs::metadata(&wal).unwrap().len();
     assert!(length > 0);
     let results = send_commands(&alone, &[pause("shop")], Duration::ZERO);
     assert!(
         matches!(results, Err(SendError::Open(OpenError::Corrupt(_)))),
         "{results:?}"
     );
-    assert_eq!(fs::metadata(&log).unwrap().len(), length);
+    assert_eq!(fs::metadata(&wal).unwrap().len(), length);
 }
 
 #[test]
@@ -393,20 +393,20 @@ fn a_store_that_is_asked_for_no_commands_writes_nothing() {
     let mut store = open(&path);
     store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
     assert_eq!(store.commands().unwrap(), []);
-    let log = || fs::read(folder.file("timers.db-wal")).unwrap();
-    let before = log();
+    let wal = || fs::read(folder.file("timers.db-wal")).unwrap();
+    let before = wal();
     for _ in 0..100 {
         assert_eq!(store.commands().unwrap(), []);
     }
-    assert!(log() == before);
+    assert!(wal() == before);
     // Nor if another connection has written something else.
     let other = Connection::open(&path).unwrap();
     let put = "INSERT INTO settings VALUES ('mine', x'07')";
     other.execute(put, []).unwrap();
-    let before = log();
+    let before = wal();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(store.commands().unwrap(), []);
-    assert!(log() == before);
+    assert!(wal() == before);
 }
 
 #[test]

@@ -16,8 +16,8 @@ use waterwheel_store::{
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
 
-/// A file with some of everything. The log has a part of it, or nothing.
-fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
+/// A file with some of everything. The WAL has a part of it, or nothing.
+fn files(has_wal: bool) -> (Vec<u8>, Vec<u8>) {
     let disk = disk();
     let mut store = open_with(&disk, 60).unwrap();
     let epoch = store.begin().unwrap();
@@ -54,11 +54,11 @@ fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
         _ => Op::Retry(row.clone(), row.due, Level::Second.bucket(row.due)),
     });
     store.commit(40, &moved.collect::<Vec<_>>()).unwrap();
-    if !has_log {
+    if !has_wal {
         drop(store);
     }
-    let log = disk.read(LOG).unwrap_or_default();
-    (disk.read(FILE).unwrap(), log)
+    let wal = disk.read(WAL).unwrap_or_default();
+    (disk.read(FILE).unwrap(), wal)
 }
 
 /// Damages a file in one to four places.
@@ -147,12 +147,12 @@ struct Tally {
 
 fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tally) {
     let mut rng = Rng::with_seed(seed);
-    let (mut file, mut log) = files[rng.usize(0..files.len())].clone();
-    match log.is_empty() || rng.bool() {
+    let (mut file, mut wal) = files[rng.usize(0..files.len())].clone();
+    match wal.is_empty() || rng.bool() {
         true => damage(&mut file, &mut rng),
-        false => damage(&mut log, &mut rng),
+        false => damage(&mut wal, &mut rng),
     }
-    disk.put(Content::of([(FILE, file.clone()), (LOG, log.clone())]));
+    disk.put(Content::of([(FILE, file.clone()), (WAL, wal.clone())]));
     match open(disk) {
         Ok(mut store) => match use_all(&mut store) {
             Ok(()) => tally.worked += 1,
@@ -172,11 +172,11 @@ fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tal
                 is_left,
                 "it has written to a file that it has refused: {error:?}"
             );
-            // An empty file with a log is refused where files are: see `open.rs`.
-            let is_left = disk.read(LOG) == Some(log);
+            // An empty file with a WAL is refused where files are: see `open.rs`.
+            let is_left = disk.read(WAL) == Some(wal);
             assert!(
                 is_left || file.is_empty(),
-                "it has written to the log: {error:?}"
+                "it has written to the WAL: {error:?}"
             );
         }
     }

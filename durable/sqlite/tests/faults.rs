@@ -19,16 +19,16 @@ fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
 }
 
 /// A store with the timers 1 to 3, and its disk.
-fn begun(long_log: i64) -> (SqliteStore, Disk) {
+fn begun(long_wal: i64) -> (SqliteStore, Disk) {
     let disk = disk();
-    let store = open_with(&disk, long_log).unwrap();
+    let store = open_with(&disk, long_wal).unwrap();
     (with_three(store), disk)
 }
 
 /// The same, without a reserve.
-fn begun_bare(long_log: i64) -> (SqliteStore, Disk) {
+fn begun_bare(long_wal: i64) -> (SqliteStore, Disk) {
     let disk = disk();
-    let store = open_bare(&disk, long_log).unwrap();
+    let store = open_bare(&disk, long_wal).unwrap();
     (with_three(store), disk)
 }
 
@@ -72,7 +72,7 @@ fn expect_left(content: &Content, expected: &[&[u64]]) {
 fn a_failed_sync_of_a_commit_is_final() {
     for fault in [Fault::Error, Fault::Dropped] {
         let (mut store, disk) = begun(1_000);
-        disk.fail(Moment::next(Call::Sync, Kind::Log), fault);
+        disk.fail(Moment::next(Call::Sync, Kind::Wal), fault);
         is_indeterminate(store.commit(4, &[insert(4, 64)]));
         disk.mend();
         let before = changes(&disk);
@@ -94,12 +94,12 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
     for (kind, fault) in [
         (Kind::Main, Fault::Error),
         (Kind::Main, Fault::Dropped),
-        (Kind::Log, Fault::Error),
+        (Kind::Wal, Fault::Error),
     ] {
         let (mut store, disk) = begun(12);
         let mut number = 4;
-        // The first sync of the log is that of the commit, and the second that of the checkpoint.
-        let after = u64::from(kind == Kind::Log);
+        // The first sync of the WAL is that of the commit, and the second that of the checkpoint.
+        let after = u64::from(kind == Kind::Wal);
         let before = loop {
             disk.fail(
                 Moment {
@@ -162,18 +162,18 @@ fn a_full_disk_refuses_a_commit_that_never_comes_back() {
 }
 
 #[test]
-fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
+fn no_space_in_a_used_wal_is_definite_if_nothing_is_left() {
     // A file system that copies as it writes has no space for what was there before, either. What is there of an old frame can be what was to be written.
     let (mut definite, mut indeterminate, mut is_back) = (0, 0, false);
     for payload in [10, 900] {
-        let (used, all) = used_log(payload);
+        let (used, all) = used_wal(payload);
         for after in 0..6 {
             for written in [0, 1, 24, 512, 2_048, 3_000, 4_000, 4_095] {
                 let disk = disk_of(used.clone());
                 let mut store = open_bare(&disk, 1_000).unwrap();
                 let moment = Moment {
                     after,
-                    ..Moment::next(Call::Write, Kind::Log)
+                    ..Moment::next(Call::Write, Kind::Wal)
                 };
                 disk.fail(moment, Fault::NoSpace(written));
                 let Err(error) = store.commit(1, &[kept(100, payload), kept(101, payload)]) else {
@@ -197,8 +197,8 @@ fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
     assert!(definite > 40 && indeterminate > 0 && is_back);
 }
 
-/// What is on a disk whose log has old frames after those that count, and its timers.
-fn used_log(payload: usize) -> (Content, Vec<u64>) {
+/// What is on a disk whose WAL has old frames after those that count, and its timers.
+fn used_wal(payload: usize) -> (Content, Vec<u64>) {
     let (mut store, disk) = begun_bare(8);
     for number in 4..40 {
         does(&mut store, number, &[insert(number, payload)]);
@@ -214,7 +214,7 @@ fn a_write_that_fails_in_a_commit_is_final() {
         let (mut store, disk) = begun(1_000);
         let moment = Moment {
             after,
-            ..Moment::next(Call::Write, Kind::Log)
+            ..Moment::next(Call::Write, Kind::Wal)
         };
         disk.fail(moment, Fault::Error);
         is_indeterminate(store.commit(4, &[insert(4, 64)]));
@@ -232,10 +232,10 @@ fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
     let (mut store, disk) = begun_bare(1_000);
     let megabyte = 1 << 20;
     let large: Vec<_> = (10..34).map(|number| kept(number, megabyte)).collect();
-    let writes = disk.count(Call::Write, Kind::Log);
+    let writes = disk.count(Call::Write, Kind::Wal);
     disk.limit(disk.used() + 3 * megabyte);
     is_definite(store.commit(4, &large));
-    let writes = disk.count(Call::Write, Kind::Log) - writes;
+    let writes = disk.count(Call::Write, Kind::Wal) - writes;
     assert!(writes > 700, "it was written in parts: {writes} writes");
     assert_eq!(numbers(&mut store), [1, 2, 3]);
     let refused = disk.content();
@@ -249,10 +249,10 @@ fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
 fn a_checkpoint_without_space_is_made_up_for_later() {
     let (mut store, disk) = begun_bare(8);
     let mut number = 4;
-    // Room for the log, which is used again and again, but not for the file.
-    let log = disk.read(LOG).unwrap().len();
+    // Room for the WAL, which is used again and again, but not for the file.
+    let wal = disk.read(WAL).unwrap().len();
     disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
-    while disk.read(LOG).unwrap().len() < 10 * log {
+    while disk.read(WAL).unwrap().len() < 10 * wal {
         is_done(store.commit(number, &[kept(number, 900)]));
         if let Err(error) = store.tend() {
             assert!(error.is_definite(), "{error:?}");
@@ -268,8 +268,8 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
 }
 
 #[test]
-fn a_refused_commit_finds_the_space_of_the_log() {
-    // The file has room for all, and the log is in the way: some commits that write the same pages again and again.
+fn a_refused_commit_finds_the_space_of_the_wal() {
+    // The file has room for all, and the WAL is in the way: some commits that write the same pages again and again.
     let (store, disk) = begun_bare(1_000);
     drop(store);
     let mut store = open_bare(&disk, 1_000).unwrap();
@@ -282,19 +282,19 @@ fn a_refused_commit_finds_the_space_of_the_log() {
     for _ in 0..20 {
         does(&mut store, next(), &[kept(4, 64)]);
     }
-    let log = disk.read(LOG).unwrap().len();
+    let wal = disk.read(WAL).unwrap().len();
     disk.limit(disk.used());
     let before = disk.count(Call::Write, Kind::Main);
     is_definite(store.commit(next(), &[kept(5, 64)]));
     assert_eq!(disk.count(Call::Write, Kind::Main), before);
     store.tend().unwrap();
     does(&mut store, next(), &[kept(5, 64)]);
-    assert_eq!(disk.read(LOG).unwrap().len(), log);
+    assert_eq!(disk.read(WAL).unwrap().len(), wal);
     expect_left(&disk.content(), &[&[1, 2, 3, 4, 5]]);
 }
 
 #[test]
-fn an_answer_does_not_wait_for_the_copy_of_the_log() {
+fn an_answer_does_not_wait_for_the_copy_of_the_wal() {
     let (mut store, disk) = begun(8);
     let main = disk.count(Call::Write, Kind::Main);
     for number in 4..40 {
@@ -356,7 +356,7 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
             let (mut store, disk) = keyed(runs);
             let moment = Moment {
                 after,
-                ..Moment::next(Call::Write, Kind::Log)
+                ..Moment::next(Call::Write, Kind::Wal)
             };
             disk.fail(moment, Fault::NoSpace(100));
             let tended = store.tend();
@@ -383,7 +383,7 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
 fn a_failed_sync_as_keys_are_ordered_is_final() {
     for runs in [1, 4] {
         let (mut store, disk) = keyed(runs);
-        disk.fail(Moment::next(Call::Sync, Kind::Log), Fault::Error);
+        disk.fail(Moment::next(Call::Sync, Kind::Wal), Fault::Error);
         is_indeterminate(store.tend());
         disk.mend();
         let before = changes(&disk);
@@ -453,7 +453,7 @@ fn is_final<T>(read: Result<T, StoreError>) -> bool {
 
 #[test]
 fn an_opening_that_fails_anywhere_loses_nothing() {
-    let with_log = begun(1_000).1.content();
+    let with_wal = begun(1_000).1.content();
     let at_rest = {
         let (store, disk) = begun(1_000);
         drop(store);
@@ -461,7 +461,7 @@ fn an_opening_that_fails_anywhere_loses_nothing() {
     };
     for (before, expected) in [
         (Content::default(), Vec::new()),
-        (with_log, vec![1, 2, 3]),
+        (with_wal, vec![1, 2, 3]),
         (at_rest, vec![1, 2, 3]),
     ] {
         let mut failed = 0;

@@ -93,7 +93,7 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
     };
     let path = folder.join("timers.db");
     closed(&path);
-    // The index of the log is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
+    // The index of the WAL is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
     fs::remove_file(folder.join("timers.db-shm")).unwrap();
     fs::write(folder.join("timers.db-lock"), "").unwrap();
     let free = || (OpenOptions::DEFAULT.files.free)(&path).unwrap();
@@ -129,8 +129,8 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     let path = folder.join("timers.db");
     let options = OpenOptions {
         // None is so long that the store copies it by itself.
-        long_log: 1_000_000,
-        far_log: 200,
+        long_wal: 1_000_000,
+        far_wal: 200,
         full: Duration::from_millis(50),
         ..OpenOptions::DEFAULT
     };
@@ -141,7 +141,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     reader
         .execute_batch("BEGIN; SELECT count(*) FROM timers")
         .unwrap();
-    // Nearly as much is new in the file as the log has.
+    // Nearly as much is new in the file as the WAL has.
     let mut commit = 1;
     while fs::metadata(folder.join("timers.db-wal")).unwrap().len() < 1 << 20 {
         commit += 1;
@@ -158,7 +158,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         assert!(begun.elapsed().as_secs() < 60, "it was not copied");
         store.tend().unwrap();
     }
-    // All of the log is in the file now. The store goes on, and recovers.
+    // All of the WAL is in the file now. The store goes on, and recovers.
     let copied = "PRAGMA wal_checkpoint(NOOP)";
     let copied = reader.query_row(copied, [], |row| Ok((row.get(1)?, row.get(2)?)));
     let (all, copied): (i64, i64) = copied.unwrap();
@@ -287,10 +287,10 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
         return;
     };
     let path = PathBuf::from(folder).join("timers.db");
-    // The log meets the limit before the file does, or the file itself.
-    for long_log in [1_000_000, 100] {
+    // The WAL meets the limit before the file does, or the file itself.
+    for long_wal in [1_000_000, 100] {
         let options = OpenOptions {
-            long_log,
+            long_wal,
             full: Duration::from_millis(20),
             ..OpenOptions::DEFAULT
         };
@@ -308,7 +308,7 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
         };
         let mut number = 0;
         let is_full = |outcomes: &[Outcome]| outcomes.contains(&Outcome::Full);
-        // Until the file itself has no more room: what was full because of the log alone is not full for long.
+        // Until the file itself has no more room: what was full because of the WAL alone is not full for long.
         let mut refused = 0;
         while refused < 3 {
             let inserts: Vec<_> = (number..number + 100).map(insert).collect();

@@ -52,7 +52,7 @@ fn connect(disk: &Disk) -> Connection {
     Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap()
 }
 
-/// A disk with a file of the oldest version. The log has a part of it, as after a crash.
+/// A disk with a file of the oldest version. The WAL has a part of it, as after a crash.
 fn oldest() -> Content {
     let disk = disk();
     let file = connect(&disk);
@@ -256,8 +256,8 @@ fn the_keys_of_an_older_file_are_still_taken() {
 #[test]
 fn a_version_that_no_step_begins_with_is_left_as_it_is() {
     let disk = disk_of(oldest());
-    let before = (disk.read(FILE), disk.read(LOG));
+    let before = (disk.read(FILE), disk.read(WAL));
     let refused = open(&disk);
     assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
-    assert_eq!((disk.read(FILE), disk.read(LOG)), before);
+    assert_eq!((disk.read(FILE), disk.read(WAL)), before);
 }

@@ -179,23 +179,23 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_log_without_its_file_is_not_thrown_away() {
-    let folder = Folder::new("log-alone");
+fn a_wal_without_its_file_is_not_thrown_away() {
+    let folder = Folder::new("wal-alone");
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     store.commit(1, &[near(row(1, 64))]).unwrap();
     // As a crash leaves them.
-    let (file, log) = (folder.file("copy.db"), folder.file("copy.db-wal"));
-    fs::copy(folder.file("timers.db-wal"), &log).unwrap();
-    let before = fs::read(&log).unwrap();
+    let (file, wal) = (folder.file("copy.db"), folder.file("copy.db-wal"));
+    fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
+    let before = fs::read(&wal).unwrap();
     for is_there in [false, true] {
         if is_there {
             fs::write(&file, []).unwrap();
         }
         let refused = SqliteStore::open(&file);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
-        assert_eq!(fs::read(&log).unwrap(), before);
+        assert_eq!(fs::read(&wal).unwrap(), before);
         assert_eq!(fs::exists(&file).unwrap(), is_there);
     }
     // With the file beside it, all is there.
@@ -260,8 +260,8 @@ fn a_closed_store_is_one_file_with_all_rows() {
 }
 
 #[test]
-fn the_log_does_not_grow_without_end() {
-    let folder = Folder::new("log");
+fn the_wal_does_not_grow_without_end() {
+    let folder = Folder::new("wal");
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -272,13 +272,13 @@ fn the_log_does_not_grow_without_end() {
         store.commit(number, &steps).unwrap();
         store.tend().unwrap();
     }
-    let log = fs::metadata(folder.file("timers.db-wal")).unwrap().len();
+    let wal = fs::metadata(folder.file("timers.db-wal")).unwrap().len();
     let file = fs::metadata(&path).unwrap().len();
-    assert!(log < 8 << 20 && file > 12 << 20, "{log} and {file} bytes");
+    assert!(wal < 8 << 20 && file > 12 << 20, "{wal} and {file} bytes");
 }
 
 #[test]
-fn a_log_that_has_grown_beside_a_reader_becomes_short_again() {
+fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
     let folder = Folder::new("reader");
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
@@ -299,7 +299,7 @@ fn a_log_that_has_grown_beside_a_reader_becomes_short_again() {
         commit(&mut store);
     }
     reader.execute_batch("COMMIT").unwrap();
-    // One to be copied with all the others, and one that begins the log again.
+    // One to be copied with all the others, and one that begins the WAL again.
     commit(&mut store);
     commit(&mut store);
     assert!(length() <= 8 << 20, "{} bytes", length());

@@ -1,4 +1,4 @@
-//! Each way in which a file is refused, and what its error says: the cause, and what to do. Whoever logs an error logs its text, and nothing behind it.
+//! Each way in which a file is refused, and what its error says: the cause, and what to do. Whoever WALs an error WALs its text, and nothing behind it.
 
 mod folder;
 
@@ -150,7 +150,7 @@ const CASES: &[Case] = &[
             let path = folder.file("timers.db");
             let mut store = SqliteStore::open(&path).unwrap();
             store.begin().unwrap();
-            // As a kill leaves it, without its log.
+            // As a kill leaves it, without its WAL.
             let killed = folder.file("killed.db");
             fs::copy(&path, &killed).unwrap();
             fs::copy(
@@ -186,7 +186,7 @@ const CASES: &[Case] = &[
         cure: "put the original `-acked` of the file back if you have it",
     },
     Case {
-        name: "its log alone",
+        name: "its WAL alone",
         make: |folder| {
             fs::write(folder.file("timers.db-wal"), [1; 100]).unwrap();
             folder.file("timers.db")

@@ -70,7 +70,7 @@ impl Place {
     /// Copies the file to a folder that is kept.
     pub(super) fn keep(&self, folder: &Path) {
         for name in ["timers.db", "timers.db-wal"] {
-            // The log may not be there.
+            // The WAL may not be there.
             let _ = fs::copy(self.path().join(name), folder.join(name));
         }
     }

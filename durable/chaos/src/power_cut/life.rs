@@ -39,23 +39,23 @@ pub enum During {
     Beginning,
     /// A read of a commit.
     CommitRead,
-    /// A write of a commit to the log.
+    /// A write of a commit to the WAL.
     CommitWrite,
     /// The sync of a commit.
     CommitSync,
-    /// A read or a sync of the log, as it is copied into the file.
+    /// A read or a sync of the WAL, as it is copied into the file.
     CheckpointRead,
-    /// A write to the file, as the log is copied.
+    /// A write to the file, as the WAL is copied.
     CheckpointWrite,
     /// The sync of the file, after that.
     CheckpointSync,
-    /// A write to the log after a commit was answered: the keys are put in order, or the file becomes shorter.
+    /// A write to the WAL after a commit was answered: the keys are put in order, or the file becomes shorter.
     TendWrite,
     /// A write of the reserve, its sync, or its deletion.
     Reserve,
     /// A write of the note of what was acknowledged, or its sync.
     Note,
-    /// The end of an orderly life, which copies the log and empties it.
+    /// The end of an orderly life, which copies the WAL and empties it.
     Closing,
     /// Nothing: a commit, or inserts of one, had just been refused, because there was no space.
     Refusal,
@@ -134,7 +134,7 @@ pub(crate) struct Life<'a> {
     pub(super) rng: Rng,
     disk: &'a Disk,
     synchronous: &'a str,
-    long_log: i64,
+    long_wal: i64,
     key_sizes: Sizes,
     vacuum: Vacuum,
     /// What the store has answered. `None` before the first opening.
@@ -161,7 +161,7 @@ impl<'a> Life<'a> {
         Life {
             disk,
             synchronous,
-            long_log: 1 << rng.u32(2..8),
+            long_wal: 1 << rng.u32(2..8),
             key_sizes: Sizes {
                 fresh: rng.usize(1..20),
                 step: rng.u64(1..10),
@@ -215,14 +215,14 @@ impl<'a> Life<'a> {
         let cut = self.disk.cut().ok_or("the power was not cut")?;
         let during = match doing {
             During::CommitRead => match (cut.call, cut.kind) {
-                (Call::Write | Call::Open, Kind::Log) => During::CommitWrite,
+                (Call::Write | Call::Open, Kind::Wal) => During::CommitWrite,
                 (Call::Sync, _) => During::CommitSync,
                 _ => During::CommitRead,
             },
             During::CheckpointRead => match (cut.call, cut.kind) {
                 (Call::Write, Kind::Main) => During::CheckpointWrite,
                 (Call::Sync, Kind::Main) => During::CheckpointSync,
-                (Call::Write | Call::Open, Kind::Log) => During::TendWrite,
+                (Call::Write | Call::Open, Kind::Wal) => During::TendWrite,
                 _ => During::CheckpointRead,
             },
             other => other,
@@ -251,7 +251,7 @@ impl<'a> Life<'a> {
     fn command(&mut self) -> rusqlite::Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let other = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs())?;
-        // As the command does it: copying the log is for the store.
+        // As the command does it: copying the WAL is for the store.
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let sql = "INSERT INTO commands (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
@@ -279,9 +279,9 @@ impl<'a> Life<'a> {
             1 => (None, None, 6),
             2 => (None, None, 12),
             3 => (None, Some(Kind::Other), 4),
-            4..7 => (Some(Call::Write), Some(Kind::Log), 10),
+            4..7 => (Some(Call::Write), Some(Kind::Wal), 10),
             7 => (Some(Call::Read), None, 5),
-            8 | 9 => (Some(Call::Sync), Some(Kind::Log), 6),
+            8 | 9 => (Some(Call::Sync), Some(Kind::Wal), 6),
             10 | 11 => (Some(Call::Write), Some(Kind::Main), 5),
             12 | 13 => (Some(Call::Sync), Some(Kind::Main), 2),
             14 => (Some(Call::Length), None, 1),
@@ -301,11 +301,11 @@ impl<'a> Life<'a> {
     fn fault(&mut self) -> (Moment, Fault) {
         let rng = &mut self.rng;
         let (call, kind, fault, max) = match rng.u32(0..8) {
-            0 => (Call::Sync, Kind::Log, Fault::Error, 60),
-            1 => (Call::Sync, Kind::Log, Fault::Dropped, 60),
+            0 => (Call::Sync, Kind::Wal, Fault::Error, 60),
+            1 => (Call::Sync, Kind::Wal, Fault::Dropped, 60),
             2 => (Call::Sync, Kind::Main, Fault::Error, 5),
             3 => (Call::Sync, Kind::Main, Fault::Dropped, 5),
-            4 => (Call::Write, Kind::Log, Fault::Error, 400),
+            4 => (Call::Write, Kind::Wal, Fault::Error, 400),
             5 => (
                 Call::Write,
                 Kind::Main,
@@ -314,7 +314,7 @@ impl<'a> Life<'a> {
             ),
             _ => (
                 Call::Write,
-                Kind::Log,
+                Kind::Wal,
                 Fault::NoSpace(rng.usize(0..4_096)),
                 80,
             ),
@@ -346,7 +346,7 @@ impl<'a> Life<'a> {
             vfs: Some(self.disk.vfs()),
             files: FILES,
             synchronous: self.synchronous,
-            long_log: self.long_log,
+            long_wal: self.long_wal,
             key_sizes: self.key_sizes,
             vacuum: self.vacuum,
             reserve,

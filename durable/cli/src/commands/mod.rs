@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     if let Command::Check(args) = &arguments.command {
         return check::run(&arguments.file, args, output);
     }
-    // Its log may have to go before anything is read.
+    // Its WAL may have to go before anything is read.
     if let Some(wait) = arguments.command.wait() {
         let options = Options::default().accept_loss(wait.accept_loss);
         SqliteStore::prepare(&arguments.file, &options)?;

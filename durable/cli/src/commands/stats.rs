@@ -38,7 +38,7 @@ struct Stats {
     epoch: u64,
     holder: HolderJson,
     bytes: u64,
-    log_bytes: u64,
+    wal_bytes: u64,
     used_bytes: u64,
     free_bytes: u64,
     #[serde(flatten)]
@@ -123,7 +123,7 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
             epoch: extent.epoch,
             holder: for_programs(&holder),
             bytes: extent.bytes,
-            log_bytes: extent.log_bytes,
+            wal_bytes: extent.wal_bytes,
             used_bytes: extent.used_bytes,
             free_bytes: extent.free_bytes,
             all,
@@ -168,7 +168,7 @@ fn head(
         "{} in the file, {} of it free; {} in the WAL",
         size(extent.used_bytes),
         size(extent.free_bytes),
-        size(extent.log_bytes),
+        size(extent.wal_bytes),
     ))
 }
 

@@ -456,7 +456,7 @@ const BEFORE: usize = 100;
 const MAX: u64 = 3_000;
 
 #[test]
-fn beside_commits_it_ends_and_the_log_stays_short() {
+fn beside_commits_it_ends_and_the_wal_stays_short() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     let mut store = SqliteStore::open(&file).unwrap();
@@ -484,17 +484,17 @@ fn beside_commits_it_ends_and_the_log_stays_short() {
         commit(&mut store);
     }
     let has_ended = AtomicBool::new(false);
-    let log = file.with_file_name("timers.db-wal");
-    // SQLite draws a new number as it begins the log again.
-    let number_of_log = || {
+    let wal = file.with_file_name("timers.db-wal");
+    // SQLite draws a new number as it begins the WAL again.
+    let number_of_wal = || {
         let mut header = [0; 24];
-        fs::File::open(&log)
+        fs::File::open(&wal)
             .unwrap()
             .read_exact(&mut header)
             .unwrap();
         header
     };
-    let (mut last, mut begun_again, mut commits) = (number_of_log(), 0, 0);
+    let (mut last, mut begun_again, mut commits) = (number_of_wal(), 0, 0);
     std::thread::scope(|scope| {
         let checks = scope.spawn(|| {
             let said = cli(&file, words("check --json")).json();
@@ -505,7 +505,7 @@ fn beside_commits_it_ends_and_the_log_stays_short() {
         while !has_ended.load(Ordering::Acquire) && commits < MAX {
             commit(&mut store);
             commits += 1;
-            let now = number_of_log();
+            let now = number_of_wal();
             begun_again += u64::from(now != last);
             last = now;
         }
@@ -517,7 +517,7 @@ fn beside_commits_it_ends_and_the_log_stays_short() {
             "{json}"
         );
     });
-    println!("{commits} commits, the log was begun again {begun_again} times");
+    println!("{commits} commits, the WAL was begun again {begun_again} times");
     assert!(
         0 < commits && commits < MAX,
         "{commits} commits, and it had not ended"

@@ -207,7 +207,7 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
     drop(SqliteStore::open(&path).unwrap());
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    // As a kill leaves it, without its log.
+    // As a kill leaves it, without its WAL.
     fs::copy(&path, &killed).unwrap();
     fs::copy(
         folder.file("timers.db-acked"),

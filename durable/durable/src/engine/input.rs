@@ -24,7 +24,7 @@ pub struct Config {
     pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
     pub max_in_commit: usize,
-    /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
+    /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its WAL, and the
     /// reserve is not without end.
     pub max_bytes_in_commit: usize,
     /// After so many microseconds without a reply, the store is asked again.

@@ -18,7 +18,7 @@ pub use self::error::BackupError;
 use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
-use super::store::{Options, SqliteStore, beside, log_of, resolve};
+use super::store::{Options, SqliteStore, beside, resolve, wal_of};
 use super::words::boxed;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
@@ -61,7 +61,7 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
     let reader = Reader::open(from).map_err(BackupError::Open)?;
     let to = to.as_ref();
     let path = resolve(to).map_err(|source| BackupError::io(to, source))?;
-    for taken in [path.clone(), log_of(&path), beside(&path, "-journal")] {
+    for taken in [path.clone(), wal_of(&path), beside(&path, "-journal")] {
         refuse_existing(&taken)?;
     }
     let partial = Partial::create(beside(&path, "-partial"))?;

@@ -1,7 +1,7 @@
 //! Is a file whole: its pages, and the rows that we have written?
 //!
 //! Nothing is assumed of the file but that SQLite opens it, so a file that no store opens can be checked. It is read in slices of some 20 ms, each a transaction of its own:
-//! while one is open, SQLite cannot begin the log of a service again. Between two slices the check rests as long as the slice took, and longer while the log is long, so that
+//! while one is open, SQLite cannot begin the WAL of a service again. Between two slices the check rests as long as the slice took, and longer while the WAL is long, so that
 //! it ends on a busy machine, too. A slice begins after the last key of the one before.
 //!
 //! | what | how |
@@ -29,8 +29,8 @@ use self::rows::{Cells, TABLES, Table};
 use super::keys::{Keys, Sizes};
 use super::lock::{self, Holder};
 use super::reader::connect;
-use super::schema::{LONGEST_LOG, STEPS, VERSION, inspect, read_meta};
-use super::store::{log_of, resolve};
+use super::schema::{LONGEST_WAL, STEPS, VERSION, inspect, read_meta};
+use super::store::{resolve, wal_of};
 use super::words::{boxed, damaged};
 use super::{OpenError, SqliteStore};
 
@@ -40,7 +40,7 @@ const SLICE: Duration = Duration::from_millis(20);
 /// How long the check of all pages at once may take beside a service.
 const WHOLE: Duration = Duration::from_millis(250);
 
-/// How long it rests between two slices while the log is long.
+/// How long it rests between two slices while the WAL is long.
 const LONG_REST: Duration = Duration::from_millis(50);
 
 /// The result of a [`check`]: what was checked.
@@ -80,7 +80,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
     let is_beside = lock::look(&path) != Holder::None;
     match SqliteStore::lost(&path) {
         Ok(Some(loss)) => found(Finding::of_loss(&loss)),
-        Err(error @ OpenError::StaleLog(_)) => return Err(error),
+        Err(error @ OpenError::StaleWal(_)) => return Err(error),
         // The checks below say why it cannot be read.
         Ok(None) | Err(_) => {}
     }
@@ -100,7 +100,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
         Ok((connection, Some(version))) => {
             checked.version = version;
             let mut check = Check {
-                log: length(&log_of(&path)).max(u64::from(LONGEST_LOG)),
+                wal: length(&wal_of(&path)).max(u64::from(LONGEST_WAL)),
                 connection: &connection,
                 path: path.clone(),
                 is_beside,
@@ -130,8 +130,8 @@ struct Check<'a> {
     known: Option<Known>,
     /// How long the index of the keys took to read.
     reading_keys: Duration,
-    /// A log that is longer is long.
-    log: u64,
+    /// A WAL that is longer is long.
+    wal: u64,
 }
 
 /// The state that rows are compared with, as one commit left it.
@@ -336,7 +336,7 @@ impl Check<'_> {
     /// The service goes on.
     fn rest(&self, took: Duration) {
         if self.is_beside {
-            let is_long = length(&log_of(&self.path)) > self.log;
+            let is_long = length(&wal_of(&self.path)) > self.wal;
             thread::sleep(if is_long { took.max(LONG_REST) } else { took });
         }
     }

@@ -11,7 +11,7 @@ use super::{NOW, SendError, answer_of};
 use crate::OpenError;
 use crate::lock::{self, Holder};
 use crate::schema::{STEPS, VERSION, inspect};
-use crate::store::{refuse_log_alone, resolve};
+use crate::store::{refuse_wal_alone, resolve};
 
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -52,7 +52,7 @@ pub fn send_commands(
     within: Duration,
 ) -> Result<Vec<CommandResult>, SendError> {
     let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
-    refuse_log_alone(&path)?;
+    refuse_wal_alone(&path)?;
     let sending = Sender::open(&path, within)?;
     let numbers = sending
         .put(commands, within)
@@ -196,7 +196,7 @@ impl Sender {
 }
 
 fn configure(connection: &Connection, within: Duration) -> rusqlite::Result<()> {
-    // Copying the log is for the store.
+    // Copying the WAL is for the store.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     connection.busy_timeout(within)?;

@@ -1,8 +1,8 @@
 //! Which timer has a business key?
 //!
-//! Keys are random. A table in order of the keys changes a page of its own for nearly each insert, and each of these pages is written twice, to the log and to
+//! Keys are random. A table in order of the keys changes a page of its own for nearly each insert, and each of these pages is written twice, to the WAL and to
 //! the file: with 10 million keys, that made 12 KB and 25 000 inserts a second. So the index is written in order of time, and put in order bit by bit, as in a
-//! [log-structured merge tree](https://doi.org/10.1007/s002360050048):
+//! [WAL-structured merge tree](https://doi.org/10.1007/s002360050048):
 //!
 //! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
 //!   is opened.

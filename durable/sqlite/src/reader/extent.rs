@@ -2,7 +2,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use super::snapshot::Snapshot;
-use crate::store::log_of;
+use crate::store::wal_of;
 
 /// The size of a file, and other properties of the file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Extent {
     /// The size of the file on disk. Commits are written to the WAL first.
     pub bytes: u64,
     /// The size of the WAL next to it.
-    pub log_bytes: u64,
+    pub wal_bytes: u64,
     /// The size of the tables, including free pages.
     pub used_bytes: u64,
     /// The size of the free pages. They are used before the file grows.
@@ -34,7 +34,7 @@ pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<E
         version: snapshot.version,
         epoch: query("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
         bytes: length(path)?,
-        log_bytes: length(&log_of(path))?,
+        wal_bytes: length(&wal_of(path))?,
         used_bytes: pages * page,
         free_bytes: free * page,
     })

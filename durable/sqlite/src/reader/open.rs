@@ -10,9 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 use crate::OpenError;
 use crate::handlers::Handlers;
 use crate::schema::{STEPS, VERSION, inspect, look_into};
-use crate::store::refuse_log_alone;
+use crate::store::refuse_wal_alone;
 
-/// How long a read waits where readers of the log have to: another process opens or closes the file at that moment, and has it for itself.
+/// How long a read waits where readers of the WAL have to: another process opens or closes the file at that moment, and has it for itself.
 const BUSY: Duration = Duration::from_secs(5);
 
 pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
@@ -29,7 +29,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
 
 /// Whatever is in the file.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
-    refuse_log_alone(path)?;
+    refuse_wal_alone(path)?;
     // SQLite's own words are the same for all of these.
     match fs::metadata(path) {
         Ok(file) if file.is_dir() => {
@@ -45,7 +45,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    // Copying the log is for the store.
+    // Copying the WAL is for the store.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(BUSY)?;
     connection.execute_batch(

@@ -1,4 +1,4 @@
-//! What does a store do after a commit, and while nothing is done? It copies its log, keeps its reserve, commands its keys, and gives free pages back.
+//! What does a store do after a commit, and while nothing is done? It copies its WAL, keeps its reserve, commands its keys, and gives free pages back.
 
 use waterwheel_store::StoreError;
 
@@ -7,10 +7,10 @@ use crate::copier::Length;
 use crate::failure::{no_space, rolled_back};
 use crate::space;
 
-/// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
-const SHORT_LOG: i64 = 64;
+/// On a full disk, the WAL is copied when it has so many pages: it does not use up the last space.
+const SHORT_WAL: i64 = 64;
 
-/// How many bytes a page has in the log, about.
+/// How many bytes a page has in the WAL, about.
 pub(super) const FRAME: u64 = 4_120;
 
 impl SqliteStore {
@@ -26,10 +26,10 @@ impl SqliteStore {
         let kept = self.keep_reserve().map_err(rolled_back);
         self.note(kept)?;
         if std::mem::take(&mut self.was_refused) {
-            // There may be no space for a longer log.
+            // There may be no space for a longer WAL.
             return Ok(());
         }
-        // Not beside a copy of the log, which takes as long: no commit is to wait for both. But at the next time.
+        // Not beside a copy of the WAL, which takes as long: no commit is to wait for both. But at the next time.
         let waits = has_copied && !is_idle && !self.keys_are_next;
         self.keys_are_next = waits;
         if !waits {
@@ -44,7 +44,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has. One
+    /// Copies a long WAL into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has. One
     /// that is far longer is left to a thread of its own.
     fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let is_full = self.space.is_full();
@@ -53,33 +53,33 @@ impl SqliteStore {
         if self.copier.is_under_way() {
             return Ok(false);
         }
-        let log = self.log()?;
-        if !is_full && self.copier.takes(log, self.long_log) {
-            self.acked.copies(log);
-            if self.copier.begin(&self.path, log) {
+        let wal = self.wal()?;
+        if !is_full && self.copier.takes(wal, self.long_wal) {
+            self.acked.copies(wal);
+            if self.copier.begin(&self.path, wal) {
                 return Ok(false);
             }
         }
-        let long_log = match is_full {
-            true => self.long_log.min(SHORT_LOG),
-            false => self.long_log,
+        let long_wal = match is_full {
+            true => self.long_wal.min(SHORT_WAL),
+            false => self.long_wal,
         };
-        let is_long = self.was_refused || log.all >= long_log;
+        let is_long = self.was_refused || wal.all >= long_wal;
         if is_long {
-            self.copy_log()?;
+            self.copy_wal()?;
         }
         Ok(is_long)
     }
 
-    /// Copies the log, as far as no reader keeps it from that.
-    pub(super) fn copy_log(&mut self) -> rusqlite::Result<()> {
-        let log = self.log()?;
-        if log.left() > 0 {
-            self.acked.copies(log);
+    /// Copies the WAL, as far as no reader keeps it from that.
+    pub(super) fn copy_wal(&mut self) -> rusqlite::Result<()> {
+        let wal = self.wal()?;
+        if wal.left() > 0 {
+            self.acked.copies(wal);
         }
         let copied = Length::by(&self.connection, "PRAGMA wal_checkpoint(PASSIVE)");
-        if let Ok(log) = &copied {
-            self.acked.has_copied(*log, false);
+        if let Ok(wal) = &copied {
+            self.acked.has_copied(*wal, false);
         }
         copied.map(drop)
     }
@@ -93,9 +93,9 @@ impl SqliteStore {
         };
         if is_under_way
             && !self.copier.is_under_way()
-            && let Ok(Some(log)) = &copied
+            && let Ok(Some(wal)) = &copied
         {
-            self.acked.has_copied(*log, true);
+            self.acked.has_copied(*wal, true);
         }
         copied.map(drop)
     }
@@ -130,14 +130,14 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// How many bytes the file and its log have.
+    /// How many bytes the file and its WAL have.
     fn on_disk(&self) -> rusqlite::Result<u64> {
         let file = (self.files.length)(&self.path).unwrap_or(0);
-        let frames = self.log_length()?.max(0).unsigned_abs();
+        let frames = self.wal_length()?.max(0).unsigned_abs();
         Ok(file + frames * FRAME)
     }
 
-    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the log again.
+    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the WAL again.
     fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
         if self.keys_wait.lasts() {
             return Ok(());
@@ -151,7 +151,7 @@ impl SqliteStore {
     }
 
     /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run as soon as there are free pages for it. If
-    /// it made the file longer, the log could not be copied after that, and nothing more would be settled once the log is full.
+    /// it made the file longer, the WAL could not be copied after that, and nothing more would be settled once the WAL is full.
     fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
         let is_full = self.space.is_full();
         let may_write = || match is_full {

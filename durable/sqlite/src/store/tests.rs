@@ -72,10 +72,10 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
 }
 
 /// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
-fn read_after_a_commit(log: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>> {
+fn read_after_a_commit(wal: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>> {
     let take = |left: u32| left.checked_sub(1);
     if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
-        let file = log.with_file_name("timers.db");
+        let file = wal.with_file_name("timers.db");
         let sql = "INSERT INTO commands (body, until) VALUES ('pause none', 0)";
         let other = Connection::open(file).unwrap();
         other
@@ -83,7 +83,7 @@ fn read_after_a_commit(log: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>>
             .unwrap();
         other.execute(sql, []).unwrap();
     }
-    (OpenOptions::DEFAULT.files.read)(log, at, limit)
+    (OpenOptions::DEFAULT.files.read)(wal, at, limit)
 }
 
 static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
@@ -98,16 +98,16 @@ fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
         store.is_gone().unwrap();
         assert_eq!(COMMITS_BESIDE.load(Relaxed), 0, "of {commits} commits");
     }
-    // What the log has beyond its length, and no other connection has committed, may be the refused commit.
-    let log = fs::read(log_of(store.path())).unwrap();
-    store.files.read = |log, at, limit| {
-        let bytes = (OpenOptions::DEFAULT.files.read)(log, 0, usize::MAX)?;
+    // What the WAL has beyond its length, and no other connection has committed, may be the refused commit.
+    let wal = fs::read(wal_of(store.path())).unwrap();
+    store.files.read = |wal, at, limit| {
+        let bytes = (OpenOptions::DEFAULT.files.read)(wal, 0, usize::MAX)?;
         let last = bytes[bytes.len() - FRAME as usize..].to_vec();
         let all = [bytes, last].concat();
         let end = all.len().min(at as usize + limit);
         Ok(all[all.len().min(at as usize)..end].to_vec())
     };
-    assert!(log.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
+    assert!(wal.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
     drop(store);
     fs::remove_dir_all(folder).unwrap();
 }
@@ -133,7 +133,7 @@ fn a_busy_file_refuses_a_commit() {
 
 #[test]
 fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
-    // Where a file system cannot share memory, the log is not used, and a commit waits for readers.
+    // Where a file system cannot share memory, the WAL is not used, and a commit waits for readers.
     let (mut store, folder) = store("journal");
     // 3 is `EXTRA`: this journal is deleted by a commit, and that is synced.
     let synchronous = "PRAGMA synchronous";
@@ -268,11 +268,11 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A store whose log has 400 pages: another connection reads. It is far longer than usual with so many.
-fn with_a_long_log(name: &str, far_log: i64) -> (SqliteStore, PathBuf, Connection) {
+/// A store whose WAL has 400 pages: another connection reads. It is far longer than usual with so many.
+fn with_a_long_wal(name: &str, far_wal: i64) -> (SqliteStore, PathBuf, Connection) {
     let options = OpenOptions {
-        long_log: 8,
-        far_log,
+        long_wal: 8,
+        far_wal,
         full: std::time::Duration::from_secs(3_600),
         ..OpenOptions::DEFAULT
     };
@@ -284,7 +284,7 @@ fn with_a_long_log(name: &str, far_log: i64) -> (SqliteStore, PathBuf, Connectio
     let read = "SELECT count(*) FROM timers";
     other.query_row(read, [], |_| Ok(())).unwrap();
     let mut number = 1;
-    while store.log().unwrap().left() < 400 {
+    while store.wal().unwrap().left() < 400 {
         number += 1;
         store
             .commit(number, &[insert("a", number, 40_000)])
@@ -293,7 +293,7 @@ fn with_a_long_log(name: &str, far_log: i64) -> (SqliteStore, PathBuf, Connectio
     (store, folder, other)
 }
 
-/// Commits, as a service does, until all of the log is in the file, but what the last commits have added. Returns how often it was copied beside them.
+/// Commits, as a service does, until all of the WAL is in the file, but what the last commits have added. Returns how often it was copied beside them.
 fn commits_until_copied(store: &mut SqliteStore) -> u32 {
     let begun = std::time::Instant::now();
     let mut number = store.last.as_ref().unwrap().0;
@@ -305,21 +305,21 @@ fn commits_until_copied(store: &mut SqliteStore) -> u32 {
         store.tend().unwrap();
         passes += u32::from(store.copier.is_under_way() && !was_under_way);
         let is_under_way = store.copier.is_under_way();
-        if store.log().unwrap().left() < 50 && !is_under_way {
+        if store.wal().unwrap().left() < 50 && !is_under_way {
             return passes;
         }
-        assert!(begun.elapsed().as_secs() < 60, "{:?}", store.log());
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", store.wal());
     }
 }
 
 #[test]
-fn a_log_that_is_far_too_long_is_copied_beside_commits() {
-    let (mut store, folder, other) = with_a_long_log("far", 100);
+fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
+    let (mut store, folder, other) = with_a_long_wal("far", 100);
     // A reader keeps it from being copied, by either of them.
     for _ in 0..3 {
         store.tend().unwrap();
         store.copier.wait().unwrap();
-        assert!(store.log().unwrap().left() >= 400);
+        assert!(store.wal().unwrap().left() >= 400);
     }
     other.execute_batch("COMMIT").unwrap();
     assert!(commits_until_copied(&mut store) > 0);
@@ -329,12 +329,12 @@ fn a_log_that_is_far_too_long_is_copied_beside_commits() {
         store.commit(number, &[insert("a", number, 64)]).unwrap();
         store.tend().unwrap();
     }
-    let log = store.log().unwrap();
-    assert!(log.all < 100, "{log:?}");
+    let wal = store.wal().unwrap();
+    assert!(wal.all < 100, "{wal:?}");
     // One of the usual length is not for another thread.
     assert!(!store.copier.is_under_way());
     drop((other, store));
-    assert!(is_empty(&log_of(&folder.join("timers.db"))).unwrap());
+    assert!(is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
     expect_whole(&folder, number + 19);
     fs::remove_dir_all(folder).unwrap();
 }
@@ -360,7 +360,7 @@ fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
 }
 
 #[test]
-fn a_log_that_another_thread_cannot_copy_fails_the_store() {
+fn a_wal_that_another_thread_cannot_copy_fails_the_store() {
     type Ask = fn(&mut SqliteStore) -> Result<(), StoreError>;
     let calls: [Ask; 4] = [
         |store| store.commit(1_000, &[]).map(drop),
@@ -369,7 +369,7 @@ fn a_log_that_another_thread_cannot_copy_fails_the_store() {
         |store| store.begin().map(drop),
     ];
     for call in calls {
-        let (mut store, folder, other) = with_a_long_log("unsynced", 1_000);
+        let (mut store, folder, other) = with_a_long_wal("unsynced", 1_000);
         other.execute_batch("COMMIT").unwrap();
         let command = "INSERT INTO commands (body, until) VALUES ('pause none', 1 << 60)";
         other.execute(command, []).unwrap();
@@ -393,7 +393,7 @@ fn a_store_that_ends_copies_nothing_after_a_failed_pass() {
         (rusqlite::ffi::SQLITE_IOERR_FSYNC, false),
         (rusqlite::ffi::SQLITE_NOMEM, true),
     ] {
-        let (mut store, folder, other) = with_a_long_log("ends-first", 1_000);
+        let (mut store, folder, other) = with_a_long_wal("ends-first", 1_000);
         other.execute_batch("COMMIT").unwrap();
         fail_a_pass(&mut store, code);
         let left = files(&folder);
@@ -404,15 +404,15 @@ fn a_store_that_ends_copies_nothing_after_a_failed_pass() {
     }
 }
 
-/// What the file and its log have.
+/// What the file and its WAL have.
 fn files(folder: &Path) -> [Vec<u8>; 2] {
     ["timers.db", "timers.db-wal"].map(|name| fs::read(folder.join(name)).unwrap())
 }
 
 #[test]
-fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
+fn a_wal_that_finds_no_space_is_copied_by_the_store_itself() {
     for commits in [false, true] {
-        let (mut store, folder, other) = with_a_long_log("no-space", 100);
+        let (mut store, folder, other) = with_a_long_wal("no-space", 100);
         other.execute_batch("COMMIT").unwrap();
         let reserve = folder.join("timers.db-reserve");
         assert!(reserve.exists());
@@ -424,7 +424,7 @@ fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
         // A commit leaves it to the store's own copy to find that there is no space, and here there is.
         assert_eq!(reserve.exists(), commits);
         assert!(!store.copier.is_under_way());
-        assert_eq!(store.log().unwrap().left(), 0);
+        assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
         fs::remove_dir_all(folder).unwrap();
     }
@@ -437,22 +437,22 @@ fn a_pass_that_fails_for_now_refuses_no_commit() {
         rusqlite::ffi::SQLITE_BUSY,
         rusqlite::ffi::SQLITE_FULL,
     ] {
-        let (mut store, folder, other) = with_a_long_log("for-now", 100);
+        let (mut store, folder, other) = with_a_long_wal("for-now", 100);
         other.execute_batch("COMMIT").unwrap();
         fail_a_pass(&mut store, code);
         store.commit(1_000, &[]).unwrap();
-        // The store copies this log itself.
+        // The store copies this WAL itself.
         store.tend().unwrap();
         assert!(!store.copier.is_under_way());
-        assert_eq!(store.log().unwrap().left(), 0);
+        assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
         fs::remove_dir_all(folder).unwrap();
     }
 }
 
 #[test]
-fn a_store_ends_soon_and_leaves_a_log_that_is_far_too_long() {
-    let (mut store, folder, other) = with_a_long_log("ends-soon", 100);
+fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
+    let (mut store, folder, other) = with_a_long_wal("ends-soon", 100);
     other.execute_batch("COMMIT").unwrap();
     let timers = store.last.as_ref().unwrap().0;
     let (ended, has_ended) = std::sync::mpsc::channel();
@@ -469,11 +469,11 @@ fn a_store_ends_soon_and_leaves_a_log_that_is_far_too_long() {
     });
     drop(store);
     assert_eq!(has_ended.try_recv(), Ok(true));
-    assert!(!is_empty(&log_of(&folder.join("timers.db"))).unwrap());
+    assert!(!is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
     // The next one copies it.
     let options = OpenOptions {
-        long_log: 8,
-        far_log: 100,
+        long_wal: 8,
+        far_wal: 100,
         ..OpenOptions::DEFAULT
     };
     let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &options).unwrap();
@@ -483,14 +483,14 @@ fn a_store_ends_soon_and_leaves_a_log_that_is_far_too_long() {
     store.tend().unwrap();
     assert!(store.copier.is_under_way());
     store.copier.wait().unwrap();
-    assert_eq!(store.log().unwrap().left(), 0);
+    assert_eq!(store.wal().unwrap().left(), 0);
     drop(store);
     expect_whole(&folder, timers);
     fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn a_store_ends_after_the_thread_that_copies_its_log() {
+fn a_store_ends_after_the_thread_that_copies_its_wal() {
     let (mut store, folder) = store("ends");
     let has_ended = Arc::new(AtomicU32::new(0));
     let ended = Arc::clone(&has_ended);

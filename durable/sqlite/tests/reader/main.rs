@@ -185,7 +185,7 @@ const HOLDS: &str = "WATERWHEEL_HOLDS";
 #[test]
 fn a_file_is_read_beside_its_process_and_after_its_end() {
     if let Some(path) = std::env::var_os(HOLDS) {
-        // The other process: it holds the file, with all of it in the log, until it is killed.
+        // The other process: it holds the file, with all of it in the WAL, until it is killed.
         let mut store = SqliteStore::open(path).unwrap();
         store.begin().unwrap();
         let steps = [near(row(1, "mail", 5)), near(row(2, "mail", 6))];
@@ -210,7 +210,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "it is open"));
     let before = fs::read(&path).unwrap();
-    let log = fs::read(folder.file("timers.db-wal")).unwrap();
+    let wal = fs::read(folder.file("timers.db-wal")).unwrap();
     let ids = |reader: &Reader| -> Vec<u64> {
         let page = reader
             .pending(&Scope::All, Reader::START, END, ALL)
@@ -223,8 +223,8 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     let extent = early.extent().unwrap();
     assert_eq!(extent.epoch, 1);
     assert_eq!(extent.bytes, before.len() as u64);
-    assert_eq!(extent.log_bytes, log.len() as u64);
-    assert!(extent.log_bytes > 0 && extent.used_bytes > extent.free_bytes);
+    assert_eq!(extent.wal_bytes, wal.len() as u64);
+    assert!(extent.wal_bytes > 0 && extent.used_bytes > extent.free_bytes);
     other.kill().unwrap();
     other.wait().unwrap();
     assert_eq!(early.holder(), Holder::None);
@@ -234,7 +234,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     assert_eq!(ids(&late), [1 << 40 | 1, 1 << 40 | 2]);
     drop(late);
     assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(fs::read(folder.file("timers.db-wal")).unwrap(), log);
+    assert_eq!(fs::read(folder.file("timers.db-wal")).unwrap(), wal);
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
     let refused = Reader::open(&newer).unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 99 }));
 
-    // Its log alone: the file was lost.
+    // Its WAL alone: the file was lost.
     let lost = folder.file("lost.db");
     fs::write(folder.file("lost.db-wal"), [7; 4_096]).unwrap();
     assert!(matches!(Reader::open(&lost), Err(OpenError::Corrupt(_))));

@@ -41,7 +41,7 @@ impl Known {
     fn open(&self, disk: &Disk) -> Option<SqliteStore> {
         let mut store = open_as(disk, |options| {
             options.full = Duration::ZERO;
-            options.long_log = 12;
+            options.long_wal = 12;
             options.reserve = (32 << 10, 64 << 10);
         })
         .ok()?;
@@ -141,7 +141,7 @@ fn a_power_cut_at_any_moment_of_a_full_disk_loses_nothing() {
 
 #[test]
 fn a_store_opens_after_a_power_cut_on_a_full_disk() {
-    // The reserve is used up, and the log has not been copied.
+    // The reserve is used up, and the WAL has not been copied.
     let mut it = Subject::new(open_impatient);
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}

@@ -22,7 +22,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
             options.full = HOUR;
             options.key_sizes = Sizes { fresh: 8, step: 1 };
             options.vacuum.min = 1;
-            options.long_log = 60;
+            options.long_wal = 60;
         })
     };
     let mut it = Subject::new(open);
@@ -65,7 +65,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert!(it.disk.read(FILE).unwrap().len() < length);
 }
 
-/// A store on a full disk, and timers with keys: after ten of them, a run of the index is to be written that neither the log nor the reserve has space for. The
+/// A store on a full disk, and timers with keys: after ten of them, a run of the index is to be written that neither the WAL nor the reserve has space for. The
 /// file has free pages for it, or not.
 fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject, Vec<Op>) {
     let mut it = Subject::new(|disk| {
@@ -75,7 +75,7 @@ fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject,
                 fresh: 12_000,
                 step: 8_192,
             };
-            options.long_log = 10;
+            options.long_wal = 10;
         })
     });
     it.disk.set_capacity(2 * CAPACITY, 0);
@@ -109,10 +109,10 @@ fn settle_all(it: &mut Subject, settles: Vec<Op>) -> usize {
         it.commits += 1;
         let outcomes = it.store.commit(it.commits, &[settle]).unwrap();
         assert_eq!(outcomes, [Outcome::Done]);
-        let written = it.disk.count(Call::Write, Kind::Log);
+        let written = it.disk.count(Call::Write, Kind::Wal);
         let tended = it.store.tend();
-        // Nothing else that the store does then is written to the log, nor refused.
-        match it.disk.count(Call::Write, Kind::Log) > written {
+        // Nothing else that the store does then is written to the WAL, nor refused.
+        match it.disk.count(Call::Write, Kind::Wal) > written {
             true => {
                 is_definite(tended);
                 tried += 1;
@@ -135,14 +135,14 @@ fn a_run_that_finds_no_space_keeps_no_disk_full() {
     let pause = Duration::from_millis(20);
     let (mut it, settles) = with_a_run_that_finds_no_space(pause, true);
     assert!(settle_all(&mut it, settles) > 0);
-    // The disk has space for the run, which makes the log longer, and for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
+    // The disk has space for the run, which makes the WAL longer, and for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
     let free = (512 << 10) + (256 << 10) * 5 / 4;
     it.disk.set_foreign(it.disk.foreign() - free);
     let begun = std::time::Instant::now();
     while it.insert() == Outcome::Full {
         assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
     }
-    // Once the log has space, it is written.
+    // Once the WAL has space, it is written.
     it.disk.set_capacity(4 * CAPACITY, 0);
     while runs(&it.disk) == 0 {
         assert!(begun.elapsed().as_secs() < 60, "it was not written");
@@ -154,7 +154,7 @@ fn a_run_that_finds_no_space_keeps_no_disk_full() {
 fn no_run_makes_the_file_longer_on_a_full_disk() {
     let (mut it, settles) = with_a_run_that_finds_no_space(HOUR, false);
     let length = it.disk.read(FILE).unwrap().len();
-    // The log could not be copied after that, and would be full soon.
+    // The WAL could not be copied after that, and would be full soon.
     assert_eq!(settle_all(&mut it, settles), 0);
     assert!(it.disk.read(FILE).unwrap().len() < length + (32 << 10));
 }

@@ -10,7 +10,7 @@ fn limited(bytes: usize) -> Subject {
         disk.set_capacity(usize::MAX, 0);
         open_as(disk, |options| {
             options.limit = Some(bytes as u64);
-            options.long_log = 64;
+            options.long_wal = 64;
         })
     })
 }
@@ -123,7 +123,7 @@ fn inserts_give_way_to_what_is_committed_with_them() {
 #[test]
 fn a_full_disk_is_known_in_a_file_at_its_limit() {
     let it = at_its_limit();
-    // The log is empty after that, and takes the space that it grows by.
+    // The WAL is empty after that, and takes the space that it grows by.
     drop(it.store);
     let mut store = open_as(&it.disk, |options| {
         options.limit = Some(LIMIT as u64);

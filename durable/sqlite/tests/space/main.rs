@@ -105,7 +105,7 @@ impl Subject {
     }
 }
 
-/// How often a commit was written over another one that the log may have had.
+/// How often a commit was written over another one that the WAL may have had.
 fn doubts(disk: &Disk) -> i64 {
     query(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
 }
@@ -128,7 +128,7 @@ fn a_full_disk_recovers(it: &mut Subject) -> usize {
         assert_eq!(it.insert(), Outcome::Inserted);
         let foreign = it.disk.foreign();
         it.disk.fill();
-        // There may be space in the log for some.
+        // There may be space in the WAL for some.
         let mut inserted = 0;
         while it.insert() == Outcome::Inserted {
             inserted += 1;
@@ -190,9 +190,9 @@ fn space_for_the_reserve_alone_is_none_for_inserts() {
 }
 
 #[test]
-fn a_log_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
-    let mut it = Subject::new(|disk| open_as(disk, |options| options.long_log = 60));
-    // Not tended: they are in the log alone.
+fn a_wal_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
+    let mut it = Subject::new(|disk| open_as(disk, |options| options.long_wal = 60));
+    // Not tended: they are in the WAL alone.
     let main = it.disk.read(FILE).unwrap().len();
     for _ in 0..8 {
         let inserts: Vec<_> = (0..20).map(|_| it.next_insert()).collect();
@@ -208,9 +208,9 @@ fn a_log_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
 }
 
 #[test]
-fn a_short_log_leaves_the_reserve_to_what_is_settled() {
+fn a_short_wal_leaves_the_reserve_to_what_is_settled() {
     let it = Subject::new(open_impatient);
-    // The log is empty after that, and takes the space that it grows by.
+    // The WAL is empty after that, and takes the space that it grows by.
     drop(it.store);
     let mut store = open_as(&it.disk, |options| {
         options.full = HOUR;
@@ -223,8 +223,8 @@ fn a_short_log_leaves_the_reserve_to_what_is_settled() {
         is_done(store.commit(number, &[Op::Settle(row(number, 200))]));
         store.tend().unwrap();
     }
-    let log = it.disk.read(LOG).unwrap().len();
-    assert!(log < 400 << 10, "the log has {log}");
+    let wal = it.disk.read(WAL).unwrap().len();
+    assert!(wal < 400 << 10, "the WAL has {wal}");
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn without_a_reserve_a_full_disk_settles_nothing() {
         open_as(disk, |options| {
             options.full = Duration::ZERO;
             options.reserve = (0, 0);
-            // What was inserted is in the log.
-            options.long_log = 100_000;
+            // What was inserted is in the WAL.
+            options.long_wal = 100_000;
         })
     });
     it.disk.fill();
@@ -247,11 +247,11 @@ fn without_a_reserve_a_full_disk_settles_nothing() {
 }
 
 #[test]
-fn a_refused_commit_in_the_log_is_written_over() {
+fn a_refused_commit_in_the_wal_is_written_over() {
     // As in `faults`: on a file system that copies as it writes, an old frame may end what was refused. Now there is a reserve.
     let (mut doubted, mut done) = (0, 0);
     for payload in [10, 900] {
-        let used = used_log(payload);
+        let used = used_wal(payload);
         for after in 0..6 {
             for written in [0, 1, 24, 512, 2_048, 4_000, 4_095] {
                 for settles in [false, true] {
@@ -259,7 +259,7 @@ fn a_refused_commit_in_the_log_is_written_over() {
                     let mut store = open_as(&disk, |options| options.full = HOUR).unwrap();
                     let moment = Moment {
                         after,
-                        ..Moment::next(Call::Write, Kind::Log)
+                        ..Moment::next(Call::Write, Kind::Wal)
                     };
                     disk.fail_beside_reserve(moment, Fault::NoSpace(written));
                     let mut steps = vec![insert(100, payload), insert(101, payload)];
@@ -292,8 +292,8 @@ fn a_refused_commit_in_the_log_is_written_over() {
     assert!(done > 40 && doubted > 10);
 }
 
-/// What is on a disk whose log has old frames after those that count.
-fn used_log(payload: usize) -> Content {
+/// What is on a disk whose WAL has old frames after those that count.
+fn used_wal(payload: usize) -> Content {
     let disk = disk();
     let mut store = open_with(&disk, 8).unwrap();
     store.begin().unwrap();
@@ -359,7 +359,7 @@ fn a_disk_that_says_too_little_is_written_to_now_and_then() {
 #[test]
 fn a_full_disk_keeps_no_store_from_opening() {
     let it = Subject::new(open_impatient);
-    // The log is empty after that.
+    // The WAL is empty after that.
     drop(it.store);
     it.disk.fill();
     let mut store = open_impatient(&it.disk).unwrap();
@@ -369,7 +369,7 @@ fn a_full_disk_keeps_no_store_from_opening() {
     assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
     store.tend().unwrap();
     drop(store);
-    // The reserve is gone now, and another's file takes its space. The log has what it has.
+    // The reserve is gone now, and another's file takes its space. The WAL has what it has.
     it.disk.fill();
     let mut store = open_impatient(&it.disk).unwrap();
     assert_eq!(store.begin().unwrap(), 3);

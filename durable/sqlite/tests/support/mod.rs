@@ -9,7 +9,7 @@ use waterwheel_store::{Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store
 use waterwheel_store_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 pub(crate) const FILE: &str = "timers.db";
-pub(crate) const LOG: &str = "timers.db-wal";
+pub(crate) const WAL: &str = "timers.db-wal";
 
 pub(crate) const RESERVE: &str = "timers.db-reserve";
 
@@ -32,15 +32,15 @@ pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
     open_with(disk, 1_000)
 }
 
-/// Opens the store on a disk. It copies its log when that has so many pages.
-pub(crate) fn open_with(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
-    open_as(disk, |options| options.long_log = long_log)
+/// Opens the store on a disk. It copies its WAL when that has so many pages.
+pub(crate) fn open_with(disk: &Disk, long_wal: i64) -> Result<SqliteStore, OpenError> {
+    open_as(disk, |options| options.long_wal = long_wal)
 }
 
 /// The same, without a reserve.
-pub(crate) fn open_bare(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
+pub(crate) fn open_bare(disk: &Disk, long_wal: i64) -> Result<SqliteStore, OpenError> {
     open_as(disk, |options| {
-        options.long_log = long_log;
+        options.long_wal = long_wal;
         options.reserve = (0, 0);
     })
 }
@@ -132,7 +132,7 @@ pub(crate) fn is_indeterminate<T: Debug>(answer: Result<T, StoreError>) {
 /// How many calls change something, or sync it.
 pub(crate) fn changes(disk: &Disk) -> u64 {
     let calls = [Call::Write, Call::Sync, Call::Length, Call::Delete];
-    let kinds = [Kind::Main, Kind::Log, Kind::Reserve, Kind::Other];
+    let kinds = [Kind::Main, Kind::Wal, Kind::Reserve, Kind::Other];
     let all = calls
         .iter()
         .flat_map(|call| kinds.map(|kind| disk.count(*call, kind)));

@@ -1,4 +1,4 @@
-//! `damaged-log`: children that are killed under load, after which the log of their file is deleted, cut or damaged.
+//! `damaged-wal`: children that are killed under load, after which the WAL of their file is deleted, cut or damaged.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::kill::{DAY, LONGEST_OFF, deliver_all, lifetime};
 use crate::parent::{Parent, Until};
 use crate::report;
 
-/// The fault that the note of what was acknowledged is deleted with the log.
+/// The fault that the note of what was acknowledged is deleted with the WAL.
 const WITHOUT_NOTE: &str = "without-note";
 
 /// How many ids are given by the service that goes on without what is gone.
@@ -37,25 +37,25 @@ enum Way {
 impl Way {
     const ALL: [Way; 4] = [Way::Deleted, Way::Cut, Way::FirstPage, Way::MiddlePage];
 
-    fn damage(self, log: &Path, rng: &mut Rng) -> std::io::Result<()> {
+    fn damage(self, wal: &Path, rng: &mut Rng) -> std::io::Result<()> {
         const HEADER: usize = 32;
         const FRAME: usize = 24 + 4_096;
 
-        // A child that was killed early, or after a log was copied and cut off, has none.
-        let Ok(mut bytes) = fs::read(log) else {
+        // A child that was killed early, or after a WAL was copied and cut off, has none.
+        let Ok(mut bytes) = fs::read(wal) else {
             return Ok(());
         };
         let frames = bytes.len().saturating_sub(HEADER) / FRAME;
         let at = match self {
-            Way::Deleted => return fs::remove_file(log),
-            Way::Cut => return fs::write(log, &bytes[..bytes.len() / 2]),
+            Way::Deleted => return fs::remove_file(wal),
+            Way::Cut => return fs::write(wal, &bytes[..bytes.len() / 2]),
             Way::FirstPage => HEADER,
             Way::MiddlePage => HEADER + frames / 2 * FRAME,
         };
         if let Some(page) = bytes.get_mut(at..at + FRAME) {
             page.fill_with(|| rng.u8(..));
         }
-        fs::write(log, bytes)
+        fs::write(wal, bytes)
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     };
     let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
-    println!("damaged-log: {rounds} rounds of each, {callers} callers, seed {seed}");
+    println!("damaged-wal: {rounds} rounds of each, {callers} callers, seed {seed}");
     let mut all = Vec::new();
     for way in Way::ALL {
         let mut counts = Counts::default();
@@ -115,7 +115,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         }
         all.push((way, counts));
     }
-    println!("the log       opened   refused   of these: damaged   lost nothing   broken");
+    println!("the WAL       opened   refused   of these: damaged   lost nothing   broken");
     for (way, it) in &all {
         println!(
             "{way:11}  {:7}   {:7}   {:17}   {:12}   {:6}",
@@ -246,7 +246,7 @@ fn goes_on(file: &Path, given: Option<u64>) -> Result<GoesOn, String> {
 struct Rows(Vec<String>);
 
 impl Rows {
-    /// Of a copy of the file and its log: to read the file itself would change what is left of it. `None` if it has no tables yet.
+    /// Of a copy of the file and its WAL: to read the file itself would change what is left of it. `None` if it has no tables yet.
     fn of_copy(file: &Path) -> Result<Option<Rows>, String> {
         let folder = report::folder()?;
         let copy = folder.path().join("copy.db");

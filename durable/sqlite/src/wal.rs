@@ -1,20 +1,20 @@
-//! What is in SQLite's log that SQLite does not know of?
+//! What is in SQLite's WAL that SQLite does not know of?
 //!
-//! A commit that finds no space has written a part of its frames. If the log was used before, an old frame lies where the last of them was to be, and it may
+//! A commit that finds no space has written a part of its frames. If the WAL was used before, an old frame lies where the last of them was to be, and it may
 //! be of the same page: then a part of the page, and the rest of the old frame, can be that last frame as it was to be, checksum and all. On a file system
 //! that writes in place no space is missing there, because the file does not grow; one that copies as it writes has refused that commit, and the next opening
-//! would find it. So the log is looked at, in [SQLite's format](https://www.sqlite.org/fileformat2.html#walformat).
+//! would find it. So the WAL is looked at, in [SQLite's format](https://www.sqlite.org/fileformat2.html#walformat).
 
 use std::io;
 
-/// The bytes of the header of the log, and of a frame.
+/// The bytes of the header of the WAL, and of a frame.
 pub(crate) const HEADER: usize = 32;
 const FRAME: usize = 24;
 
 /// How many frames are read at a time.
 const FRAMES: usize = 64;
 
-/// Whether the log may have a whole commit after so many frames: a frame that ends one, with the salt of the log. It is read from there on, by its first byte
+/// Whether the WAL may have a whole commit after so many frames: a frame that ends one, with the salt of the WAL. It is read from there on, by its first byte
 /// and how many: what comes before may be large.
 pub(crate) fn has_more(
     read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
@@ -39,7 +39,7 @@ pub(crate) fn has_more(
     Ok(false)
 }
 
-/// Whether SQLite finds so many frames in a log as it opens a file: it reads up to the first frame whose checksum or salt is wrong. Also if the log has another
+/// Whether SQLite finds so many frames in a WAL as it opens a file: it reads up to the first frame whose checksum or salt is wrong. Also if the WAL has another
 /// salt, and so was begun again since.
 pub(crate) fn has_frames(
     read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
@@ -84,7 +84,7 @@ pub(crate) fn has_frames(
     Ok(found >= frames)
 }
 
-/// The salt of a log, from its header. 0 if it has none.
+/// The salt of a WAL, from its header. 0 if it has none.
 pub(crate) fn salt(header: &[u8]) -> u64 {
     long(header, 16)
 }
@@ -93,7 +93,7 @@ fn joined((first, second): (u32, u32)) -> u64 {
     u64::from(first) << 32 | u64::from(second)
 }
 
-/// Adds words to SQLite's checksum of a log.
+/// Adds words to SQLite's checksum of a WAL.
 fn add((first, second): &mut (u32, u32), bytes: &[u8], is_big: bool) {
     for eight in bytes.chunks_exact(8) {
         let word = |at: usize| {
@@ -123,23 +123,23 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A log of so many frames, each of which ends a commit, or none does.
-    fn log(frames: usize, salt: u8, ends: bool) -> Vec<u8> {
+    /// A WAL of so many frames, each of which ends a commit, or none does.
+    fn wal(frames: usize, salt: u8, ends: bool) -> Vec<u8> {
         let mut frame = vec![0; FRAME + 512];
         frame[7] = u8::from(ends);
         frame[8..16].fill(salt);
-        let mut log = vec![0; HEADER];
-        log[10] = 2;
-        log[16..24].fill(7);
-        log.extend(frame.repeat(frames));
-        log
+        let mut wal = vec![0; HEADER];
+        wal[10] = 2;
+        wal[16..24].fill(7);
+        wal.extend(frame.repeat(frames));
+        wal
     }
 
-    fn reads(log: &[u8], frames: usize) -> (bool, usize) {
+    fn reads(wal: &[u8], frames: usize) -> (bool, usize) {
         let read = std::cell::Cell::new(0);
         let has_more = has_more(
             |at, limit| {
-                let rest = log.get(at as usize..).unwrap_or_default();
+                let rest = wal.get(at as usize..).unwrap_or_default();
                 let part = rest[..rest.len().min(limit)].to_vec();
                 read.set(read.get() + part.len());
                 Ok(part)
@@ -149,15 +149,15 @@ mod tests {
         (has_more.unwrap(), read.get())
     }
 
-    /// A log as SQLite writes it, of so many frames with a page of 512 bytes.
+    /// A WAL as SQLite writes it, of so many frames with a page of 512 bytes.
     fn whole(frames: u32, is_big: bool) -> Vec<u8> {
-        let mut log = (0x377f_0682 | u32::from(is_big)).to_be_bytes().to_vec();
+        let mut wal = (0x377f_0682 | u32::from(is_big)).to_be_bytes().to_vec();
         for number in [3_007_000, 512, 0, 11, 12] {
-            log.extend(u32::to_be_bytes(number));
+            wal.extend(u32::to_be_bytes(number));
         }
         let mut sums = (0, 0);
-        add(&mut sums, &log, is_big);
-        log.extend(joined(sums).to_be_bytes());
+        add(&mut sums, &wal, is_big);
+        wal.extend(joined(sums).to_be_bytes());
         for page in 1..=frames {
             let mut frame = page.to_be_bytes().to_vec();
             frame.extend(frames.to_be_bytes());
@@ -166,15 +166,15 @@ mod tests {
             add(&mut sums, &data, is_big);
             frame.extend([0, 0, 0, 11, 0, 0, 0, 12]);
             frame.extend(joined(sums).to_be_bytes());
-            log.extend(frame);
-            log.extend(data);
+            wal.extend(frame);
+            wal.extend(data);
         }
-        log
+        wal
     }
 
-    fn has(log: &[u8], salt: u64, frames: u64) -> bool {
+    fn has(wal: &[u8], salt: u64, frames: u64) -> bool {
         let read = |at: u64, limit| {
-            let rest = log.get(at as usize..).unwrap_or_default();
+            let rest = wal.get(at as usize..).unwrap_or_default();
             Ok(rest[..rest.len().min(limit)].to_vec())
         };
         has_frames(read, salt, frames).unwrap()
@@ -186,20 +186,20 @@ mod tests {
         const LENGTH: usize = FRAME + 512;
         for is_big in [false, true] {
             for frames in [1, 63, 64, 65, 200] {
-                let log = whole(frames, is_big);
+                let wal = whole(frames, is_big);
                 let all = u64::from(frames);
-                assert!(has(&log, SALT, all) && !has(&log, SALT, all + 1));
-                assert!(has(&log, 0, all) && has(&log, SALT + 1, all + 1));
-                assert!(!has(&log[..log.len() - 1], SALT, all));
+                assert!(has(&wal, SALT, all) && !has(&wal, SALT, all + 1));
+                assert!(has(&wal, 0, all) && has(&wal, SALT + 1, all + 1));
+                assert!(!has(&wal[..wal.len() - 1], SALT, all));
                 for damaged in [0, frames / 2, frames - 1] {
                     for at in [0, 9, 20, FRAME, LENGTH - 1] {
-                        let mut log = log.clone();
-                        log[HEADER + damaged as usize * LENGTH + at] ^= 1;
+                        let mut wal = wal.clone();
+                        wal[HEADER + damaged as usize * LENGTH + at] ^= 1;
                         let left = u64::from(damaged);
-                        assert!(has(&log, SALT, left) && !has(&log, SALT, left + 1));
+                        assert!(has(&wal, SALT, left) && !has(&wal, SALT, left + 1));
                     }
                 }
-                let mut damaged = log.clone();
+                let mut damaged = wal.clone();
                 damaged[17] ^= 1;
                 assert!(!has(&damaged, SALT, 1));
             }
@@ -210,20 +210,20 @@ mod tests {
     #[test]
     fn a_commit_after_the_last_frame_is_found() {
         for more in [1, FRAMES, FRAMES + 1, 3 * FRAMES] {
-            let mut all = log(100, 7, true);
-            all.extend(&log(more - 1, 7, false)[HEADER..]);
+            let mut all = wal(100, 7, true);
+            all.extend(&wal(more - 1, 7, false)[HEADER..]);
             assert!(!reads(&all, 100).0);
-            all.extend(&log(1, 7, true)[HEADER..]);
+            all.extend(&wal(1, 7, true)[HEADER..]);
             assert!(reads(&all, 100).0, "after {more} frames");
         }
     }
 
     #[test]
     fn what_is_older_is_not_read() {
-        let mut all = log(5_000, 7, true);
-        all.extend(&log(5_000, 6, true)[HEADER..]);
+        let mut all = wal(5_000, 7, true);
+        all.extend(&wal(5_000, 6, true)[HEADER..]);
         let (has_more, read) = reads(&all, 5_000);
         assert!(!has_more && read < 64 << 10, "{read} bytes were read");
-        assert!(!reads(&[], 0).0 && !reads(&log(0, 7, true), 9).0);
+        assert!(!reads(&[], 0).0 && !reads(&wal(0, 7, true), 9).0);
     }
 }
