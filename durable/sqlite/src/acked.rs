@@ -27,7 +27,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use siphasher::sip::SipHasher24;
 
 use super::OpenError;
-use super::copier::Length;
+use super::checkpointer::Length;
 use super::error::Loss;
 use super::open_options::{Files, OpenOptions};
 use super::schema::read_meta;

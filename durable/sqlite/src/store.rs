@@ -10,8 +10,8 @@ use waterwheel_store::{
 };
 
 use super::acked::{self, Acked, Found};
+use super::checkpointer::{self, Checkpointer};
 use super::commands::{self, Commands};
-use super::copier::{self, Copier};
 use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
@@ -35,7 +35,7 @@ mod tend;
 /// reports such a file.
 pub struct SqliteStore {
     // Both are dropped before the lock.
-    copier: Copier,
+    checkpointer: Checkpointer,
     connection: Connection,
     acked: Acked,
     /// What was accepted as lost, until it is told.
@@ -268,7 +268,7 @@ impl SqliteStore {
         // The index of the WAL has one connection on a VFS of a test.
         let far = options.vfs.is_none().then_some(options.far_wal);
         let mut store = SqliteStore {
-            copier: Copier::new(far),
+            checkpointer: Checkpointer::new(far),
             connection,
             acked,
             loss,
@@ -322,7 +322,7 @@ impl SqliteStore {
         // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a WAL that is lost makes no id come
         // twice. A WAL that was left is copied so that the note knows how far it was.
         let must_copy = is_copy || !is_noted;
-        let is_left = || self.wal().is_ok_and(|wal| !self.copier.is_far(wal));
+        let is_left = || self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal));
         if must_copy || self.acked.is_copying() && is_left() {
             let copied = self.copy_wal();
             let failed = copied.err().map(|error| self.in_a_step(error));
@@ -511,8 +511,8 @@ impl SqliteStore {
         Ok(self.wal()?.all)
     }
 
-    fn wal(&self) -> rusqlite::Result<copier::Length> {
-        copier::Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
+    fn wal(&self) -> rusqlite::Result<checkpointer::Length> {
+        checkpointer::Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
@@ -819,10 +819,10 @@ impl Store for SqliteStore {
 impl Drop for SqliteStore {
     /// A WAL that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
-        let copied = self.copier.end();
+        let copied = self.checkpointer.end();
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
-        if is_well && self.wal().is_ok_and(|wal| !self.copier.is_far(wal)) {
+        if is_well && self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal)) {
             // What is not copied now is read from the WAL the next time. On a full disk, the WAL keeps the space that it has.
             let copied = self.copy_wal();
             if copied.is_ok() && !self.space.is_full() && self.acked.may_cut_wal() {

@@ -3,7 +3,7 @@
 use waterwheel_store::StoreError;
 
 use super::SqliteStore;
-use crate::copier::Length;
+use crate::checkpointer::Length;
 use crate::failure::{no_space, rolled_back};
 use crate::space;
 
@@ -50,13 +50,13 @@ impl SqliteStore {
         let is_full = self.space.is_full();
         // What cannot wait for space, can for this.
         self.look_at_copier(is_full)?;
-        if self.copier.is_under_way() {
+        if self.checkpointer.is_under_way() {
             return Ok(false);
         }
         let wal = self.wal()?;
-        if !is_full && self.copier.takes(wal, self.long_wal) {
+        if !is_full && self.checkpointer.takes(wal, self.long_wal) {
             self.acked.copies(wal);
-            if self.copier.begin(&self.path, wal) {
+            if self.checkpointer.begin(&self.path, wal) {
                 return Ok(false);
             }
         }
@@ -86,13 +86,13 @@ impl SqliteStore {
 
     /// Notes the end of a copy on another thread, if it has ended, or waits for it.
     pub(super) fn look_at_copier(&mut self, waits: bool) -> rusqlite::Result<()> {
-        let is_under_way = self.copier.is_under_way();
+        let is_under_way = self.checkpointer.is_under_way();
         let copied = match waits {
-            true => self.copier.wait(),
-            false => self.copier.look(),
+            true => self.checkpointer.wait(),
+            false => self.checkpointer.look(),
         };
         if is_under_way
-            && !self.copier.is_under_way()
+            && !self.checkpointer.is_under_way()
             && let Ok(Some(wal)) = &copied
         {
             self.acked.has_copied(*wal, true);

@@ -301,10 +301,10 @@ fn commits_until_copied(store: &mut SqliteStore) -> u32 {
     loop {
         number += 1;
         store.commit(number, &[insert("a", number, 64)]).unwrap();
-        let was_under_way = store.copier.is_under_way();
+        let was_under_way = store.checkpointer.is_under_way();
         store.tend().unwrap();
-        passes += u32::from(store.copier.is_under_way() && !was_under_way);
-        let is_under_way = store.copier.is_under_way();
+        passes += u32::from(store.checkpointer.is_under_way() && !was_under_way);
+        let is_under_way = store.checkpointer.is_under_way();
         if store.wal().unwrap().left() < 50 && !is_under_way {
             return passes;
         }
@@ -318,7 +318,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     // A reader keeps it from being copied, by either of them.
     for _ in 0..3 {
         store.tend().unwrap();
-        store.copier.wait().unwrap();
+        store.checkpointer.wait().unwrap();
         assert!(store.wal().unwrap().left() >= 400);
     }
     other.execute_batch("COMMIT").unwrap();
@@ -332,7 +332,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     let wal = store.wal().unwrap();
     assert!(wal.all < 100, "{wal:?}");
     // One of the usual length is not for another thread.
-    assert!(!store.copier.is_under_way());
+    assert!(!store.checkpointer.is_under_way());
     drop((other, store));
     assert!(is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
     expect_whole(&folder, number + 19);
@@ -350,11 +350,11 @@ fn expect_whole(folder: &Path, timers: u64) {
 
 /// A pass fails with this.
 fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
-    store.copier.stand_in(move |_| {
+    store.checkpointer.stand_in(move |_| {
         let error = rusqlite::ffi::Error::new(code);
         Err(rusqlite::Error::SqliteFailure(error, None))
     });
-    while !store.copier.has_ended() {
+    while !store.checkpointer.has_ended() {
         std::thread::yield_now();
     }
 }
@@ -423,7 +423,7 @@ fn a_wal_that_finds_no_space_is_copied_by_the_store_itself() {
         store.tend().unwrap();
         // A commit leaves it to the store's own copy to find that there is no space, and here there is.
         assert_eq!(reserve.exists(), commits);
-        assert!(!store.copier.is_under_way());
+        assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
         fs::remove_dir_all(folder).unwrap();
@@ -443,7 +443,7 @@ fn a_pass_that_fails_for_now_refuses_no_commit() {
         store.commit(1_000, &[]).unwrap();
         // The store copies this WAL itself.
         store.tend().unwrap();
-        assert!(!store.copier.is_under_way());
+        assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
         fs::remove_dir_all(folder).unwrap();
@@ -456,7 +456,7 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     other.execute_batch("COMMIT").unwrap();
     let timers = store.last.as_ref().unwrap().0;
     let (ended, has_ended) = std::sync::mpsc::channel();
-    store.copier.stand_in(move |interrupt| {
+    store.checkpointer.stand_in(move |interrupt| {
         let connection = Connection::open_in_memory().unwrap();
         assert!(interrupt.set(connection.get_interrupt_handle()).is_ok());
         // It lasts for minutes.
@@ -481,8 +481,8 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     drop(other);
     store.begin().unwrap();
     store.tend().unwrap();
-    assert!(store.copier.is_under_way());
-    store.copier.wait().unwrap();
+    assert!(store.checkpointer.is_under_way());
+    store.checkpointer.wait().unwrap();
     assert_eq!(store.wal().unwrap().left(), 0);
     drop(store);
     expect_whole(&folder, timers);
@@ -494,7 +494,7 @@ fn a_store_ends_after_the_thread_that_copies_its_wal() {
     let (mut store, folder) = store("ends");
     let has_ended = Arc::new(AtomicU32::new(0));
     let ended = Arc::clone(&has_ended);
-    store.copier.stand_in(move |_| {
+    store.checkpointer.stand_in(move |_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
         ended.store(1, Relaxed);
         Ok(())

@@ -1,8 +1,8 @@
-//! Who copies a WAL that has become long?
+//! Who runs the checkpoint of a WAL that has become long?
 //!
 //! The store copies its WAL into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
 //! WAL grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
-//! copies a WAL that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
+//! copies a WAL that is [far longer](Checkpointer::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
 //! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the WAL has an end. A pass copies all that there is, and syncs
 //! the file once: SQLite counts what an interrupted one has copied for nothing, so there are no smaller ones.
 
@@ -79,9 +79,9 @@ struct Pass {
 /// What a thread hands back. `None`: it could not begin.
 pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 
-/// Copies the WAL beside the store's own connection, and ends before this does.
+/// Runs checkpoints on a connection of its own, beside the store's, and ends before the store does.
 #[derive(Debug)]
-pub(crate) struct Copier {
+pub(crate) struct Checkpointer {
     /// A WAL of so many pages is for it. `None`: none is.
     far: Option<i64>,
     under_way: Option<UnderWay>,
@@ -93,13 +93,13 @@ pub(crate) struct Copier {
 /// Before this version of SQLite, a copy beside commits could lose some: <https://sqlite.org/wal.html#walresetbug>. The one that is bundled is newer.
 const LEAST_VERSION: i32 = 3_051_003;
 
-impl Copier {
-    pub(crate) fn new(far: Option<i64>) -> Copier {
-        Copier::beside(far, rusqlite::version_number())
+impl Checkpointer {
+    pub(crate) fn new(far: Option<i64>) -> Checkpointer {
+        Checkpointer::beside(far, rusqlite::version_number())
     }
 
-    fn beside(far: Option<i64>, version: i32) -> Copier {
-        Copier {
+    fn beside(far: Option<i64>, version: i32) -> Checkpointer {
+        Checkpointer {
             far: far.filter(|_| version >= LEAST_VERSION),
             under_way: None,
             last: None,
@@ -149,7 +149,7 @@ impl Copier {
     fn spawn(&mut self, wal: Length, pass: impl FnOnce(&Interrupt) -> Copied + Send + 'static) {
         let interrupt = Interrupt::default();
         let own = Arc::clone(&interrupt);
-        let thread = thread::Builder::new().name("waterwheel-copy".to_owned());
+        let thread = thread::Builder::new().name("waterwheel-checkpoint".to_owned());
         match thread.spawn(move || pass(&own)) {
             Ok(thread) => {
                 self.under_way = Some(UnderWay {
@@ -221,7 +221,7 @@ impl Copier {
 }
 
 #[cfg(test)]
-impl Copier {
+impl Checkpointer {
     /// Has another pass under way.
     pub(crate) fn stand_in(
         &mut self,
@@ -266,64 +266,68 @@ mod tests {
     }
 
     /// One whose last pass has begun at this length, and copied so much.
-    fn after(begun: Length, copied: i64) -> Copier {
+    fn after(begun: Length, copied: i64) -> Checkpointer {
         let last = Pass {
             begun,
             at: Instant::now(),
             is_whole: copied >= begun.all,
         };
-        let mut copier = Copier::new(Some(FAR));
-        copier.last = Some(last);
-        copier
+        let mut checkpointer = Checkpointer::new(Some(FAR));
+        checkpointer.last = Some(last);
+        checkpointer
     }
 
     #[test]
     fn a_wal_that_is_far_too_long_is_for_it_until_little_is_left() {
-        let mut copier = Copier::new(Some(FAR));
-        assert!(!copier.takes(wal(7_999, 0), USUAL));
+        let mut checkpointer = Checkpointer::new(Some(FAR));
+        assert!(!checkpointer.takes(wal(7_999, 0), USUAL));
         // What is in the file already needs no copying.
-        assert!(!copier.takes(wal(50_000, 49_000), USUAL));
-        assert!(copier.takes(wal(8_000, 0), USUAL));
+        assert!(!checkpointer.takes(wal(50_000, 49_000), USUAL));
+        assert!(checkpointer.takes(wal(8_000, 0), USUAL));
         let whole =
             |left: i64| after(wal(50_000, 0), 50_000).takes(wal(50_000 + left, 50_000), USUAL);
         assert!(whole(2_000) && !whole(1_999));
-        assert!(!Copier::new(None).takes(wal(1_000_000, 0), USUAL));
+        assert!(!Checkpointer::new(None).takes(wal(1_000_000, 0), USUAL));
     }
 
     #[test]
     fn none_is_for_it_with_an_older_version_of_sqlite() {
-        let takes = |version| Copier::beside(Some(FAR), version).takes(wal(1_000_000, 0), USUAL);
+        let takes =
+            |version| Checkpointer::beside(Some(FAR), version).takes(wal(1_000_000, 0), USUAL);
         assert!(takes(LEAST_VERSION) && !takes(3_051_002));
     }
 
     #[test]
     fn commits_that_add_as_much_as_it_copies_wait_for_the_store() {
-        let mut copier = after(wal(50_000, 0), 50_000);
-        assert!(!copier.takes(wal(75_001, 50_000), USUAL));
-        let mut copier = after(wal(50_000, 0), 50_000);
-        assert!(copier.takes(wal(75_000, 50_000), USUAL));
+        let mut checkpointer = after(wal(50_000, 0), 50_000);
+        assert!(!checkpointer.takes(wal(75_001, 50_000), USUAL));
+        let mut checkpointer = after(wal(50_000, 0), 50_000);
+        assert!(checkpointer.takes(wal(75_000, 50_000), USUAL));
         // A reader is why, and not the commits.
-        let mut copier = after(wal(50_000, 0), 7_000);
-        assert!(copier.takes(wal(90_000, 7_000), USUAL));
+        let mut checkpointer = after(wal(50_000, 0), 7_000);
+        assert!(checkpointer.takes(wal(90_000, 7_000), USUAL));
     }
 
     #[test]
     fn it_waits_a_moment_for_a_reader_to_end() {
         let nowhere = Path::new("/nowhere/timers.db");
-        let mut copier = after(wal(50_000, 0), 7_000);
-        let ended = |copier: &mut Copier, at: Option<Instant>| {
-            copier.last.as_mut().unwrap().at = at.unwrap();
+        let mut checkpointer = after(wal(50_000, 0), 7_000);
+        let ended = |checkpointer: &mut Checkpointer, at: Option<Instant>| {
+            checkpointer.last.as_mut().unwrap().at = at.unwrap();
         };
         let now = Instant::now();
         // An hour from now: however long this test is held up, the pause is not over.
-        ended(&mut copier, now.checked_add(Duration::from_secs(3_600)));
-        assert!(copier.begin(nowhere, wal(90_000, 7_000)) && !copier.is_under_way());
-        ended(&mut copier, now.checked_sub(PAUSE));
-        assert!(copier.begin(nowhere, wal(90_000, 7_000)) && copier.is_under_way());
-        // It could not begin: the store copies this WAL itself, and the next one is for the copier again.
-        copier.wait().unwrap();
-        assert!(!copier.takes(wal(90_000, 7_000), USUAL));
-        assert!(!copier.takes(wal(90_000, 90_000), USUAL));
-        assert!(copier.takes(wal(9_000, 0), USUAL));
+        ended(
+            &mut checkpointer,
+            now.checked_add(Duration::from_secs(3_600)),
+        );
+        assert!(checkpointer.begin(nowhere, wal(90_000, 7_000)) && !checkpointer.is_under_way());
+        ended(&mut checkpointer, now.checked_sub(PAUSE));
+        assert!(checkpointer.begin(nowhere, wal(90_000, 7_000)) && checkpointer.is_under_way());
+        // It could not begin: the store copies this WAL itself, and the next one is for the checkpointer again.
+        checkpointer.wait().unwrap();
+        assert!(!checkpointer.takes(wal(90_000, 7_000), USUAL));
+        assert!(!checkpointer.takes(wal(90_000, 90_000), USUAL));
+        assert!(checkpointer.takes(wal(9_000, 0), USUAL));
     }
 }
