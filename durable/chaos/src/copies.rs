@@ -168,7 +168,7 @@ impl Copies {
     /// Puts a copy in the place of the file, as the guide for operators says, and deletes the others. Returns the line to note.
     pub(crate) fn restore(&mut self, number: u64) -> Result<Line, String> {
         // With its note, the file would refuse a faulty copy before the checker sees what that does.
-        let note = (self.way != Way::Backup).then_some("-acked");
+        let note = (self.way != Way::Backup).then_some("-acknowledged");
         for ending in ["", "-wal", "-shm"].into_iter().chain(note) {
             let mut name = self.file.clone().into_os_string();
             name.push(ending);

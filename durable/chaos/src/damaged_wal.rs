@@ -155,7 +155,7 @@ fn play(
         .map_err(in_words)?;
     let after = Rows::of_copy(&options.file);
     if !has_note {
-        let _: std::io::Result<()> = fs::remove_file(beside(&options.file, "-acked"));
+        let _: std::io::Result<()> = fs::remove_file(beside(&options.file, "-acknowledged"));
     }
     match SqliteStore::open(&options.file) {
         Ok(store) => {

@@ -167,7 +167,7 @@ fn with<T>(path: &Path, act: impl FnOnce(&mut State, &str) -> Result<T>) -> Resu
 fn kind(name: &str) -> Kind {
     match name.rsplit_once('-') {
         Some((_, "wal")) => Kind::Wal,
-        Some((_, "acked")) => Kind::Note,
+        Some((_, "acknowledged")) => Kind::Note,
         _ => Kind::Reserve,
     }
 }

@@ -106,7 +106,7 @@ impl Loss {
             Loss::Commits { .. } => "put the original `-wal` of the file back, or restore a backup",
             Loss::OlderFile { .. } => "put the newer file back, together with its `-wal`",
             Loss::Unknown { .. } => {
-                "put the original `-acked` of the file back if you have it, or restore a backup"
+                "put the original `-acknowledged` of the file back if you have it, or restore a backup"
             }
         }
     }

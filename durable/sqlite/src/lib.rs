@@ -38,7 +38,7 @@
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's WAL and its index. The WAL contains committed rows: copy it together with the file |
 //! | `timers.db-reserve` | space that is released when the disk is full: twice the size of the other files together, from 1 to 16 MiB. Its content has no meaning. It may be deleted while no process has the store open |
-//! | `timers.db-acked` | the number of the last acknowledged commit. Without it, a WAL that is truncated or deleted after a crash goes undetected |
+//! | `timers.db-acknowledged` | the number of the last acknowledged commit. Without it, a WAL that is truncated or deleted after a crash goes undetected |
 //! | `timers.db-lock` | locked by the process that has the store open; contains its process id. Only its owner may read it; the other files have the mode that the process gives to new files (`umask`) |
 //!
 //! In the process that has the store open, no other code may open `timers.db`, not even to read it: on Unix, SQLite's
@@ -149,7 +149,7 @@
 //! have it and does not shrink. To change that once, while no process has the file open, run `sqlite3 timers.db 'PRAGMA
 //! auto_vacuum = INCREMENTAL; VACUUM'`; it needs as much additional space as the size of the file.
 
-mod acked;
+mod acknowledged;
 mod archive;
 mod backup;
 mod cascade;

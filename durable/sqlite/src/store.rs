@@ -9,7 +9,7 @@ use waterwheel_store::{
     Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
-use super::acked::{self, Acked, Found};
+use super::acknowledged::{self, Acknowledged, Found};
 use super::checkpointer::{self, Checkpointer};
 use super::commands::{self, Commands};
 use super::failure::{no_space, of_commit, rolled_back};
@@ -37,7 +37,7 @@ pub struct SqliteStore {
     // Both are dropped before the lock.
     checkpointer: Checkpointer,
     connection: Connection,
-    acked: Acked,
+    acknowledged: Acknowledged,
     /// What was accepted as lost, until it is told.
     loss: Option<Loss>,
     handlers: Handlers,
@@ -161,7 +161,7 @@ impl SqliteStore {
     pub fn prepare(path: impl AsRef<Path>, options: &Options) -> Result<(), OpenError> {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
-        if !path.is_file() || !acked::is_noted(&path) {
+        if !path.is_file() || !acknowledged::is_noted(&path) {
             return Ok(());
         }
         let open = OpenOptions {
@@ -191,7 +191,7 @@ impl SqliteStore {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
         let is_free = || lock::look(&path) == Holder::None;
-        if !path.is_file() || !acked::is_noted(&path) || !is_free() {
+        if !path.is_file() || !acknowledged::is_noted(&path) || !is_free() {
             return Ok(None);
         }
         let found = match Found::look(&path, &OpenOptions::DEFAULT) {
@@ -261,7 +261,7 @@ impl SqliteStore {
             schema::check_pages(&connection)?;
         }
         let loss = found.loss.clone();
-        let (acked, least) = found.open(&connection).map_err(OpenError::in_tables)?;
+        let (acknowledged, least) = found.open(&connection).map_err(OpenError::in_tables)?;
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = Keys::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
@@ -270,7 +270,7 @@ impl SqliteStore {
         let mut store = SqliteStore {
             checkpointer: Checkpointer::new(far),
             connection,
-            acked,
+            acknowledged,
             loss,
             handlers,
             keys,
@@ -314,16 +314,16 @@ impl SqliteStore {
         let epoch = epoch::next(&begun, (self.now)());
         let (epoch, is_copy) = epoch.map_err(|error| self.in_a_step(error))?;
         commands::clear(&begun).map_err(|error| self.in_a_step(error))?;
-        let count = self.acked.count(&begun);
+        let count = self.acknowledged.count(&begun);
         let count = count.map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
         self.look_at_wal();
-        let is_noted = self.acked.begun(epoch, count);
+        let is_noted = self.acknowledged.begun(epoch, count);
         // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a WAL that is lost makes no id come
         // twice. A WAL that was left is copied so that the note knows how far it was.
         let must_copy = is_copy || !is_noted;
         let is_left = || self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal));
-        if must_copy || self.acked.is_copying() && is_left() {
+        if must_copy || self.acknowledged.is_copying() && is_left() {
             let copied = self.copy_wal();
             let failed = copied.err().map(|error| self.in_a_step(error));
             let is_failure = |failed: &Failed| must_copy || !failed.error.is_definite();
@@ -334,12 +334,12 @@ impl SqliteStore {
         Ok(epoch)
     }
 
-    /// As [`Acked::is_copying`] says.
+    /// As [`Acknowledged::is_copying`] says.
     fn look_at_wal(&mut self) {
-        if self.acked.is_copying()
+        if self.acknowledged.is_copying()
             && let Ok(wal) = self.wal()
         {
-            self.acked.wal_has(wal);
+            self.acknowledged.wal_has(wal);
         }
     }
 
@@ -407,7 +407,7 @@ impl SqliteStore {
             Ok((done, count)) => {
                 if let Some(count) = count {
                     self.look_at_wal();
-                    self.acked.committed(count);
+                    self.acknowledged.committed(count);
                 }
                 self.keys.keep();
                 Ok(done)
@@ -446,7 +446,7 @@ impl SqliteStore {
         }
         let count = match self.connection.total_changes() == before {
             true => None,
-            false => Some(self.acked.count(&self.connection)?),
+            false => Some(self.acknowledged.count(&self.connection)?),
         };
         Ok((done, count))
     }
@@ -548,7 +548,7 @@ impl SqliteStore {
     /// Nothing is written once another thread could not copy the WAL, unless that goes away by itself: then the next call of `tend` copies it, in the space of
     /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
-        let copied = self.look_at_copier(false);
+        let copied = self.poll_checkpointer(false);
         match copied.map_err(|error| self.in_a_step(error).error) {
             Err(error) if !error.is_definite() => Err(error),
             _ => Ok(()),
@@ -808,7 +808,7 @@ impl Store for SqliteStore {
             let file = self.path.to_string_lossy();
             Notice::acknowledged_lost(&file, &loss.to_string())
         });
-        let failed = self.acked.failure().map(|(note, error)| {
+        let failed = self.acknowledged.failure().map(|(note, error)| {
             let note = note.to_string_lossy();
             Notice::note_failed(&note, &error.to_string())
         });
@@ -825,7 +825,7 @@ impl Drop for SqliteStore {
         if is_well && self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal)) {
             // What is not copied now is read from the WAL the next time. On a full disk, the WAL keeps the space that it has.
             let copied = self.copy_wal();
-            if copied.is_ok() && !self.space.is_full() && self.acked.may_cut_wal() {
+            if copied.is_ok() && !self.space.is_full() && self.acknowledged.may_cut_wal() {
                 let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
                 let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
             }

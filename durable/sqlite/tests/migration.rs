@@ -158,14 +158,14 @@ fn a_power_cut_leaves_one_version_or_the_other() {
             let migrated = migrate(&disk);
             is_over = disk.cut().is_none();
             disk.cut_now();
-            let is_acked = migrated.is_ok();
+            let is_acknowledged = migrated.is_ok();
             drop(migrated);
             let cut = disk.content();
             for _ in 0..4 {
                 disk.put(cut.clone());
                 disk.restart(&mut Chance::new(&mut rng, disk.calls()));
                 let version = version(&disk);
-                assert!(!is_acked || version == VERSION);
+                assert!(!is_acknowledged || version == VERSION);
                 versions[usize::try_from(version + 1).unwrap()] += 1;
                 expect_all(&disk);
             }

@@ -154,8 +154,8 @@ const CASES: &[Case] = &[
             let killed = folder.file("killed.db");
             fs::copy(&path, &killed).unwrap();
             fs::copy(
-                folder.file("timers.db-acked"),
-                folder.file("killed.db-acked"),
+                folder.file("timers.db-acknowledged"),
+                folder.file("killed.db-acknowledged"),
             )
             .unwrap();
             killed
@@ -179,11 +179,11 @@ const CASES: &[Case] = &[
         name: "a damaged note",
         make: |folder| {
             let path = closed(folder);
-            fs::write(folder.file("timers.db-acked"), "Dear diary, ").unwrap();
+            fs::write(folder.file("timers.db-acknowledged"), "Dear diary, ").unwrap();
             path
         },
         cause: "it is not known whether acknowledged work is gone",
-        cure: "put the original `-acked` of the file back if you have it",
+        cure: "put the original `-acknowledged` of the file back if you have it",
     },
     Case {
         name: "its WAL alone",

@@ -9,7 +9,7 @@ use crate::log::Named;
 /// A promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// An acked timer is delivered, or becomes a dead letter.
+    /// An acknowledged timer is delivered, or becomes a dead letter.
     Lost,
     /// No delivery before its due time.
     Early,

@@ -138,7 +138,7 @@ pub(crate) struct Life<'a> {
     key_sizes: Sizes,
     vacuum: Vacuum,
     /// What the store has answered. `None` before the first opening.
-    acked: Option<Tables>,
+    acknowledged: Option<Tables>,
     /// What is there if the call that is under way has done its work.
     pub(super) under_way: Option<UnderWay>,
     pub(super) now: i64,
@@ -172,7 +172,7 @@ impl<'a> Life<'a> {
                 // A seed is one life, however busy the machine is.
                 time: Duration::MAX,
             },
-            acked: None,
+            acknowledged: None,
             under_way: None,
             now: 1_800_000_000_000 + rng.i64(0..86_400_000),
             inserted: 0,
@@ -188,7 +188,7 @@ impl<'a> Life<'a> {
 
     /// Lives until the power is cut, and looks at what is left.
     pub(crate) fn go_on(&mut self) -> Result<Fell, String> {
-        if self.acked.is_some() && self.rng.u32(0..4) == 0 {
+        if self.acknowledged.is_some() && self.rng.u32(0..4) == 0 {
             self.command().map_err(|error| error.to_string())?;
         }
         self.fills = self.rng.u32(0..3) == 0;
@@ -255,13 +255,13 @@ impl<'a> Life<'a> {
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let sql = "INSERT INTO commands (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
-        self.acked = Tables::read(&other).ok().flatten();
+        self.acknowledged = Tables::read(&other).ok().flatten();
         drop(other);
         let names = [
             FILE,
             "timers.db-wal",
             "timers.db-reserve",
-            "timers.db-acked",
+            "timers.db-acknowledged",
         ];
         let files: Vec<_> = names
             .into_iter()
@@ -332,11 +332,11 @@ impl<'a> Life<'a> {
     /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end. A cut that is handed over counts from the
     /// first commit on.
     fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<During, String> {
-        let opening = match self.acked {
+        let opening = match self.acknowledged {
             None => During::Creation,
             Some(_) => During::Opening,
         };
-        let new = self.acked.is_none().then(Tables::default);
+        let new = self.acknowledged.is_none().then(Tables::default);
         self.under_way = new.map(UnderWay::only);
         let reserve = match self.rng.u32(0..4) {
             0 => (0, 0),
@@ -357,7 +357,7 @@ impl<'a> Life<'a> {
         let Said::Done(mut store) = self.said(store, |_| false)? else {
             return Ok(self.ends(opening));
         };
-        self.acked.get_or_insert_default();
+        self.acknowledged.get_or_insert_default();
         let mut begun = self.tables();
         begun.begin();
         self.under_way = Some(UnderWay::only(begun));
@@ -365,7 +365,7 @@ impl<'a> Life<'a> {
         let Said::Done(epoch) = self.said(begun, StoreError::is_definite)? else {
             return Ok(self.ends(During::Beginning));
         };
-        self.is_acked();
+        self.is_acknowledged();
         if epoch.cast_signed() != self.tables().epoch {
             return Err(format!("opening {} is {epoch}", self.tables().epoch));
         }
@@ -383,7 +383,7 @@ impl<'a> Life<'a> {
                     self.under_way = Some(UnderWay::only(taken));
                     let commands = store.commands();
                     match self.said(commands, StoreError::is_definite)? {
-                        Said::Done(_) => self.is_acked(),
+                        Said::Done(_) => self.is_acknowledged(),
                         Said::Refused => self.under_way = None,
                         Said::Failed => return Ok(self.ends(During::CommitRead)),
                     }
@@ -459,12 +459,12 @@ impl<'a> Life<'a> {
     }
 
     pub(super) fn tables(&self) -> Tables {
-        self.acked.clone().unwrap_or_default()
+        self.acknowledged.clone().unwrap_or_default()
     }
 
-    fn is_acked(&mut self) {
+    fn is_acknowledged(&mut self) {
         if let Some(under_way) = self.under_way.take() {
-            self.acked = Some(under_way.done);
+            self.acknowledged = Some(under_way.done);
         }
     }
 
@@ -474,12 +474,12 @@ impl<'a> Life<'a> {
         match (has(&Outcome::Full), has(&Outcome::Inserted)) {
             (true, true) => return Err(format!("some inserts are refused: {outcomes:?}")),
             (true, false) => {
-                self.acked = self.under_way.take().map(|under_way| under_way.full);
+                self.acknowledged = self.under_way.take().map(|under_way| under_way.full);
                 self.full += 1;
                 self.is_full = true;
             }
             (false, is_inserted) => {
-                self.is_acked();
+                self.is_acknowledged();
                 self.recovered += u64::from(is_inserted && self.is_full);
                 self.is_full &= !is_inserted;
             }
@@ -504,19 +504,19 @@ impl<'a> Life<'a> {
         };
         self.disk.put(content);
         let was_under_way = self.under_way.take();
-        if left == self.acked {
+        if left == self.acknowledged {
             return Ok(was_under_way.map(|_| false));
         }
         if let (Some(left), Some(under_way)) = (&left, &was_under_way)
             && (*left == under_way.done || *left == under_way.full)
         {
-            self.acked = Some(left.clone());
+            self.acknowledged = Some(left.clone());
             return Ok(Some(true));
         }
-        Err(match (&left, &self.acked) {
-            (Some(left), Some(acked)) => format!(
+        Err(match (&left, &self.acknowledged) {
+            (Some(left), Some(acknowledged)) => format!(
                 "what is left is not what was answered: {}",
-                left.differs(acked)
+                left.differs(acknowledged)
             ),
             (None, _) => "no tables are left of a store that was open".to_owned(),
             (_, None) => "there are timers in a store that never was open".to_owned(),

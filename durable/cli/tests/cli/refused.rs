@@ -210,8 +210,8 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
     // As a kill leaves it, without its WAL.
     fs::copy(&path, &killed).unwrap();
     fs::copy(
-        folder.file("timers.db-acked"),
-        folder.file("killed.db-acked"),
+        folder.file("timers.db-acknowledged"),
+        folder.file("killed.db-acknowledged"),
     )
     .unwrap();
     // To look is allowed.

@@ -225,7 +225,7 @@ async fn a_loss_that_is_accepted_is_an_event() {
     timers.at("mail", soon()).insert().await.unwrap();
     // As a kill leaves it, without its log.
     let killed = place.file().with_extension("killed");
-    let note = |path: &std::path::Path| format!("{}-acked", path.display());
+    let note = |path: &std::path::Path| format!("{}-acknowledged", path.display());
     fs::copy(place.file(), &killed).unwrap();
     fs::copy(note(&place.file()), note(&killed)).unwrap();
     shut_down(&timers).await;

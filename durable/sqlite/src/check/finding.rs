@@ -52,7 +52,7 @@ const LOST: &str = "put the original `-wal` of the file back, or restore a backu
 const OLDER: &str = "put the newer file back, together with its `-wal`; opening the file with `accept_loss(true)` continues without what is gone";
 
 /// For a damaged record of acknowledged commits.
-const UNKNOWN: &str = "put the original `-acked` of the file back if you have it, or restore a backup; opening the file with `accept_loss(true)` continues without what is gone";
+const UNKNOWN: &str = "put the original `-acknowledged` of the file back if you have it, or restore a backup; opening the file with `accept_loss(true)` continues without what is gone";
 
 impl Finding {
     pub(super) fn of_loss(loss: &Loss) -> Finding {

@@ -49,13 +49,13 @@ impl SqliteStore {
     fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let is_full = self.space.is_full();
         // What cannot wait for space, can for this.
-        self.look_at_copier(is_full)?;
+        self.poll_checkpointer(is_full)?;
         if self.checkpointer.is_under_way() {
             return Ok(false);
         }
         let wal = self.wal()?;
         if !is_full && self.checkpointer.takes(wal, self.long_wal) {
-            self.acked.copies(wal);
+            self.acknowledged.copies(wal);
             if self.checkpointer.begin(&self.path, wal) {
                 return Ok(false);
             }
@@ -75,17 +75,17 @@ impl SqliteStore {
     pub(super) fn copy_wal(&mut self) -> rusqlite::Result<()> {
         let wal = self.wal()?;
         if wal.left() > 0 {
-            self.acked.copies(wal);
+            self.acknowledged.copies(wal);
         }
         let copied = Length::by(&self.connection, "PRAGMA wal_checkpoint(PASSIVE)");
         if let Ok(wal) = &copied {
-            self.acked.has_copied(*wal, false);
+            self.acknowledged.has_copied(*wal, false);
         }
         copied.map(drop)
     }
 
     /// Notes the end of a copy on another thread, if it has ended, or waits for it.
-    pub(super) fn look_at_copier(&mut self, waits: bool) -> rusqlite::Result<()> {
+    pub(super) fn poll_checkpointer(&mut self, waits: bool) -> rusqlite::Result<()> {
         let is_under_way = self.checkpointer.is_under_way();
         let copied = match waits {
             true => self.checkpointer.wait(),
@@ -95,7 +95,7 @@ impl SqliteStore {
             && !self.checkpointer.is_under_way()
             && let Ok(Some(wal)) = &copied
         {
-            self.acked.has_copied(*wal, true);
+            self.acknowledged.has_copied(*wal, true);
         }
         copied.map(drop)
     }

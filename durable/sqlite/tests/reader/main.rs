@@ -298,8 +298,11 @@ fn a_file_of_version_1_is_read_as_it_is() {
     let key = keyed.row.key.as_deref().unwrap().to_vec();
     drop(store);
     // An older version has written no note.
-    fs::remove_file(path.with_file_name(format!("{}-acked", path.file_name().unwrap().display())))
-        .unwrap();
+    fs::remove_file(path.with_file_name(format!(
+        "{}-acknowledged",
+        path.file_name().unwrap().display()
+    )))
+    .unwrap();
     let connection = rusqlite::Connection::open(&path).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
         DROP TABLE settings; DROP TABLE archive; DROP TABLE commands;

@@ -6,7 +6,7 @@ use super::*;
 #[derive(Debug, Default)]
 struct Known {
     /// What was answered.
-    acked: Vec<u64>,
+    acknowledged: Vec<u64>,
     /// What is there if the commit that is under way is done. Without its inserts, if it finds no space; with them, if not.
     under_way: Vec<Vec<u64>>,
     full: usize,
@@ -52,7 +52,7 @@ impl Known {
     fn commit(&mut self, store: &mut SqliteStore, number: u64, id: u64) -> Option<()> {
         let (one, two) = (id * 10 + 1_000, id * 10 + 1_001);
         let mut steps = Vec::new();
-        let mut settled = self.acked.clone();
+        let mut settled = self.acknowledged.clone();
         if settled.len() > 12 {
             steps.extend(settled.drain(..2).map(|id| Op::Settle(row(id, 700))));
         }
@@ -63,12 +63,12 @@ impl Known {
         match outcomes {
             Ok(outcomes) if outcomes.ends_with(&[Outcome::Inserted, Outcome::Inserted]) => {
                 self.recovered += usize::from(self.full > 0);
-                self.acked = inserted;
+                self.acknowledged = inserted;
             }
             Ok(outcomes) => {
                 assert!(outcomes.ends_with(&[Outcome::Full, Outcome::Full]));
                 self.full += 1;
-                self.acked = settled;
+                self.acknowledged = settled;
             }
             Err(error) if error.is_definite() => panic!("{error:?}"),
             Err(_) => return None,
@@ -81,7 +81,7 @@ impl Known {
     }
 
     fn may_be(&self, left: &Vec<u64>) -> bool {
-        *left == self.acked || self.under_way.contains(left)
+        *left == self.acknowledged || self.under_way.contains(left)
     }
 }
 

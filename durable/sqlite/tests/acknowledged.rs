@@ -59,7 +59,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// What a kill leaves at this moment.
 fn killed(path: &Path, to: &Path) {
-    for ending in ["", "-wal", "-acked", "-shm"] {
+    for ending in ["", "-wal", "-acknowledged", "-shm"] {
         let to = beside(to, ending);
         let _: std::io::Result<()> = fs::remove_file(&to);
         if beside(path, ending).exists() && ending != "-shm" {
@@ -115,7 +115,7 @@ fn filled(path: &Path, commits: u64) -> SqliteStore {
 // A reader has an index of the WAL as it was. With that WAL removed, its index would be taken for that of the next one, which would be full of holes.
 #[test]
 fn a_wal_is_not_removed_while_it_is_read() {
-    let folder = Folder::new("acked-read");
+    let folder = Folder::new("acknowledged-read");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = open(&path, false).unwrap();
     let epoch = store.begin().unwrap();
@@ -145,7 +145,7 @@ fn a_wal_is_not_removed_while_it_is_read() {
 
 #[test]
 fn commits_that_are_gone_are_named_and_accepted() {
-    let folder = Folder::new("acked-gone");
+    let folder = Folder::new("acknowledged-gone");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 5);
     drop(store);
@@ -208,7 +208,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
 
 #[test]
 fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
-    let folder = Folder::new("acked-any");
+    let folder = Folder::new("acknowledged-any");
     let copy = folder.file("killed.db");
     let mut rng = Rng::with_seed(11);
     let (mut refused, mut opened) = (0, 0);
@@ -282,7 +282,7 @@ fn look_with_sqlite(path: &Path) {
 
 #[test]
 fn a_wal_that_another_program_has_copied_is_not_missed() {
-    let folder = Folder::new("acked-copied");
+    let folder = Folder::new("acknowledged-copied");
     let (path, copy, before) = (
         folder.file("timers.db"),
         folder.file("killed.db"),
@@ -318,7 +318,7 @@ fn a_wal_that_another_program_has_copied_is_not_missed() {
 
 #[test]
 fn a_loss_is_seen_without_opening_the_file() {
-    let folder = Folder::new("acked-look");
+    let folder = Folder::new("acknowledged-look");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     killed(&path, &copy);
@@ -359,7 +359,7 @@ fn a_note_that_cannot_be_written_is_told_once() {
         }
         let told = store.notices();
         assert!(
-            matches!(&told[..], [Notice::NoteFailed { note, .. }] if note.ends_with("timers.db-acked")),
+            matches!(&told[..], [Notice::NoteFailed { note, .. }] if note.ends_with("timers.db-acknowledged")),
             "{told:?}"
         );
         store.commit(4, &[insert(epoch, 4)]).unwrap();
@@ -381,7 +381,7 @@ fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
 
 /// The files that a kill leaves, with the WAL damaged.
 fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
-    let left = [support::FILE, support::WAL, "timers.db-acked"];
+    let left = [support::FILE, support::WAL, "timers.db-acknowledged"];
     let left = left.into_iter().filter_map(|name| {
         let bytes = disk.read(name)?;
         let bytes = match way != "nothing" && name == support::WAL {
@@ -395,13 +395,13 @@ fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
 
 /// Inserts and settles timers, copies the WAL and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
 /// these and of those that it has found.
-fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
+fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
     for life in 0..3 {
         let Ok(mut store) = open_small(disk) else {
-            return acked;
+            return acknowledged;
         };
         let Ok(epoch) = store.begin() else {
-            return acked;
+            return acknowledged;
         };
         for number in 1..=6 {
             let mut steps: Vec<_> = (0..4)
@@ -414,11 +414,11 @@ fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
                     _ => unreachable!("they are inserts"),
                 })
                 .collect();
-            let mut left = acked.clone();
+            let mut left = acknowledged.clone();
             // In the second life, most is settled, and the file becomes shorter.
             if life == 1 {
                 let rows = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100));
-                let Ok(rows) = rows else { return acked };
+                let Ok(rows) = rows else { return acknowledged };
                 steps = rows.into_iter().take(10).map(Op::Settle).collect();
                 left.retain(|id| {
                     !steps
@@ -430,16 +430,16 @@ fn live(disk: &Disk, mut acked: Vec<Id>) -> Vec<Id> {
             }
             // A process that is killed as it writes the note has not answered.
             if store.commit(number, &steps).is_err() || disk.cut().is_some() {
-                return acked;
+                return acknowledged;
             }
-            acked = left;
+            acknowledged = left;
             // The second time it is idle.
             if store.tend().is_err() || store.tend().is_err() {
-                return acked;
+                return acknowledged;
             }
         }
     }
-    acked
+    acknowledged
 }
 
 fn is_sound(disk: &Disk) -> bool {
@@ -470,13 +470,13 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
     for after in 0..whole.calls() {
         let mut disk = support::disk();
         cut(&disk, after, &mut rng);
-        let mut acked = live(&disk, Vec::new());
+        let mut acknowledged = live(&disk, Vec::new());
         if rng.bool() {
             // It is killed twice.
             let found = ids(&mut open_small(&left(&disk, "nothing", &mut rng)).unwrap());
             disk = left(&disk, "nothing", &mut rng);
             cut(&disk, rng.u64(0..60), &mut rng);
-            acked = live(&disk, found);
+            acknowledged = live(&disk, found);
         }
         let at = disk.cut();
         for way in [
@@ -498,7 +498,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
                     let ids = ids(&mut store);
                     let is_there = |id: &Id| ids.binary_search(id).is_ok();
                     // A commit that was not answered may have settled some more.
-                    let gone = acked.iter().filter(|id| !is_there(id)).count();
+                    let gone = acknowledged.iter().filter(|id| !is_there(id)).count();
                     assert!(
                         gone <= 10 && (gone == 0 || at.is_some()),
                         "{way}, {after}, at {at:?}: {gone} are gone"
@@ -521,7 +521,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
 
 #[test]
 fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
-    let folder = Folder::new("acked-reader");
+    let folder = Folder::new("acknowledged-reader");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 4);
     let reader = rusqlite::Connection::open(&path).unwrap();
@@ -552,7 +552,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
 
 #[test]
 fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
-    let folder = Folder::new("acked-restored");
+    let folder = Folder::new("acknowledged-restored");
     let (path, restored, copy) = (
         folder.file("timers.db"),
         folder.file("restored.db"),
@@ -577,7 +577,7 @@ fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
 
 #[test]
 fn a_wal_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
-    let folder = Folder::new("acked-put-back");
+    let folder = Folder::new("acknowledged-put-back");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     // The WAL has the tables, the first time, and the second time the file has them.
     for _ in 0..2 {
@@ -608,7 +608,7 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
         let epoch = store.begin().unwrap();
         store.commit(1, &[insert(epoch, 1)]).unwrap();
         // It is killed, and its WAL is lost.
-        let left = [support::FILE, "timers.db-acked"];
+        let left = [support::FILE, "timers.db-acknowledged"];
         let left = left.map(|name| (name, disk.read(name).unwrap()));
         let after = support::disk_of(Content::of(left));
         let again = support::open_as(&after, |options| options.accept_loss = true);
@@ -619,7 +619,7 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
 
 #[test]
 fn a_commit_that_changes_nothing_hides_no_loss() {
-    let folder = Folder::new("acked-nothing");
+    let folder = Folder::new("acknowledged-nothing");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     store.commit(4, &[Op::Discard(Id::NONE)]).unwrap();
@@ -636,7 +636,7 @@ fn a_commit_that_changes_nothing_hides_no_loss() {
 
 #[test]
 fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
-    let folder = Folder::new("acked-older");
+    let folder = Folder::new("acknowledged-older");
     let (path, old, copy) = (
         folder.file("timers.db"),
         folder.file("old.db"),
@@ -666,7 +666,11 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
     killed(&path, &killed_note);
     drop(store);
     fs::remove_file(beside(&path, "-wal")).unwrap_or_default();
-    fs::copy(beside(&killed_note, "-acked"), beside(&path, "-acked")).unwrap();
+    fs::copy(
+        beside(&killed_note, "-acknowledged"),
+        beside(&path, "-acknowledged"),
+    )
+    .unwrap();
     fs::rename(&copy, &path).unwrap();
     assert!(open(&path, false).unwrap().begin().unwrap() > 4_096);
     fs::remove_file(&path).unwrap();
@@ -677,10 +681,10 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
 
 #[test]
 fn a_note_that_is_missing_blank_or_damaged() {
-    let folder = Folder::new("acked-note");
+    let folder = Folder::new("acknowledged-note");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let store = filled(&path, 3);
-    let note = beside(&copy, "-acked");
+    let note = beside(&copy, "-acknowledged");
     for way in ["missing", "blank", "damaged"] {
         killed(&path, &copy);
         fs::remove_file(beside(&copy, "-wal")).unwrap();
@@ -721,7 +725,7 @@ fn a_copy_that_was_broken_off_is_told() {
     });
     assert!(has_failed);
     drop(store);
-    let names = [support::FILE, "timers.db-acked"];
+    let names = [support::FILE, "timers.db-acknowledged"];
     let left = names.map(|name| (name, disk.read(name).unwrap()));
     let disk = support::disk_of(Content::of(left.to_vec()));
     let refused = support::open_bare(&disk, 8).unwrap_err();
@@ -736,10 +740,10 @@ fn a_copy_that_was_broken_off_is_told() {
     let mut damaged = disk.read(support::FILE).unwrap();
     let half = damaged.len() / 2;
     damaged[half..].fill(7);
-    let note = disk.read("timers.db-acked").unwrap();
+    let note = disk.read("timers.db-acknowledged").unwrap();
     let disk = support::disk_of(Content::of(vec![
         (support::FILE, damaged),
-        ("timers.db-acked", note),
+        ("timers.db-acknowledged", note),
     ]));
     let accepted = support::open_as(&disk, |options| options.accept_loss = true);
     let refused = accepted.unwrap_err();
@@ -748,21 +752,21 @@ fn a_copy_that_was_broken_off_is_told() {
 
 #[test]
 fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
-    let folder = Folder::new("acked-behind");
+    let folder = Folder::new("acknowledged-behind");
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = open(&path, false).unwrap();
     let epoch = store.begin().unwrap();
     let mut notes = Vec::new();
     for number in 1..=60 {
         store.commit(number, &[insert(epoch, number)]).unwrap();
-        notes.push(fs::read(beside(&path, "-acked")).unwrap());
+        notes.push(fs::read(beside(&path, "-acknowledged")).unwrap());
         // The WAL is begun again each few commits.
         store.tend().unwrap();
     }
     let all = ids(&mut store);
     for note in notes {
         killed(&path, &copy);
-        fs::write(beside(&copy, "-acked"), note).unwrap();
+        fs::write(beside(&copy, "-acknowledged"), note).unwrap();
         assert_eq!(ids(&mut open(&copy, false).unwrap()), all);
     }
 }

@@ -154,7 +154,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// The note of a store that is open.
 #[derive(Debug)]
-pub(crate) struct Acked {
+pub(crate) struct Acknowledged {
     files: Files,
     path: PathBuf,
     wal: PathBuf,
@@ -172,7 +172,7 @@ pub(crate) struct Acked {
 /// The findings before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
-    acked: Acked,
+    acknowledged: Acknowledged,
     /// The acknowledged work that is gone.
     pub(crate) loss: Option<Loss>,
     /// Whether the WAL is older than the file, and must not be read over it.
@@ -206,7 +206,7 @@ impl Found {
     /// Looks at the note of a file, and changes nothing.
     pub(crate) fn look(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
         let files = options.files;
-        let name = beside(path, "-acked");
+        let name = beside(path, "-acknowledged");
         let io = |error| OpenError::io(&name, error);
         let note = match (files.length)(&name) {
             Err(error) if is_missing(&error) => None,
@@ -270,7 +270,7 @@ impl Found {
         let mut note = kept.unwrap_or_default();
         // How far a WAL was copied that was left is not known, whatever the note says: it may be behind.
         note.is_copying = is_wal && !drops_wal;
-        let acked = Acked {
+        let acknowledged = Acknowledged {
             files,
             path: name,
             wal,
@@ -281,7 +281,7 @@ impl Found {
             failure: None,
         };
         Ok(Found {
-            acked,
+            acknowledged,
             loss,
             drops_wal,
             epoch,
@@ -298,22 +298,22 @@ impl Found {
     pub(crate) fn open(
         mut self,
         connection: &Connection,
-    ) -> rusqlite::Result<(Acked, Option<u64>)> {
+    ) -> rusqlite::Result<(Acknowledged, Option<u64>)> {
         let now = Database::of(connection)?;
         let min = match self.epoch {
             Epoch::AtLeast(epoch) => epoch,
             Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
         };
-        let note = &mut self.acked.note;
+        let note = &mut self.acknowledged.note;
         note.database = now.hash.unwrap_or_default();
         note.epoch = now.epoch.max(min);
         note.commit = now.commit;
         note.copied = note.copied.min(now.commit);
-        Ok((self.acked, Some(min).filter(|min| *min > now.epoch)))
+        Ok((self.acknowledged, Some(min).filter(|min| *min > now.epoch)))
     }
 }
 
-impl Acked {
+impl Acknowledged {
     /// Counts a transaction that is open. Returns its count.
     pub(crate) fn count(&self, transaction: &Connection) -> rusqlite::Result<u64> {
         let sql = "INSERT INTO meta VALUES ('commit', ?1)
@@ -338,7 +338,7 @@ impl Acked {
         self.write();
     }
 
-    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acked::log_has) before each commit is noted.
+    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acknowledged::log_has) before each commit is noted.
     pub(crate) fn is_copying(&self) -> bool {
         self.note.is_copying
     }
@@ -520,7 +520,7 @@ fn open(path: &Path, flags: OpenFlags, options: &OpenOptions<'_>) -> rusqlite::R
 
 /// Whether a file has a note.
 pub(crate) fn is_noted(path: &Path) -> bool {
-    beside(path, "-acked").exists()
+    beside(path, "-acknowledged").exists()
 }
 
 fn is_missing(error: &io::Error) -> bool {
