@@ -52,12 +52,12 @@ impl<S: Store> Store for Timed<S> {
         outcomes
     }
 
-    fn tend(&mut self) -> Result<(), StoreError> {
+    fn maintain(&mut self) -> Result<(), StoreError> {
         // Without a commit before it, it is a step of its own.
         let begun = self.begun.take().unwrap_or_else(Instant::now);
-        let tended = self.store.tend();
+        let maintained = self.store.maintain();
         self.longest.note(begun.elapsed());
-        tended
+        maintained
     }
 
     pass_on!(this => this.store; reads);
@@ -79,7 +79,7 @@ mod tests {
             self.0.commit(number, steps)
         }
 
-        fn tend(&mut self) -> Result<(), StoreError> {
+        fn maintain(&mut self) -> Result<(), StoreError> {
             std::thread::sleep(Duration::from_millis(2));
             Ok(())
         }
@@ -93,9 +93,9 @@ mod tests {
         let mut store = Timed::new(Slow(MemoryStore::new()), &longest);
         store.begin().unwrap();
         store.commit(1, &[]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         assert!(longest.take() >= 2.0);
-        store.tend().unwrap();
+        store.maintain().unwrap();
         assert!(longest.take() >= 2.0);
     }
 }

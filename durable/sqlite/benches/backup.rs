@@ -1,6 +1,6 @@
 //! What does a copy of a million timers cost the service that goes on committing?
 //!
-//! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and tends the store as a service does. Another one makes a
+//! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and maintains the store as a service does. Another one makes a
 //! copy, counts all timers, lists the first ones, gives commands, and reads until the WAL is long, by commits of a hundred timers of 1 KB. For each: how long it
 //! took, how long the commits took meanwhile, and how far the WAL has grown.
 //!
@@ -56,7 +56,7 @@ fn main() {
                 while store.commit(commit, &steps).is_err() {
                     refused.fetch_add(1, Ordering::Relaxed);
                 }
-                store.tend().unwrap();
+                store.maintain().unwrap();
                 calls.lock().unwrap().push(begun.elapsed());
             }
         });
@@ -164,7 +164,7 @@ fn fill(store: &mut SqliteStore, count: u64) -> u64 {
         let numbers = first..count.min(first + 10_000);
         let steps: Vec<_> = numbers.map(|it| insert(it, MONTH, 64)).collect();
         store.commit(commit, &steps).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     commit
 }

@@ -202,7 +202,7 @@ impl Space {
     }
 
     /// Makes the reserve as long as it is to be beside files of so many bytes.
-    pub(crate) fn keep(&mut self, on_disk: u64) {
+    pub(crate) fn maintain(&mut self, on_disk: u64) {
         let wanted = self.wanted(on_disk);
         // One of an older version has taken too much of a small disk. A store that makes none leaves it as it is.
         if self.lengths.1 > 0 {

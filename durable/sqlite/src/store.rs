@@ -25,7 +25,7 @@ use super::write::Writer;
 use super::{Loss, OpenError};
 use super::{archive, epoch, find, read, schema, wal};
 
-mod tend;
+mod maintain;
 
 /// A store in a SQLite file.
 ///
@@ -52,7 +52,7 @@ pub struct SqliteStore {
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer WAL.
     was_refused: bool,
-    /// Whether there was no commit since the store was tended.
+    /// Whether there was no commit since the last maintenance.
     is_idle: bool,
     /// Whether the file can become shorter, and is becoming so.
     gives_back: bool,
@@ -298,7 +298,7 @@ impl SqliteStore {
             let raised = epoch::raise_to(&store.connection, least);
             raised.map_err(OpenError::of)?;
         }
-        store.keep_reserve().map_err(OpenError::of)?;
+        store.maintain_reserve().map_err(OpenError::of)?;
         Ok(store)
     }
 
@@ -409,13 +409,13 @@ impl SqliteStore {
                     self.look_at_wal();
                     self.acknowledged.committed(count);
                 }
-                self.keys.keep();
+                self.keys.commit();
                 Ok(done)
             }
             Err(failed) => {
                 self.was_refused = true;
                 self.handlers.truncate(handlers);
-                self.keys.undo();
+                self.keys.rollback();
                 let is_gone = self.roll_back().and_then(|()| match was_tried || in_doubt {
                     true => self.is_gone(),
                     false => Ok(()),
@@ -545,7 +545,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Nothing is written once another thread could not copy the WAL, unless that goes away by itself: then the next call of `tend` copies it, in the space of
+    /// Nothing is written once another thread could not copy the WAL, unless that goes away by itself: then the next call of `maintain` copies it, in the space of
     /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
         let copied = self.poll_checkpointer(false);
@@ -699,7 +699,7 @@ impl Store for SqliteStore {
         Ok(outcomes)
     }
 
-    fn tend(&mut self) -> Result<(), StoreError> {
+    fn maintain(&mut self) -> Result<(), StoreError> {
         self.tend_itself()
     }
 

@@ -122,7 +122,7 @@ fn a_wal_is_not_removed_while_it_is_read() {
     let mut removed = 0;
     for number in 1..=60 {
         store.commit(number, &[insert(epoch, number)]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         killed(&path, &copy);
         damage(&copy, "cut", &mut Rng::with_seed(1));
         // What it reads may make no sense.
@@ -225,7 +225,7 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
                 number += 1;
                 store.commit(number, &[insert(epoch, number)]).unwrap();
                 if rng.u8(..4) > 0 {
-                    store.tend().unwrap();
+                    store.maintain().unwrap();
                 }
                 if rng.u8(..4) > 0 {
                     continue;
@@ -311,7 +311,7 @@ fn a_wal_that_another_program_has_copied_is_not_missed() {
             Err(OpenError::AcknowledgedLost(Loss::Commits { is_torn: true, .. })) => torn += 1,
             Err(error) => panic!("{error}"),
         }
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     assert!(opened > 50, "{opened} opened, {torn} may be torn");
 }
@@ -333,7 +333,7 @@ fn a_loss_is_seen_without_opening_the_file() {
     let mut stale = 0;
     for number in 4..=60 {
         store.commit(number, &[insert(1, number)]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         killed(&path, &copy);
         damage(&copy, "cut", &mut Rng::with_seed(1));
         if let Err(error) = SqliteStore::lost(&copy) {
@@ -434,7 +434,7 @@ fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
             }
             acknowledged = left;
             // The second time it is idle.
-            if store.tend().is_err() || store.tend().is_err() {
+            if store.maintain().is_err() || store.maintain().is_err() {
                 return acknowledged;
             }
         }
@@ -531,7 +531,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
     let epoch = 1;
     for number in 5..=40 {
         store.commit(number, &[insert(epoch, number)]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     killed_without_wal(&path, &copy);
     let refused = open(&copy, false).unwrap_err();
@@ -545,7 +545,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
     // The next one is, without the reader.
     drop(reader);
     store.commit(41, &[insert(epoch, 41)]).unwrap();
-    store.tend().unwrap();
+    store.maintain().unwrap();
     killed_without_wal(&path, &copy);
     assert_eq!(ids(&mut open(&copy, false).unwrap()).len(), 41);
 }
@@ -721,7 +721,7 @@ fn a_copy_that_was_broken_off_is_told() {
     disk.fail(Moment::next(Call::Sync, Kind::Main), Fault::Error);
     let has_failed = (1..100).any(|number| {
         support::is_done(store.commit(number, &[insert(epoch, number)]));
-        store.tend().is_err()
+        store.maintain().is_err()
     });
     assert!(has_failed);
     drop(store);
@@ -761,7 +761,7 @@ fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
         store.commit(number, &[insert(epoch, number)]).unwrap();
         notes.push(fs::read(beside(&path, "-acknowledged")).unwrap());
         // The WAL is begun again each few commits.
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     let all = ids(&mut store);
     for note in notes {

@@ -54,7 +54,7 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
                 }
                 store.commit(number, &steps).unwrap();
                 committed.store(number, Ordering::SeqCst);
-                store.tend().unwrap();
+                store.maintain().unwrap();
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }

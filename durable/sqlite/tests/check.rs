@@ -81,7 +81,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
         }
         let outcomes = store.commit(2_000 + commit, &steps).unwrap();
         assert!(!outcomes.contains(&Outcome::Cancelled(false)));
-        store.tend().unwrap();
+        store.maintain().unwrap();
         if commit % 40 == 0 {
             let (checked, found) = look(&path);
             assert_eq!(found, [""; 0]);
@@ -173,7 +173,7 @@ fn damage_of_the_index_of_the_keys_is_found() {
             rows::near(row)
         });
         store.commit(1, &steps.collect::<Vec<_>>()).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         drop(store);
         assert_eq!(look(&path).1, [""; 0]);
         let connection = Connection::open(&path).unwrap();

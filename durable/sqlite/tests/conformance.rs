@@ -33,14 +33,14 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
 }
 
 /// A store whose keys are put in order after each commit, in the smallest steps.
-struct Tended(SqliteStore);
+struct Maintained(SqliteStore);
 
-impl Store for Tended {
-    pass_on!(it => it.0; begin tend reads);
+impl Store for Maintained {
+    pass_on!(it => it.0; begin maintain reads);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let outcomes = self.0.commit(number, steps)?;
-        self.0.tend()?;
+        self.0.maintain()?;
         Ok(outcomes)
     }
 }
@@ -58,7 +58,7 @@ fn a_sqlite_store_that_orders_its_keys_passes_too() {
         drop(store);
         count += u32::from(is_new);
         let path = folder.file(&format!("{count}.db"));
-        Box::new(Tended(
+        Box::new(Maintained(
             SqliteStore::open_with_options(&path, &options).unwrap(),
         ))
     };

@@ -112,20 +112,20 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
             let syncs = disk.count(Call::Sync, kind);
             // It is durable, whatever becomes of the checkpoint.
             is_done(store.commit(number, &[insert(number, 64)]));
-            let tended = store.tend();
+            let maintained = store.maintain();
             let has_failed = match kind {
                 Kind::Main => disk.count(Call::Write, Kind::Main) > main,
                 _ => disk.count(Call::Sync, kind) > syncs + 1,
             };
             if has_failed {
-                is_indeterminate(tended);
+                is_indeterminate(maintained);
                 break changes(&disk);
             }
-            tended.unwrap();
+            maintained.unwrap();
             number += 1;
         };
         disk.mend();
-        is_indeterminate(store.tend());
+        is_indeterminate(store.maintain());
         is_indeterminate(store.commit(number + 1, &[insert(number + 1, 64)]));
         drop(store);
         assert_eq!(changes(&disk), before, "after {kind:?} {fault:?}");
@@ -254,7 +254,7 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
     disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
     while disk.read(WAL).unwrap().len() < 10 * wal {
         is_done(store.commit(number, &[kept(number, 900)]));
-        if let Err(error) = store.tend() {
+        if let Err(error) = store.maintain() {
             assert!(error.is_definite(), "{error:?}");
         }
         number += 1;
@@ -287,7 +287,7 @@ fn a_refused_commit_finds_the_space_of_the_wal() {
     let before = disk.count(Call::Write, Kind::Main);
     is_definite(store.commit(next(), &[kept(5, 64)]));
     assert_eq!(disk.count(Call::Write, Kind::Main), before);
-    store.tend().unwrap();
+    store.maintain().unwrap();
     does(&mut store, next(), &[kept(5, 64)]);
     assert_eq!(disk.read(WAL).unwrap().len(), wal);
     expect_left(&disk.content(), &[&[1, 2, 3, 4, 5]]);
@@ -301,7 +301,7 @@ fn an_answer_does_not_wait_for_the_copy_of_the_wal() {
         is_done(store.commit(number, &[insert(number, 900)]));
     }
     assert_eq!(disk.count(Call::Write, Kind::Main), main);
-    store.tend().unwrap();
+    store.maintain().unwrap();
     assert!(disk.count(Call::Write, Kind::Main) > main);
 }
 
@@ -313,7 +313,7 @@ fn keyed(runs: u64) -> (SqliteStore, Disk) {
     for number in 1..=runs * 8 {
         is_done(store.commit(number, &[keyed_insert(number, number)]));
         if number < runs * 8 {
-            store.tend().unwrap();
+            store.maintain().unwrap();
         }
     }
     (store, disk)
@@ -359,18 +359,18 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
                 ..Moment::next(Call::Write, Kind::Wal)
             };
             disk.fail(moment, Fault::NoSpace(100));
-            let tended = store.tend();
+            let maintained = store.maintain();
             disk.mend();
-            if tended.is_ok() {
+            if maintained.is_ok() {
                 break;
             }
-            is_definite(tended);
+            is_definite(maintained);
             // It is for what cannot wait.
             assert!(disk.read(RESERVE).is_some());
             refused += 1;
             expect_keys(&mut store, runs * 8 + 1, runs * 8);
             for _ in 0..9 {
-                store.tend().unwrap();
+                store.maintain().unwrap();
             }
             expect_keys(&mut store, runs * 8 + 2, runs * 8 + 1);
         }
@@ -384,7 +384,7 @@ fn a_failed_sync_as_keys_are_ordered_is_final() {
     for runs in [1, 4] {
         let (mut store, disk) = keyed(runs);
         disk.fail(Moment::next(Call::Sync, Kind::Wal), Fault::Error);
-        is_indeterminate(store.tend());
+        is_indeterminate(store.maintain());
         disk.mend();
         let before = changes(&disk);
         is_indeterminate(store.commit(99, &[insert(99, 64)]));

@@ -82,7 +82,7 @@ fn closed(path: &Path) {
     store.begin().unwrap();
     let inserts: Vec<_> = (1..=100).map(insert).collect();
     store.commit(1, &inserts).unwrap();
-    store.tend().unwrap();
+    store.maintain().unwrap();
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
         let steps = [Op::Settle(row(number)), insert(number + 100)];
         let outcomes = store.commit(number, &steps).unwrap();
         assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     fs::remove_file(folder.join("foreign")).unwrap();
     let begun = Instant::now();
@@ -148,7 +148,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         let inserts: Vec<_> = (0..100).map(|it| insert(commit * 100 + it)).collect();
         store.commit(commit, &inserts).unwrap();
     }
-    store.tend().unwrap();
+    store.maintain().unwrap();
     let reserve = folder.join("timers.db-reserve");
     assert!(reserve.exists());
     fill(&folder);
@@ -156,7 +156,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     let begun = Instant::now();
     while reserve.exists() {
         assert!(begun.elapsed().as_secs() < 60, "it was not copied");
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     // All of the WAL is in the file now. The store goes on, and recovers.
     let copied = "PRAGMA wal_checkpoint(NOOP)";
@@ -170,7 +170,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         ];
         let outcomes = store.commit(commit + number, &steps).unwrap();
         assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     fs::remove_file(folder.join("foreign")).unwrap();
     commit += 51;
@@ -224,7 +224,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
     let mut does = |store: &mut SqliteStore, steps: &[Op]| {
         commit += 1;
         let outcomes = store.commit(commit, steps).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         outcomes
     };
     // By then, the reserve is as long as it ever is.
@@ -302,7 +302,7 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
             let outcomes = store.commit(commit, steps);
             let outcomes = outcomes.unwrap_or_else(|it| panic!("commit {commit}: {it}"));
             store
-                .tend()
+                .maintain()
                 .unwrap_or_else(|it| panic!("after commit {commit}: {it}"));
             outcomes
         };

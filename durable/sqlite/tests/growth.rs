@@ -43,7 +43,7 @@ impl Used {
     fn does(&mut self, steps: &[Op]) {
         self.1 += 1;
         self.0.commit(self.1, steps).unwrap();
-        self.0.tend().unwrap();
+        self.0.maintain().unwrap();
     }
 
     /// Inserts many, and settles all but each hundredth.
@@ -102,7 +102,7 @@ fn a_file_whose_timers_are_gone_becomes_shorter() {
     let mut steps = 0;
     loop {
         let before = pages(&path, "page_count");
-        used.0.tend().unwrap();
+        used.0.maintain().unwrap();
         let given = before - pages(&path, "page_count");
         assert!(given <= 600, "{given} pages in a step");
         if given == 0 {
@@ -181,7 +181,7 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
         };
         let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
         let before = pages(&path, "page_count");
-        store.tend().unwrap();
+        store.maintain().unwrap();
         before - pages(&path, "page_count")
     };
     // The notes of the pages take one now and then, which goes with it.
@@ -234,7 +234,7 @@ fn a_file_without_notes_of_its_pages_stays_as_it_is() {
     let mut used = Used::open(&path);
     used.come_and_go();
     for _ in 0..100 {
-        used.0.tend().unwrap();
+        used.0.maintain().unwrap();
     }
     drop(used);
     let long = length(&path);

@@ -270,7 +270,7 @@ fn the_wal_does_not_grow_without_end() {
             .map(|count| near(row(number * 100 + count, 1_000)))
             .collect();
         store.commit(number, &steps).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     let wal = fs::metadata(folder.file("timers.db-wal")).unwrap().len();
     let file = fs::metadata(&path).unwrap().len();
@@ -287,7 +287,7 @@ fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
     let mut commit = |store: &mut SqliteStore| {
         number += 1;
         store.commit(number, &[near(row(number, 1 << 20))]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     };
     let length = || fs::metadata(folder.file("timers.db-wal")).unwrap().len();
     commit(&mut store);
@@ -345,12 +345,12 @@ fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
         let mut store = SqliteStore::open(&path).unwrap();
         store.begin().unwrap();
         store.commit(1, &[near(row(1, 10))]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         fs::remove_file(&path).unwrap();
         if is_replaced {
             fs::write(&path, "").unwrap();
         }
-        let gone = store.tend().unwrap_err();
+        let gone = store.maintain().unwrap_err();
         assert!(!gone.is_definite(), "{gone}");
         let refused = store.commit(2, &[near(row(2, 10))]).unwrap_err();
         assert!(!refused.is_definite(), "{refused}");
@@ -390,7 +390,7 @@ fn a_reserve_that_is_a_link_is_not_written_to() {
     store.begin().unwrap();
     for number in 1..=20 {
         store.commit(number, &[near(row(number, 100_000))]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     drop(store);
     assert_eq!(fs::read(folder.file("precious")).unwrap(), b"data");
@@ -410,7 +410,7 @@ fn the_reserve_is_as_long_as_the_file_needs_it() {
     store.begin().unwrap();
     for number in 1..=20 {
         store.commit(number, &[near(row(number, 100_000))]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     let grown = reserve();
     assert!(((4 << 20)..=(16 << 20)).contains(&grown), "{grown}");

@@ -1,5 +1,5 @@
 /// The calls of a [`Store`](crate::Store) that passes them on to another one: `pass_on!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
-/// `tend`; `rest` for those of them that have no name here.
+/// `maintain`; `rest` for those of them that have no name here.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! pass_on {
@@ -15,10 +15,10 @@ macro_rules! pass_on {
             $inner.begin()
         }
     };
-    (@tend $this:ident $inner:expr) => {
-        fn tend(&mut self) -> Result<(), $crate::StoreError> {
+    (@maintain $this:ident $inner:expr) => {
+        fn maintain(&mut self) -> Result<(), $crate::StoreError> {
             let $this = self;
-            $inner.tend()
+            $inner.maintain()
         }
     };
     (@load $this:ident $inner:expr) => {

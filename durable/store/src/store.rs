@@ -42,7 +42,7 @@ pub trait Store: Send {
     /// # Errors
     ///
     /// [`StoreError`]. After a definite one, it is called again later.
-    fn tend(&mut self) -> Result<(), StoreError> {
+    fn maintain(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -151,7 +151,7 @@ pub trait Store: Send {
     }
 
     /// Returns what the operator should know, each notice once. Called after the store was opened, and after each
-    /// [`tend`](Store::tend).
+    /// [`maintain`](Store::maintain).
     fn notices(&mut self) -> Vec<Notice> {
         Vec::new()
     }

@@ -37,7 +37,7 @@ impl<S: Store> Store for Watched<S> {
         outcomes
     }
 
-    pass_on!(this => this.store; tend reads);
+    pass_on!(this => this.store; maintain reads);
 }
 
 fn settles((step, _): &(&Op, &Outcome)) -> bool {

@@ -50,7 +50,7 @@ pub enum During {
     /// The sync of the file, after that.
     CheckpointSync,
     /// A write to the WAL after a commit was answered: the keys are put in order, or the file becomes shorter.
-    TendWrite,
+    MaintainWrite,
     /// A write of the reserve, its sync, or its deletion.
     Reserve,
     /// A write of the note of what was acknowledged, or its sync.
@@ -77,7 +77,7 @@ impl During {
         During::CheckpointRead,
         During::CheckpointWrite,
         During::CheckpointSync,
-        During::TendWrite,
+        During::MaintainWrite,
         During::Reserve,
         During::Note,
         During::Closing,
@@ -222,7 +222,7 @@ impl<'a> Life<'a> {
             During::CheckpointRead => match (cut.call, cut.kind) {
                 (Call::Write, Kind::Main) => During::CheckpointWrite,
                 (Call::Sync, Kind::Main) => During::CheckpointSync,
-                (Call::Write | Call::Open, Kind::Wal) => During::TendWrite,
+                (Call::Write | Call::Open, Kind::Wal) => During::MaintainWrite,
                 _ => During::CheckpointRead,
             },
             other => other,
@@ -408,7 +408,7 @@ impl<'a> Life<'a> {
                 }
                 Said::Failed => return Ok(self.ends(During::CommitRead)),
             }
-            if let Err(error) = store.tend()
+            if let Err(error) = store.maintain()
                 && !error.is_definite()
                 && let Said::Failed = self.said(Err::<(), _>(error), |_| false)?
             {

@@ -478,7 +478,7 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
             steps.extend(waiting.drain(..PART).map(Op::Settle));
         }
         store.commit(number, &steps).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     };
     for _ in 0..BEFORE {
         commit(&mut store);

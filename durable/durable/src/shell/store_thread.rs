@@ -133,7 +133,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
                 if is_commit && !has_failed {
-                    has_failed = tend(&mut *store, shared);
+                    has_failed = maintain(&mut *store, shared);
                 }
             }
             // The engine has failed as well.
@@ -166,7 +166,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                     }
                 }
                 if !std::mem::take(&mut has_committed) && !has_failed {
-                    has_failed = tend(&mut *store, shared);
+                    has_failed = maintain(&mut *store, shared);
                 }
             }
             Job::Abandon => unwound(|| shared.abandon()),
@@ -187,10 +187,10 @@ fn report(store: &mut dyn Store, shared: &Arc<Shared>) {
 }
 
 /// Says whether the store has failed.
-fn tend(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
-    let tended = guarded(|| store.tend());
+fn maintain(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
+    let maintained = guarded(|| store.maintain());
     report(store, shared);
-    match tended {
+    match maintained {
         Err(error) if !error.is_definite() => {
             unwound(|| shared.failed(&error));
             true

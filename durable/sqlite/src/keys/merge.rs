@@ -135,7 +135,7 @@ impl Keys {
         let merged = self.merge_into(connection, &mut run, is_new);
         let into = run.number;
         self.runs.insert(at, run);
-        // Also if it has failed, so that it is undone.
+        // Also if it has failed, so that it is rolled back.
         let read = *merged.as_ref().unwrap_or(&0);
         self.step = Some(Step::Merge {
             into,
@@ -208,7 +208,7 @@ impl Keys {
         Ok(read)
     }
 
-    pub(super) fn keep_step(&mut self, step: Step) {
+    pub(super) fn commit_step(&mut self, step: Step) {
         match step {
             Step::Fresh(run) => {
                 self.fresh.clear();
@@ -239,7 +239,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn undo_step(&mut self, step: &Step) {
+    pub(super) fn rollback_step(&mut self, step: &Step) {
         let Step::Merge {
             into,
             is_new,

@@ -170,7 +170,7 @@ impl Keys {
     }
 
     /// The transaction was committed.
-    pub(crate) fn keep(&mut self) {
+    pub(crate) fn commit(&mut self) {
         let changed = self.changed.len();
         self.changed.clear();
         self.changes += changed;
@@ -181,14 +181,14 @@ impl Keys {
         };
         self.owed += owed;
         match self.step.take() {
-            Some(step) => self.keep_step(step),
+            Some(step) => self.commit_step(step),
             // Else it would fall behind if all commits are so large.
             None => self.limit = (2 * owed).max(4 * self.sizes.step),
         }
     }
 
     /// The transaction was rolled back.
-    pub(crate) fn undo(&mut self) {
+    pub(crate) fn rollback(&mut self) {
         self.steps = 0;
         for (entry, before) in self.changed.drain(..).rev() {
             match before {
@@ -197,7 +197,7 @@ impl Keys {
             };
         }
         if let Some(step) = self.step.take() {
-            self.undo_step(&step);
+            self.rollback_step(&step);
         }
     }
 }
@@ -212,9 +212,9 @@ pub(crate) fn take_from_table(connection: &Connection) -> rusqlite::Result<()> {
         let (id, due) = (row.get(2)?, row.get(3)?);
         keys.take(name, Holder { id, due });
         if keys.changed.len() == keys.sizes.fresh {
-            keys.keep();
+            keys.commit();
             keys.write_fresh(connection)?;
-            keys.keep();
+            keys.commit();
         }
     }
     keys.write(connection, 0)?;

@@ -22,7 +22,7 @@ struct Pair {
     keys: Keys,
     map: HashMap<u64, Holder>,
     ids: i64,
-    /// Whether nothing was changed since it was tended.
+    /// Whether nothing was changed since its last maintenance.
     is_idle: bool,
 }
 
@@ -50,7 +50,7 @@ impl Pair {
     }
 
     /// Takes free keys and frees taken ones, in a transaction.
-    fn change(&mut self, keys: impl IntoIterator<Item = u64>, is_kept: bool) {
+    fn change(&mut self, keys: impl IntoIterator<Item = u64>, commits: bool) {
         let before = self.map.clone();
         self.is_idle = false;
         self.connection.execute_batch("BEGIN").unwrap();
@@ -72,35 +72,35 @@ impl Pair {
             }
         }
         self.keys.write(&self.connection, 1).unwrap();
-        self.end(is_kept);
-        if !is_kept {
+        self.end(commits);
+        if !commits {
             self.map = before;
         }
     }
 
-    fn end(&mut self, is_kept: bool) {
-        let end = if is_kept { "COMMIT" } else { "ROLLBACK" };
+    fn end(&mut self, commits: bool) {
+        let end = if commits { "COMMIT" } else { "ROLLBACK" };
         self.connection.execute_batch(end).unwrap();
-        match is_kept {
-            true => self.keys.keep(),
-            false => self.keys.undo(),
+        match commits {
+            true => self.keys.commit(),
+            false => self.keys.rollback(),
         }
     }
 
     /// Says whether there was something to do.
-    fn tend(&mut self, is_kept: bool) -> bool {
+    fn maintain(&mut self, commits: bool) -> bool {
         let is_much = self.keys.is_much_fresh();
         if is_much {
             self.connection.execute_batch("BEGIN").unwrap();
             self.keys.write_fresh(&self.connection).unwrap();
-            self.end(is_kept);
+            self.end(commits);
         }
         let is_to_merge = self.keys.is_to_merge(self.is_idle);
         self.is_idle = true;
         if is_to_merge {
             self.connection.execute_batch("BEGIN").unwrap();
             self.keys.merge(&self.connection).unwrap();
-            self.end(is_kept);
+            self.end(commits);
         }
         is_much || is_to_merge
     }
@@ -138,7 +138,7 @@ fn the_index_says_what_a_map_says() {
             let keys: Vec<u64> = (0..count).map(|_| rng.u64(0..below)).collect();
             pair.change(keys, rng.u32(0..6) > 0);
             let runs = pair.keys.runs.len();
-            pair.tend(rng.u32(0..6) > 0);
+            pair.maintain(rng.u32(0..6) > 0);
             merges += usize::from(pair.keys.runs.len() < runs);
             if rng.u32(0..20) == 0 {
                 let is_half = pair.keys.runs.iter().any(|run| run.from > Name(0));
@@ -163,13 +163,13 @@ fn what_is_free_is_dropped_in_the_end() {
         for _ in 0..2 {
             for part in (0..below).collect::<Vec<_>>().chunks(50) {
                 pair.change(part.iter().copied(), true);
-                pair.tend(true);
+                pair.maintain(true);
             }
         }
         assert!(pair.map.is_empty());
         // Nothing is changed any more.
         let mut steps = 0;
-        while pair.tend(true) {
+        while pair.maintain(true) {
             steps += 1;
         }
         println!(
@@ -196,7 +196,7 @@ fn a_merge_ends_beside_commits_that_change_no_keys() {
     for _ in 0..4 {
         for part in (0..5_000).collect::<Vec<_>>().chunks(50) {
             pair.change(part.iter().copied(), true);
-            pair.tend(true);
+            pair.maintain(true);
             if part[0] % 500 > 0 || !pair.keys.may_merge() {
                 continue;
             }
@@ -204,7 +204,7 @@ fn a_merge_ends_beside_commits_that_change_no_keys() {
             // It is never idle.
             for _ in 0..10_000 {
                 pair.change([], true);
-                pair.tend(true);
+                pair.maintain(true);
             }
             assert!(!pair.keys.may_merge(), "from key {}", part[0]);
         }
@@ -218,7 +218,7 @@ fn a_new_key_reads_little_of_the_file() {
     let mut pair = Pair::new();
     for part in (0..40_000).collect::<Vec<_>>().chunks(20) {
         pair.change(part.iter().copied(), true);
-        pair.tend(true);
+        pair.maintain(true);
     }
     let runs = pair.keys.runs.len();
     let may_have = (40_000..50_000)
@@ -236,7 +236,7 @@ fn work_keeps_up_with_commits_of_any_size() {
         let mut limit = 0;
         for part in (0..30_000).collect::<Vec<_>>().chunks(size) {
             pair.change(part.iter().copied(), true);
-            pair.tend(true);
+            pair.maintain(true);
             limit = limit.max(pair.keys.runs.len());
         }
         println!("{limit} runs by commits of {size}");
@@ -248,12 +248,12 @@ fn work_keeps_up_with_commits_of_any_size() {
 fn a_key_of_a_short_timer_leaves_nothing_but_its_changes() {
     let mut pair = Pair::new();
     pair.change(100_000..100_030, true);
-    pair.tend(true);
+    pair.maintain(true);
     let mut runs = 0;
     for key in 0..10_000 {
         pair.change([key], true);
         pair.change([key], true);
-        pair.tend(true);
+        pair.maintain(true);
         assert!(pair.keys.fresh.len() < SMALL.fresh);
         runs = runs.max(pair.keys.runs[0].number);
     }
@@ -276,7 +276,7 @@ fn a_damaged_index_is_an_error() {
         let mut pair = Pair::new();
         for part in (0..90).collect::<Vec<_>>().chunks(13) {
             pair.change(part.iter().copied(), true);
-            pair.tend(true);
+            pair.maintain(true);
         }
         pair.connection.execute_batch(damage).unwrap();
         let is_found = Keys::read(&pair.connection, SMALL).and_then(|keys| {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rusqlite::StatementStatus;
 use waterwheel_store::{Due, PageLimit};
 
-use super::tend::FRAME;
+use super::maintain::FRAME;
 use super::*;
 
 fn store(name: &str) -> (SqliteStore, PathBuf) {
@@ -278,7 +278,7 @@ fn with_a_long_wal(name: &str, far_wal: i64) -> (SqliteStore, PathBuf, Connectio
     };
     let (mut store, folder) = store_as(name, &options);
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
-    store.tend().unwrap();
+    store.maintain().unwrap();
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN").unwrap();
     let read = "SELECT count(*) FROM timers";
@@ -302,7 +302,7 @@ fn commits_until_copied(store: &mut SqliteStore) -> u32 {
         number += 1;
         store.commit(number, &[insert("a", number, 64)]).unwrap();
         let was_under_way = store.checkpointer.is_under_way();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         passes += u32::from(store.checkpointer.is_under_way() && !was_under_way);
         let is_under_way = store.checkpointer.is_under_way();
         if store.wal().unwrap().left() < 50 && !is_under_way {
@@ -317,7 +317,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     let (mut store, folder, other) = with_a_long_wal("far", 100);
     // A reader keeps it from being copied, by either of them.
     for _ in 0..3 {
-        store.tend().unwrap();
+        store.maintain().unwrap();
         store.checkpointer.wait().unwrap();
         assert!(store.wal().unwrap().left() >= 400);
     }
@@ -327,7 +327,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     let number = store.last.as_ref().unwrap().0;
     for number in number + 1..number + 20 {
         store.commit(number, &[insert("a", number, 64)]).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     let wal = store.wal().unwrap();
     assert!(wal.all < 100, "{wal:?}");
@@ -364,7 +364,7 @@ fn a_wal_that_another_thread_cannot_copy_fails_the_store() {
     type Ask = fn(&mut SqliteStore) -> Result<(), StoreError>;
     let calls: [Ask; 4] = [
         |store| store.commit(1_000, &[]).map(drop),
-        |store| store.tend(),
+        |store| store.maintain(),
         |store| store.commands().map(drop),
         |store| store.begin().map(drop),
     ];
@@ -378,7 +378,7 @@ fn a_wal_that_another_thread_cannot_copy_fails_the_store() {
         let error = call(&mut store).unwrap_err();
         assert!(!error.is_definite(), "{error:?}");
         assert!(!store.commit(10_000, &[]).unwrap_err().is_definite());
-        assert!(!store.tend().unwrap_err().is_definite());
+        assert!(!store.maintain().unwrap_err().is_definite());
         drop(store);
         // Nothing was written, nor copied.
         assert!(files(&folder) == left);
@@ -420,7 +420,7 @@ fn a_wal_that_finds_no_space_is_copied_by_the_store_itself() {
         if commits {
             store.commit(1_000, &[]).unwrap();
         }
-        store.tend().unwrap();
+        store.maintain().unwrap();
         // A commit leaves it to the store's own copy to find that there is no space, and here there is.
         assert_eq!(reserve.exists(), commits);
         assert!(!store.checkpointer.is_under_way());
@@ -442,7 +442,7 @@ fn a_pass_that_fails_for_now_refuses_no_commit() {
         fail_a_pass(&mut store, code);
         store.commit(1_000, &[]).unwrap();
         // The store copies this WAL itself.
-        store.tend().unwrap();
+        store.maintain().unwrap();
         assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
@@ -480,7 +480,7 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     // It is the last but one: SQLite's own copy is for the last one.
     drop(other);
     store.begin().unwrap();
-    store.tend().unwrap();
+    store.maintain().unwrap();
     assert!(store.checkpointer.is_under_way());
     store.checkpointer.wait().unwrap();
     assert_eq!(store.wal().unwrap().left(), 0);

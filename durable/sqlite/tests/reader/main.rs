@@ -121,7 +121,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
         let reader = Reader::open(&path).unwrap();
         // At each step of a merge.
         for at in 0..20 {
-            store.tend().unwrap();
+            store.maintain().unwrap();
             let mut found = 0;
             for (row, bucket) in rows.iter().skip(at % 5).step_by(5) {
                 let Some(key) = &row.key else { continue };
@@ -376,7 +376,7 @@ fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
                 };
                 let step = Op::Reschedule(row.handle(), due, level.bucket(due));
                 store.commit(number, &[step]).unwrap();
-                store.tend().unwrap();
+                store.maintain().unwrap();
                 row.due = due;
                 if is_over.load(Ordering::Relaxed) {
                     break;

@@ -74,7 +74,7 @@ impl Known {
             Err(_) => return None,
         }
         self.under_way.clear();
-        match store.tend() {
+        match store.maintain() {
             Err(error) if !error.is_definite() => None,
             _ => Some(()),
         }

@@ -47,7 +47,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert!(bounded >= before + 19, "{before}, and then {bounded}");
     let written = changes(&it.disk);
     for _ in 0..20 {
-        it.store.tend().unwrap();
+        it.store.maintain().unwrap();
     }
     assert_eq!(changes(&it.disk), written);
     assert_eq!(runs(&it.disk), bounded);
@@ -58,7 +58,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     let mut store = open(&it.disk).unwrap();
     store.begin().unwrap();
     for _ in 0..100 {
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     assert!(runs(&it.disk) < bounded);
     drop(store);
@@ -110,14 +110,14 @@ fn settle_all(it: &mut Subject, settles: Vec<Op>) -> usize {
         let outcomes = it.store.commit(it.commits, &[settle]).unwrap();
         assert_eq!(outcomes, [Outcome::Done]);
         let written = it.disk.count(Call::Write, Kind::Wal);
-        let tended = it.store.tend();
+        let maintained = it.store.maintain();
         // Nothing else that the store does then is written to the WAL, nor refused.
         match it.disk.count(Call::Write, Kind::Wal) > written {
             true => {
-                is_definite(tended);
+                is_definite(maintained);
                 tried += 1;
             }
-            false => tended.unwrap(),
+            false => maintained.unwrap(),
         }
     }
     tried
@@ -146,7 +146,7 @@ fn a_run_that_finds_no_space_keeps_no_disk_full() {
     it.disk.set_capacity(4 * CAPACITY, 0);
     while runs(&it.disk) == 0 {
         assert!(begun.elapsed().as_secs() < 60, "it was not written");
-        it.store.tend().unwrap();
+        it.store.maintain().unwrap();
     }
 }
 

@@ -97,7 +97,7 @@ fn at_its_limit() -> Subject {
 #[test]
 fn inserts_give_way_to_what_is_committed_with_them() {
     let mut it = at_its_limit();
-    // Nothing tends it, so the file stays as long as it may be.
+    // There is no maintenance, so the file stays as long as it may be.
     let mut commit = |steps: &[Op]| {
         it.commits += 1;
         it.store.commit(it.commits, steps)
@@ -170,7 +170,7 @@ fn a_file_that_is_longer_than_its_limit_becomes_no_longer() {
         number += 1;
         let steps = [Op::Settle(row(id, 200)), insert(100_000 + id, 200)];
         let outcomes = store.commit(number, &steps).unwrap();
-        store.tend().unwrap();
+        store.maintain().unwrap();
         assert!(disk.read(FILE).unwrap().len() <= length);
         if outcomes[1] == Outcome::Inserted {
             let left = next - id;

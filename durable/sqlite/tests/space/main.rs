@@ -70,7 +70,7 @@ impl Subject {
     fn commit(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         self.commits += 1;
         let outcomes = self.store.commit(self.commits, steps);
-        if let Err(error) = self.store.tend() {
+        if let Err(error) = self.store.maintain() {
             assert!(error.is_definite(), "{error:?}");
         }
         outcomes
@@ -192,7 +192,7 @@ fn space_for_the_reserve_alone_is_none_for_inserts() {
 #[test]
 fn a_wal_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
     let mut it = Subject::new(|disk| open_as(disk, |options| options.long_wal = 60));
-    // Not tended: they are in the WAL alone.
+    // No maintenance: they are in the WAL alone.
     let main = it.disk.read(FILE).unwrap().len();
     for _ in 0..8 {
         let inserts: Vec<_> = (0..20).map(|_| it.next_insert()).collect();
@@ -201,7 +201,7 @@ fn a_wal_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
     }
     it.disk.fill();
     assert!(it.reserve() > 0);
-    it.store.tend().unwrap();
+    it.store.maintain().unwrap();
     assert!(it.disk.read(FILE).unwrap().len() > main + 8 * 4_096);
     assert_eq!(it.reserve(), 0);
     it.expect_timers();
@@ -221,7 +221,7 @@ fn a_short_wal_leaves_the_reserve_to_what_is_settled() {
     it.disk.fill();
     for number in 1..=250 {
         is_done(store.commit(number, &[Op::Settle(row(number, 200))]));
-        store.tend().unwrap();
+        store.maintain().unwrap();
     }
     let wal = it.disk.read(WAL).unwrap().len();
     assert!(wal < 400 << 10, "the WAL has {wal}");
@@ -367,7 +367,7 @@ fn a_full_disk_keeps_no_store_from_opening() {
     let steps = [Op::Settle(row(1, 200)), insert(1_000, 200)];
     let outcomes = store.commit(1, &steps).unwrap();
     assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
-    store.tend().unwrap();
+    store.maintain().unwrap();
     drop(store);
     // The reserve is gone now, and another's file takes its space. The WAL has what it has.
     it.disk.fill();

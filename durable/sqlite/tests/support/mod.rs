@@ -109,10 +109,10 @@ pub(crate) fn left(disk: &Disk) -> Vec<u64> {
     numbers(&mut open(disk).unwrap())
 }
 
-/// Commits and tends the store, as a service does.
+/// Commits and maintains the store, as a service does.
 pub(crate) fn does(store: &mut SqliteStore, number: u64, steps: &[Op]) {
     is_done(store.commit(number, steps));
-    store.tend().unwrap();
+    store.maintain().unwrap();
 }
 
 pub(crate) fn is_done(committed: Result<Vec<Outcome>, StoreError>) {

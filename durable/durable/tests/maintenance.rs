@@ -6,7 +6,7 @@ use std::time::Duration;
 use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, pass_on};
 use waterwheel_durable::{Durable, Error, NewTimer};
 
-/// A store that says that it tends, and does not go on before the test has said how that ends.
+/// A store that reports its maintenance, and does not go on before the test has said how that ends.
 struct Slow {
     inner: MemoryStore,
     refuses: bool,
@@ -22,7 +22,7 @@ impl Store for Slow {
         }
     }
 
-    fn tend(&mut self) -> Result<(), StoreError> {
+    fn maintain(&mut self) -> Result<(), StoreError> {
         self.begins.send(()).unwrap();
         self.ends.recv().unwrap_or(Ok(()))
     }
@@ -30,7 +30,7 @@ impl Store for Slow {
     pass_on!(this => this.inner; begin reads);
 }
 
-/// A service, what says that its store tends, and what lets it go on.
+/// A service, what reports the maintenance of its store, and what lets it go on.
 async fn service(refuses: bool) -> (Durable, Receiver<()>, Sender<Result<(), StoreError>>) {
     let (begins, begun) = channel();
     let (end, ends) = channel();
@@ -49,7 +49,7 @@ fn timer() -> NewTimer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_comes_before_the_store_tends_to_itself() {
+async fn an_answer_comes_before_the_maintenance_of_the_store() {
     for refuses in [false, true] {
         let (timers, begun, end) = service(refuses).await;
         for _ in 0..3 {
@@ -65,7 +65,7 @@ async fn an_answer_comes_before_the_store_tends_to_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_fails_as_it_tends_has_failed() {
+async fn a_store_that_fails_in_maintenance_has_failed() {
     let (timers, begun, end) = service(false).await;
     timers.insert_many([timer()]).await.unwrap();
     begun.recv_timeout(Duration::from_secs(60)).unwrap();

@@ -14,7 +14,7 @@ const SHORT_WAL: i64 = 64;
 pub(super) const FRAME: u64 = 4_120;
 
 impl SqliteStore {
-    /// As the [contract](waterwheel_store::Store::tend) says.
+    /// As the [contract](waterwheel_store::Store::maintain) says.
     pub(super) fn tend_itself(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let there = self.is_there();
@@ -23,7 +23,7 @@ impl SqliteStore {
         let copied = self.checkpoint_in_space();
         let has_copied = self.note(copied)?;
         self.look_for_space();
-        let kept = self.keep_reserve().map_err(rolled_back);
+        let kept = self.maintain_reserve().map_err(rolled_back);
         self.note(kept)?;
         if std::mem::take(&mut self.was_refused) {
             // There may be no space for a longer WAL.
@@ -122,10 +122,10 @@ impl SqliteStore {
         }
     }
 
-    pub(super) fn keep_reserve(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn maintain_reserve(&mut self) -> rusqlite::Result<()> {
         if !self.space.is_whole() {
             let on_disk = self.on_disk()?;
-            self.space.keep(on_disk);
+            self.space.maintain(on_disk);
         }
         Ok(())
     }
