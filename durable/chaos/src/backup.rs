@@ -11,7 +11,7 @@ use crate::file;
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
-use crate::script::{Foreign, Script, Seen, Step};
+use crate::script::{Foreign, Progress, Script, Step};
 
 /// Copies that are made in each life, of which one is restored.
 const COPIES: usize = 2;
@@ -108,7 +108,7 @@ impl Lives {
         self.parent.note(line)?;
         let undone = self.parent.checker.summary().undone;
         // A copy is read before the service has it: it is sound by itself.
-        let timers = match file::look(&self.options.file) {
+        let timers = match file::inspect(&self.options.file) {
             Ok(left) => left.timers,
             Err(error) => {
                 self.parent.note(crate::log::Line::Wrong(error))?;
@@ -129,9 +129,9 @@ impl Lives {
 fn is_copied() -> Vec<Step> {
     let mut steps = vec![loads("before a copy")];
     for _ in 0..COPIES {
-        let copied = Seen {
+        let copied = Progress {
             copies: 1,
-            ..Seen::default()
+            ..Progress::default()
         };
         steps.extend([Step::Copy, Step::Until("a copy", copied)]);
         steps.push(loads("after a copy"));
@@ -145,11 +145,11 @@ fn goes_on() -> Vec<Step> {
 }
 
 fn loads(name: &'static str) -> Step {
-    let min = Seen {
+    let min = Progress {
         created: 300,
         answered: 300,
         settled: 200,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until(name, min)
 }

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use waterwheel_store_sqlite::{EPOCHS_AHEAD, backup};
 
 use crate::log::Line;
-use crate::script::Seen;
+use crate::script::Progress;
 
 /// The fault that the file is copied alone, without its WAL.
 const WITHOUT_WAL: &str = "without-wal";
@@ -73,7 +73,7 @@ pub(crate) struct Copies {
 struct Begun {
     number: u64,
     at: Instant,
-    seen: Seen,
+    progress: Progress,
     thread: Option<JoinHandle<Result<(), String>>>,
     took: Duration,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Made {
     pub(crate) number: u64,
     pub(crate) took: Duration,
     /// What was seen from its begin until the child knew of its end.
-    pub(crate) beside: Seen,
+    pub(crate) beside: Progress,
 }
 
 impl Copies {
@@ -109,12 +109,12 @@ impl Copies {
     }
 
     /// Begins it, in a thread: what the child says is read meanwhile.
-    pub(crate) fn begin(&mut self, seen: &Seen) {
+    pub(crate) fn begin(&mut self, progress: &Progress) {
         let (way, from, to) = (self.way, self.file.clone(), self.path(self.count));
         self.begun = Some(Begun {
             number: self.count,
             at: Instant::now(),
-            seen: *seen,
+            progress: *progress,
             thread: Some(std::thread::spawn(move || way.copy(&from, &to))),
             took: Duration::ZERO,
         });
@@ -141,7 +141,7 @@ impl Copies {
     }
 
     /// A line was read: the child may have confirmed the copy.
-    pub(crate) fn note(&mut self, line: &Line, seen: &Seen) {
+    pub(crate) fn note(&mut self, line: &Line, progress: &Progress) {
         let Some(begun) = self.begun.take_if(|it| {
             let number = it.number;
             *line == Line::Copied { number }
@@ -151,7 +151,7 @@ impl Copies {
         self.made.push(Made {
             number: begun.number,
             took: begun.took,
-            beside: seen.since(&begun.seen),
+            beside: progress.since(&begun.progress),
         });
     }
 

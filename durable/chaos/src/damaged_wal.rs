@@ -234,7 +234,7 @@ fn goes_on(file: &Path, given: Option<u64>) -> Result<GoesOn, String> {
         if !is_told.load(Ordering::SeqCst) {
             return Err("no event says so".to_owned());
         }
-        file::look(file)?;
+        file::inspect(file)?;
         // What was accepted is not said again.
         SqliteStore::open(file).map_err(in_words)?;
         Ok(GoesOn::Well)

@@ -11,7 +11,7 @@ use crate::child::{ChildOptions, WITHOUT_RESERVE};
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
-use crate::script::{Script, Seen, Step};
+use crate::script::{Progress, Script, Step};
 use place::Place;
 
 /// How long payloads are at most.
@@ -126,60 +126,60 @@ fn by_a_limit() -> Vec<Step> {
 }
 
 fn loads() -> Step {
-    let min = Seen {
+    let min = Progress {
         created: 3_000,
         settled: 500,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("with space", min)
 }
 
 /// Timers that come due while the disk is full once more. PageLimit of those before have come due by then.
 fn loads_again() -> Step {
-    let min = Seen {
+    let min = Progress {
         created: 3_000,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("with space again", min)
 }
 
 /// A service without a reserve may go on for a while, in the space that its WAL has. It has written over that several times by then.
 fn goes_on() -> Step {
-    let min = Seen {
+    let min = Progress {
         full: 500,
         answered: 3_000,
         delivered: 300,
         settled: 300,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("on a full disk", min)
 }
 
 fn opens_full() -> Step {
-    let min = Seen {
+    let min = Progress {
         full: 200,
         answered: 500,
         delivered: 100,
         settled: 100,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("opened on a full disk", min)
 }
 
 pub(crate) fn at_the_limit() -> Step {
-    let min = Seen {
+    let min = Progress {
         full: 200,
         settled: 50,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("at the limit", min)
 }
 
 pub(crate) fn inserts_again() -> Step {
-    let min = Seen {
+    let min = Progress {
         created: 300,
         settled: 50,
-        ..Seen::default()
+        ..Progress::default()
     };
     Step::Until("with space again", min)
 }
@@ -191,10 +191,14 @@ fn print(options: &ChildOptions, script: &Script) {
         (limit, _) => format!("by a limit of {} MiB", limit >> 20),
     };
     println!("round {}, {how}:", options.round);
-    for (name, seen) in &script.seen {
+    for (name, progress) in &script.progress {
         println!(
             "  {name:22} {:6} inserted, {:6} refused, {:6} other requests answered, {:6} delivered, {:6} settled",
-            seen.created, seen.full, seen.answered, seen.delivered, seen.settled
+            progress.created,
+            progress.full,
+            progress.answered,
+            progress.delivered,
+            progress.settled
         );
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct Left {
     pub(crate) dead: i64,
 }
 
-pub(crate) fn look(path: &Path) -> Result<Left, String> {
-    let look = || -> rusqlite::Result<(Left, String)> {
+pub(crate) fn inspect(path: &Path) -> Result<Left, String> {
+    let inspect = || -> rusqlite::Result<(Left, String)> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let check = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
         let count = |table: &str| {
@@ -31,7 +31,7 @@ pub(crate) fn look(path: &Path) -> Result<Left, String> {
         };
         Ok((left, check))
     };
-    match look() {
+    match inspect() {
         Ok((left, check)) if check == "ok" => Ok(left),
         Ok((_, check)) => Err(format!("the file is damaged: {check}")),
         Err(error) => Err(format!("the file cannot be read: {error}")),

@@ -106,7 +106,7 @@ pub(crate) fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Re
         options.round += 1;
         options.single = false;
         parent.play(options, Until::Delivered)?;
-        let now = file::look(&options.file)?;
+        let now = file::inspect(&options.file)?;
         if now.timers == 0 || left == Some(now) {
             left = Some(now);
             break;

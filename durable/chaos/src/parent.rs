@@ -15,7 +15,7 @@ use crate::copies::Copies;
 use crate::gauge::Gauge;
 use crate::log::Line;
 use crate::log_file::Log;
-use crate::script::{Next, Script, Seen};
+use crate::script::{Next, Progress, Script};
 
 /// How many timers of earlier rounds a child learns of.
 const KNOWN: usize = 300;
@@ -55,7 +55,7 @@ pub(crate) struct Parent {
     pub(crate) gauge: Option<Gauge>,
     pub(crate) copies: Option<Copies>,
     /// What was seen in the present round.
-    seen: Seen,
+    progress: Progress,
 }
 
 /// What came of a round.
@@ -74,7 +74,7 @@ impl Parent {
             script: None,
             gauge: None,
             copies: None,
-            seen: Seen::default(),
+            progress: Progress::default(),
         })
     }
 
@@ -83,7 +83,7 @@ impl Parent {
         self.note(Line::Round {
             number: options.round,
         })?;
-        self.seen = Seen::default();
+        self.progress = Progress::default();
         let start = Instant::now();
         let mut child = start_child(options).map_err(|error| error.to_string())?;
         let mut input = child.stdin.take();
@@ -173,7 +173,7 @@ impl Parent {
             round.kill();
             return Ok(());
         }
-        match script.go_on(&self.seen) {
+        match script.go_on(&self.progress) {
             Next::Wait => {}
             Next::Command(command) => round.send(command),
             Next::Copy => self.begin_copy()?,
@@ -194,7 +194,7 @@ impl Parent {
         };
         self.note(line)?;
         if let Some(copies) = &mut self.copies {
-            copies.begin(&self.seen);
+            copies.begin(&self.progress);
         }
         Ok(())
     }
@@ -221,9 +221,9 @@ impl Parent {
     }
 
     pub(crate) fn note(&mut self, line: Line) -> Result<(), String> {
-        self.seen.note(&line);
+        self.progress.note(&line);
         if let Some(copies) = &mut self.copies {
-            copies.note(&line, &self.seen);
+            copies.note(&line, &self.progress);
         }
         if let Some(gauge) = &mut self.gauge {
             gauge.note(&line);

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(90);
 
 /// What has happened so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Progress {
     /// Inserts that were answered with a new timer.
     pub(crate) created: u64,
     /// Inserts that were refused for want of space.
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub(crate) copies: u64,
 }
 
-impl Seen {
+impl Progress {
     pub(crate) fn note(&mut self, line: &Line) {
         match line {
             Line::Inserted { is_new: true, .. } => self.created += 1,
@@ -40,8 +40,8 @@ impl Seen {
         }
     }
 
-    pub(crate) fn since(&self, before: &Seen) -> Seen {
-        Seen {
+    pub(crate) fn since(&self, before: &Progress) -> Progress {
+        Progress {
             created: self.created - before.created,
             full: self.full - before.full,
             answered: self.answered - before.answered,
@@ -52,7 +52,7 @@ impl Seen {
     }
 
     /// Whether each of these is at least as much.
-    fn has(&self, min: &Seen) -> bool {
+    fn has(&self, min: &Progress) -> bool {
         self.created >= min.created
             && self.full >= min.full
             && self.answered >= min.answered
@@ -65,7 +65,7 @@ impl Seen {
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// At least so much more is seen. The name is of the step in words.
-    Until(&'static str, Seen),
+    Until(&'static str, Progress),
     /// Another's file takes all space that is left.
     Fill,
     /// It is gone.
@@ -103,10 +103,10 @@ pub(crate) enum Foreign {
 pub(crate) struct Script {
     steps: VecDeque<Step>,
     foreign: Foreign,
-    before: Seen,
+    before: Progress,
     since: Instant,
     /// What was seen in each step that had to see something.
-    pub(crate) seen: Vec<(&'static str, Seen)>,
+    pub(crate) progress: Vec<(&'static str, Progress)>,
     /// How many bytes another's file had at most.
     pub(crate) filled: u64,
 }
@@ -116,23 +116,23 @@ impl Script {
         Script {
             steps: steps.into_iter().collect(),
             foreign: foreign.clone(),
-            before: Seen::default(),
+            before: Progress::default(),
             since: Instant::now(),
-            seen: Vec::new(),
+            progress: Vec::new(),
             filled: 0,
         }
     }
 
     /// Says what is next, by what was seen since the start of the round.
-    pub(crate) fn go_on(&mut self, seen: &Seen) -> Next {
+    pub(crate) fn go_on(&mut self, progress: &Progress) -> Next {
         let Some(step) = self.steps.front() else {
             return Next::Wait;
         };
         let next = match step {
             Step::Until(name, min) => {
-                let now = seen.since(&self.before);
+                let now = progress.since(&self.before);
                 if now.has(min) {
-                    self.seen.push((name, now));
+                    self.progress.push((name, now));
                     Next::Wait
                 } else if self.since.elapsed() > LONGEST {
                     let text = format!("{name}: {now:?} was seen, and not {min:?}");
@@ -155,7 +155,7 @@ impl Script {
             Step::Stop => Next::Stop,
         };
         self.steps.pop_front();
-        self.before = *seen;
+        self.before = *progress;
         self.since = Instant::now();
         next
     }

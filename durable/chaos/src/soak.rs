@@ -120,11 +120,17 @@ impl Soak {
         let steps = [at_the_limit(), inserts_again(), Step::Stop];
         self.parent.script = Some(Script::new(steps, &Foreign::InChild));
         self.parent.play(&options, Until::Scripted)?;
-        for (name, seen) in self.parent.script.take().into_iter().flat_map(|it| it.seen) {
-            let (created, full) = (seen.created, seen.full);
+        for (name, progress) in self
+            .parent
+            .script
+            .take()
+            .into_iter()
+            .flat_map(|it| it.progress)
+        {
+            let (created, full) = (progress.created, progress.full);
             println!(
                 "{name}: {created} inserted, {full} refused, {} settled",
-                seen.settled
+                progress.settled
             );
         }
         Ok(())

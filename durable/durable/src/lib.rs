@@ -178,12 +178,12 @@ mod error;
 mod event;
 mod failure;
 mod limits;
+mod metrics;
 mod new_timer;
 mod options;
 mod policy;
 #[cfg(feature = "metrics")]
 mod publish;
-mod seen;
 mod service;
 mod shell;
 
@@ -201,10 +201,10 @@ pub use failure::{Dead, Failure, Retry};
 #[cfg(feature = "calendar")]
 pub use limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
 pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+pub use metrics::{Lateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
 pub use policy::{BackOff, Policy, Rate};
-pub use seen::{Lateness, Metrics, NamespaceMetrics};
 pub use service::InvalidPayload;
 pub use service::{Builder, Delivered, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]

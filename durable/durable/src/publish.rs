@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use metrics::{counter, gauge};
 
-use crate::seen::{Metrics, NamespaceMetrics};
+use crate::metrics::{Metrics, NamespaceMetrics};
 
 impl Metrics {
     /// Publishes this snapshot to the installed recorder of the crate [`metrics`](https://docs.rs/metrics). Call it before

@@ -191,7 +191,7 @@ enum Epoch {
 impl Found {
     /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a WAL that must not be read.
     pub(crate) fn prepare(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
-        let found = Found::look(path, options)?;
+        let found = Found::inspect(path, options)?;
         if let Some(loss) = &found.loss
             && !options.accept_loss
         {
@@ -204,7 +204,7 @@ impl Found {
     }
 
     /// Looks at the note of a file, and changes nothing.
-    pub(crate) fn look(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
+    pub(crate) fn inspect(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
         let files = options.files;
         let name = beside(path, "-acknowledged");
         let io = |error| OpenError::io(&name, error);

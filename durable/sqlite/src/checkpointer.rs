@@ -167,7 +167,7 @@ impl Checkpointer {
     /// # Errors
     ///
     /// What SQLite says of it, once.
-    pub(crate) fn look(&mut self) -> Copied {
+    pub(crate) fn poll(&mut self) -> Copied {
         match &self.under_way {
             Some(pass) if pass.thread.is_finished() => self.wait(),
             _ => Ok(None),

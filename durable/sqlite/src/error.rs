@@ -177,7 +177,7 @@ impl OpenError {
     pub(crate) fn of_file(self, path: &Path, is_written: bool) -> OpenError {
         match self {
             OpenError::Busy { source, .. } => {
-                let holder = super::lock::look(path);
+                let holder = super::lock::inspect(path);
                 OpenError::Busy { holder, source }
             }
             OpenError::Sqlite(source) => match why_refused(path, is_written, &*source) {

@@ -118,7 +118,7 @@ impl Holder {
 }
 
 /// Looks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
-pub(crate) fn look(store: &Path) -> Holder {
+pub(crate) fn inspect(store: &Path) -> Holder {
     let mut file = match File::open(beside(store)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Holder::None,

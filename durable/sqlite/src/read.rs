@@ -103,7 +103,7 @@ pub(crate) fn dead(
     scope: Scope<'_>,
     after: Id,
     limit: PageLimit,
-    looked_at: usize,
+    examined: usize,
 ) -> rusqlite::Result<Letters> {
     let all = statement.query_map([stored(after)], |from| {
         let is_meant = scope.contains(handlers.name(from.get(7)?)?);
@@ -111,7 +111,7 @@ pub(crate) fn dead(
         let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
         Ok((id, letter))
     })?;
-    Letters::of(all, after, limit, looked_at)
+    Letters::of(all, after, limit, examined)
 }
 
 /// A row of a query with the columns of [`DEAD`].

@@ -190,11 +190,11 @@ impl SqliteStore {
     pub fn lost(path: impl AsRef<Path>) -> Result<Option<Loss>, OpenError> {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
-        let is_free = || lock::look(&path) == Holder::None;
+        let is_free = || lock::inspect(&path) == Holder::None;
         if !path.is_file() || !acknowledged::is_noted(&path) || !is_free() {
             return Ok(None);
         }
-        let found = match Found::look(&path, &OpenOptions::DEFAULT) {
+        let found = match Found::inspect(&path, &OpenOptions::DEFAULT) {
             Err(OpenError::Io { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -744,10 +744,10 @@ impl Store for SqliteStore {
         after: Id,
         limit: PageLimit,
     ) -> Result<Letters, StoreError> {
-        let looked_at = Letters::LOOKED_AT;
+        let examined = Letters::EXAMINED;
         let dead = self.connection.prepare_cached(read::DEAD);
         let dead = dead.and_then(|mut dead| {
-            read::dead(&mut dead, &self.handlers, scope, after, limit, looked_at)
+            read::dead(&mut dead, &self.handlers, scope, after, limit, examined)
         });
         self.note(dead.map_err(rolled_back))
     }

@@ -12,10 +12,10 @@ pub struct Letters {
 impl Letters {
     /// How many dead letters the stores of this project examine in a call, whether or not they match: each may require
     /// reading a page from disk.
-    pub const LOOKED_AT: usize = 1_024;
+    pub const EXAMINED: usize = 1_024;
 
     /// Builds a page from the dead letters that follow `after`: as many matching ones as `limit` allows, after examining
-    /// at most `looked_at`. Each item of `all` is the id of a dead letter, in order, and the dead letter itself if it
+    /// at most `examined`. Each item of `all` is the id of a dead letter, in order, and the dead letter itself if it
     /// matches.
     ///
     /// # Errors
@@ -25,19 +25,19 @@ impl Letters {
         all: impl IntoIterator<Item = Result<(Id, Option<Dead>), E>>,
         after: Id,
         limit: PageLimit,
-        looked_at: usize,
+        examined: usize,
     ) -> Result<Letters, E> {
         let mut all = all.into_iter();
         let (mut dead, mut next, mut bytes) = (Vec::new(), after, 0_usize);
-        for _ in 0..looked_at {
+        for _ in 0..examined {
             let is_filled = bytes >= limit.bytes && !dead.is_empty();
             if dead.len() >= limit.rows || is_filled {
                 break;
             }
-            let Some(looked_at) = all.next() else {
+            let Some(examined) = all.next() else {
                 return Ok(Letters { dead, next: None });
             };
-            let (id, letter) = looked_at?;
+            let (id, letter) = examined?;
             next = id;
             if let Some(letter) = letter {
                 bytes = bytes.saturating_add(letter.bytes());
@@ -90,13 +90,13 @@ mod tests {
     }
 
     /// A page of the letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
-    fn page(after: u64, limit: PageLimit, looked_at: usize) -> (Vec<u64>, Option<u64>) {
+    fn page(after: u64, limit: PageLimit, examined: usize) -> (Vec<u64>, Option<u64>) {
         let all = (after + 1..10).map(|number| {
             let is_meant = number % 3 == 0;
             let letter = is_meant.then(|| letter(number));
             Ok::<_, Infallible>((Id::from_stored(number), letter))
         });
-        let Ok(page) = Letters::of(all, Id::from_stored(after), limit, looked_at);
+        let Ok(page) = Letters::of(all, Id::from_stored(after), limit, examined);
         let dead = page.dead.iter().map(|it| it.row.id.get()).collect();
         (dead, page.next.map(Id::get))
     }

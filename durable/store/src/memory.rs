@@ -422,7 +422,7 @@ impl Store for MemoryStore {
             let is_meant = scope.contains(&dead.row.handler);
             Ok((*id, is_meant.then(|| dead.clone())))
         });
-        Letters::of(dead, after, limit, Letters::LOOKED_AT)
+        Letters::of(dead, after, limit, Letters::EXAMINED)
     }
 
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {

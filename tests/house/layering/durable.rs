@@ -29,8 +29,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
     ("shell", &["engine", "error", "event", "options"]),
-    ("seen", &["engine", "shell"]),
-    ("publish", &["seen"]),
+    ("metrics", &["engine", "shell"]),
+    ("publish", &["metrics"]),
     // What users have: each is a way into the shell.
     (
         "service",
@@ -46,7 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "answer",
             "new_timer",
             "shell",
-            "seen",
+            "metrics",
             "policy",
         ],
     ),

@@ -17,7 +17,7 @@ const PAYLOAD: usize = 4_000;
 
 #[derive(Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum Shown {
+enum Info {
     Pending {
         #[serde(flatten)]
         timer: Timer,
@@ -45,8 +45,8 @@ pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(
     };
     if args.json.json {
         let shown = match (&found, &letter) {
-            (None, Some(letter)) => Shown::Dead(DeadListed::new(letter)),
-            (found, _) => Shown::Pending {
+            (None, Some(letter)) => Info::Dead(DeadListed::new(letter)),
+            (found, _) => Info::Pending {
                 timer: Timer::new(row, now),
                 level: level(found.as_ref().map_or(Level::Second, |it| it.bucket.level)),
             },

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use waterwheel_store::Due;
 
 use super::stored::Definition;
-use crate::engine::calendar::Shown;
+use crate::engine::calendar::Info;
 
 /// The state of a calendar: see [`Durable::calendars`](crate::Durable::calendars).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct CalendarInfo {
 }
 
 impl CalendarInfo {
-    pub(crate) fn new(shown: Shown) -> CalendarInfo {
+    pub(crate) fn new(shown: Info) -> CalendarInfo {
         let definition = shown.definition.and_then(|json| {
             let definition: Result<Definition, _> = serde_json::from_str(&json);
             definition.map_err(|error| error.to_string().into())

@@ -44,7 +44,7 @@ fn each(calendar: Calendar, begin: &str, end: &str) -> Vec<String> {
         let decision = decide(&plan, cursor, now, 1_000);
         filed.extend(decision.occurrences.into_iter().map(text));
         cursor = decision.cursor;
-        match decision.looks_at {
+        match decision.wakes_at {
             Some(next) if next <= due(end) => now = next,
             _ => return filed,
         }

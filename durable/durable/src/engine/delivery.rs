@@ -21,7 +21,7 @@ impl Engine {
 
     /// Begins the next delivery of a handler queue, if it has a place and something is ready.
     pub(super) fn begin_one(&mut self, index: usize) -> bool {
-        self.note_look();
+        self.count_check();
         let namespace = self.queues[index].namespace;
         if self.queues[index].running >= self.queues[index].concurrency {
             return false;

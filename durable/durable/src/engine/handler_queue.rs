@@ -142,7 +142,7 @@ impl Engine {
 
     /// Does that for a handler queue. When to look at it again, if no call brings that up.
     fn load_queue(&mut self, index: usize) -> Option<Due> {
-        self.note_look();
+        self.count_check();
         let queue = &mut self.queues[index];
         if queue.is_in_flight {
             return None;

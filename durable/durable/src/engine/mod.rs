@@ -134,7 +134,7 @@ pub struct Engine {
     refusals: Refusals,
     /// How many times a handler queue was checked: for what it may load, what of it may begin, or what of it may expire.
     #[cfg(test)]
-    looks: usize,
+    checks: usize,
 }
 
 /// How often the store has refused.
@@ -184,7 +184,7 @@ impl Engine {
             jumps: 0,
             refusals: Refusals::default(),
             #[cfg(test)]
-            looks: 0,
+            checks: 0,
         };
         for handler in handlers {
             let queue = engine.queue(&handler);
@@ -394,7 +394,7 @@ impl Engine {
             return;
         }
         if !self.is_stopping {
-            self.look_at_calendars();
+            self.run_calendars();
             self.load();
             self.cascade();
             self.expires_at = self.expire_archives();
@@ -405,10 +405,10 @@ impl Engine {
     }
 
     /// Counts that a handler queue is checked.
-    fn note_look(&mut self) {
+    fn count_check(&mut self) {
         #[cfg(test)]
         {
-            self.looks += 1;
+            self.checks += 1;
         }
     }
 
@@ -416,7 +416,7 @@ impl Engine {
         if let Some(&queue) = self.queue_of.get(handler) {
             return queue;
         }
-        let namespace = self.seen(namespace_in(handler));
+        let namespace = self.namespace_index(namespace_in(handler));
         self.queues
             .push(HandlerQueue::new(Arc::clone(handler), namespace));
         let queue = self.queues.len() - 1;

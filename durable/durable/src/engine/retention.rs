@@ -73,7 +73,7 @@ impl Engine {
 
     /// Does that for a handler queue.
     fn expire_archive(&mut self, queue: usize) -> Option<u64> {
-        self.note_look();
+        self.count_check();
         if planted::is(Planted::ExpiresNothing) {
             return None;
         }

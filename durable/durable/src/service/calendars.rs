@@ -88,7 +88,7 @@ impl Durable {
     /// Returns all calendars, in order of their names. Empty after the service has shut down.
     #[must_use]
     pub fn calendars(&self) -> Vec<CalendarInfo> {
-        let shown: Vec<_> = self.shared.look(|it| it.engine().calendars().collect());
+        let shown: Vec<_> = self.shared.inspect(|it| it.engine().calendars().collect());
         shown.into_iter().map(CalendarInfo::new).collect()
     }
 }

@@ -10,13 +10,13 @@ use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::metrics::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::policy::Policy;
-use crate::seen::Metrics;
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
-use crate::shell::state::Look;
+use crate::shell::state::View;
 
 /// How many timers of a batch are inserted under one lock.
 const CHUNK: usize = 8_192;
@@ -219,8 +219,8 @@ impl Durable {
     /// [`Error::UnknownNamespace`].
     pub fn namespace(&self, name: &str) -> Result<Namespace, Error> {
         let is_known =
-            |look: &Look<'_>| look.engine().namespace(name).is_some_and(|it| it.is_known);
-        match self.shared.look(is_known) {
+            |view: &View<'_>| view.engine().namespace(name).is_some_and(|it| it.is_known);
+        match self.shared.inspect(is_known) {
             true => Ok(Namespace::new(self.clone(), name.into())),
             false => Err(Error::UnknownNamespace { name: name.into() }),
         }
@@ -387,7 +387,7 @@ impl Durable {
     /// Returns a snapshot of the metrics.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shared.look(Metrics::new)
+        self.shared.inspect(Metrics::new)
     }
 
     /// Stops deliveries and accepts no further calls, waits for running handlers as long as `drain` allows, and closes
@@ -432,7 +432,7 @@ impl Durable {
             shared.queue.abandon_at(at);
         }
         shared.until_closed().await;
-        let (left, failure) = shared.look(|it| (it.left(), it.failure()));
+        let (left, failure) = shared.inspect(|it| (it.left(), it.failure()));
         match failure {
             Some(error) => Err(Error::Failed(error)),
             None => Ok(Stopped {

@@ -10,10 +10,10 @@ use crate::answer::Inserted;
 use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::metrics::NamespaceMetrics;
 use crate::new_timer::{NewTimer, check_name};
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
-use crate::seen::NamespaceMetrics;
 
 /// How much of what is kept is read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
@@ -135,8 +135,8 @@ impl Namespace {
     /// to start from: with [`set_policy`](Namespace::set_policy), every setting has to be given, including the
     /// retention.
     pub fn policy(&self) -> Result<Policy, Error> {
-        self.timers.shared.look(|look| {
-            let namespace = look.engine().namespace(&self.name);
+        self.timers.shared.inspect(|view| {
+            let namespace = view.engine().namespace(&self.name);
             match namespace {
                 Some(namespace) if namespace.is_unreadable => Err(Error::UnreadablePolicy {
                     namespace: Arc::clone(&self.name),
@@ -216,7 +216,7 @@ impl Namespace {
                 .namespace(&self.name)
                 .is_some_and(|it| it.is_paused())
         };
-        self.timers.shared.look(|look| is_paused(look.engine()))
+        self.timers.shared.inspect(|view| is_paused(view.engine()))
     }
 
     /// Starts no further delivery of this namespace in this process, and waits for running handlers as long as `drain`
@@ -246,16 +246,16 @@ impl Namespace {
             let _ = limited.await;
         }
         let running = |engine: &Engine| engine.namespace(&self.name).map_or(0, |it| it.running);
-        shared.look(|look| running(look.engine()))
+        shared.inspect(|view| running(view.engine()))
     }
 
     /// Returns the metrics of the namespace since the store was opened.
     #[must_use]
     pub fn metrics(&self) -> NamespaceMetrics {
         let shared = &self.timers.shared;
-        shared.look(|look| {
-            let namespace = look.engine().namespace(&self.name);
-            NamespaceMetrics::of(look, &self.name, namespace)
+        shared.inspect(|view| {
+            let namespace = view.engine().namespace(&self.name);
+            NamespaceMetrics::of(view, &self.name, namespace)
         })
     }
 

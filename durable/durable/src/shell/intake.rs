@@ -75,7 +75,7 @@ mod tests {
     use futures::poll;
     use waterwheel_store::{MemoryStore, Store};
 
-    use super::super::state::Look;
+    use super::super::state::View;
     use super::PARTS;
     use crate::engine::DEFAULT;
     use crate::{Drain, Durable, NewTimer};
@@ -97,7 +97,7 @@ mod tests {
     /// How many inserts are with the service, and how many bytes are free.
     fn taken(timers: &Durable) -> (usize, usize) {
         let free = timers.shared.intake.free.available_permits();
-        (timers.shared.look(|look| look.waiting()), free)
+        (timers.shared.inspect(|view| view.waiting()), free)
     }
 
     /// Holds the store's thread up until the sender is dropped.
@@ -137,8 +137,8 @@ mod tests {
         let (others, batch) = tokio::join!(others, batch);
         assert!(others.iter().all(Result::is_ok));
         assert_eq!(batch.unwrap().len(), 100);
-        let inserted = |look: &Look<'_>| look.engine().namespace(DEFAULT).unwrap().counts.inserted;
-        assert_eq!(timers.shared.look(inserted), FIT as u64 + 200);
+        let inserted = |view: &View<'_>| view.engine().namespace(DEFAULT).unwrap().counts.inserted;
+        assert_eq!(timers.shared.inspect(inserted), FIT as u64 + 200);
         assert_eq!(taken(&timers), (0, 100_000));
     }
 

@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::intake::Intake;
-use super::state::{Closes, Left, Look, State, Todo, Waiting};
+use super::state::{Closes, Left, State, Todo, View, Waiting};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
 use super::worker::{Called, Workers, unwound};
@@ -372,9 +372,9 @@ impl Shared {
         let _ = receiver.await;
     }
 
-    pub(crate) fn look<R>(&self, look: impl FnOnce(&Look<'_>) -> R) -> R {
+    pub(crate) fn inspect<R>(&self, inspect: impl FnOnce(&View<'_>) -> R) -> R {
         let present = Due::from_millis(self.clock.wall().div_euclid(1_000));
-        look(&Look(&self.lock(), present))
+        inspect(&View(&self.lock(), present))
     }
 
     /// Reads from the store, after what it was asked by now.

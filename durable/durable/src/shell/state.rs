@@ -217,9 +217,9 @@ impl State {
 }
 
 /// What can be seen of the engine.
-pub(crate) struct Look<'a>(pub(super) &'a State, pub(super) Due);
+pub(crate) struct View<'a>(pub(super) &'a State, pub(super) Due);
 
-impl Look<'_> {
+impl View<'_> {
     /// The wall clock now, as opposed to the engine's last reading of it.
     pub(crate) fn present(&self) -> Due {
         self.1

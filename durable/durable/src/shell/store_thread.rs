@@ -139,7 +139,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             // The engine has failed as well.
             Job::Engine(_) => {}
             Job::Read(Read(read)) if has_failed => {
-                let why = shared.look(|it| it.failure()).unwrap_or_default();
+                let why = shared.inspect(|it| it.failure()).unwrap_or_default();
                 let error = StoreError::failed_earlier(why.to_string());
                 unwound(|| drop(read(Err(error))));
             }

@@ -77,7 +77,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
         findings += 1;
         found(finding);
     };
-    let is_beside = lock::look(&path) != Holder::None;
+    let is_beside = lock::inspect(&path) != Holder::None;
     match SqliteStore::lost(&path) {
         Ok(Some(loss)) => found(Finding::of_loss(&loss)),
         Err(error @ OpenError::StaleWal(_)) => return Err(error),

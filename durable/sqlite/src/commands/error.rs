@@ -34,7 +34,7 @@ impl SendError {
     pub(crate) fn of(error: rusqlite::Error, file: &Path) -> SendError {
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => SendError::Busy {
-                holder: lock::look(file),
+                holder: lock::inspect(file),
                 source: error.into(),
             },
             _ => match OpenError::of(error).of_file(file, true) {

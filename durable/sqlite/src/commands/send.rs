@@ -57,7 +57,7 @@ pub fn send_commands(
     let numbers = sending
         .put(commands, within)
         .map_err(|error| SendError::of(error, &path))?;
-    let is_held = || lock::look(&path) != Holder::None;
+    let is_held = || lock::inspect(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
     let results = sending.wait(&numbers, within, is_held);
     let mut results = results.unwrap_or_default();

@@ -17,15 +17,8 @@ pub(crate) fn page(
 ) -> rusqlite::Result<Vec<Dead>> {
     let mut dead = snapshot.prepare(DEAD)?;
     // No process waits for this connection.
-    let looked_at = usize::MAX;
-    let page = read::dead(
-        &mut dead,
-        &snapshot.handlers,
-        scope,
-        after,
-        limit,
-        looked_at,
-    )?;
+    let examined = usize::MAX;
+    let page = read::dead(&mut dead, &snapshot.handlers, scope, after, limit, examined)?;
     Ok(page.dead)
 }
 

@@ -30,7 +30,7 @@ impl ReadError {
     pub(crate) fn of(error: rusqlite::Error, file: &Path) -> ReadError {
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed) => {
-                let holder = lock::look(file);
+                let holder = lock::inspect(file);
                 let source = error.into();
                 ReadError::Busy { holder, source }
             }

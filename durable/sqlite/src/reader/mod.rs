@@ -91,7 +91,7 @@ impl Reader {
     /// Returns which process has the file open as a store, according to its lock file.
     #[must_use]
     pub fn holder(&self) -> Holder {
-        lock::look(&self.path)
+        lock::inspect(&self.path)
     }
 
     /// Returns the size of the file, and other properties of the file as a whole.

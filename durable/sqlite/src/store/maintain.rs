@@ -1,4 +1,4 @@
-//! What does a store do after a commit, and while nothing is done? It copies its WAL, keeps its reserve, commands its keys, and gives free pages back.
+//! What does a store do after a commit, and while nothing is done? It copies its WAL, maintains its reserve, sorts its keys, and gives free pages back.
 
 use waterwheel_store::StoreError;
 
@@ -89,7 +89,7 @@ impl SqliteStore {
         let is_under_way = self.checkpointer.is_under_way();
         let copied = match waits {
             true => self.checkpointer.wait(),
-            false => self.checkpointer.look(),
+            false => self.checkpointer.poll(),
         };
         if is_under_way
             && !self.checkpointer.is_under_way()

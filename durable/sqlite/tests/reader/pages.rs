@@ -235,7 +235,7 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
         let page = store.dead(Scope::Namespace("shop"), after, ALL).unwrap();
         found.push(page.dead.len());
         let Some(next) = page.next else { break };
-        assert_eq!(next, rows[calls * Letters::LOOKED_AT - 1].id);
+        assert_eq!(next, rows[calls * Letters::EXAMINED - 1].id);
         after = next;
     }
     assert_eq!(found, [0, 0, 1]);

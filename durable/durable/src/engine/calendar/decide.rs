@@ -13,7 +13,7 @@ pub struct Decision {
     /// How far the calendar has come with that. If it differs from the one before, it is to be written, in one step with the occurrences.
     pub cursor: Cursor,
     /// When to look at the calendar again. At once, if there were more occurrences than are filed at a time.
-    pub looks_at: Option<Due>,
+    pub wakes_at: Option<Due>,
 }
 
 /// Decides by the present, and files so many occurrences at most.
@@ -47,7 +47,7 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
         cursor = cursor.moved(at, of);
     }
     Decision {
-        looks_at: of.next_after(cursor.at),
+        wakes_at: of.next_after(cursor.at),
         occurrences,
         cursor,
     }

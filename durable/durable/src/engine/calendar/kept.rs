@@ -17,7 +17,7 @@ const NUMBERS: u32 = 1 << 22;
 pub(in crate::engine) struct Calendars {
     all: BTreeMap<Arc<str>, Calendar>,
     /// When each is to be looked at, but for those that wait for a commit.
-    looks: BTreeSet<(Due, Arc<str>)>,
+    wakeups: BTreeSet<(Due, Arc<str>)>,
     numbers: BTreeSet<u32>,
     /// How many were drawn in this run.
     drawn: i64,
@@ -30,7 +30,7 @@ pub(super) struct Calendar {
     pub(super) writes: Option<Writes>,
     /// Requests that wait for that commit.
     pub(super) waiting: VecDeque<CalendarRequest>,
-    looks_at: Option<Due>,
+    wakes_at: Option<Due>,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Calendar {
             state,
             writes: None,
             waiting: VecDeque::new(),
-            looks_at: None,
+            wakes_at: None,
         }
     }
 
@@ -161,19 +161,19 @@ impl Calendars {
         let Some(calendar) = self.all.get_mut(name) else {
             return;
         };
-        if let Some(before) = std::mem::replace(&mut calendar.looks_at, at) {
-            self.looks.remove(&(before, Arc::clone(name)));
+        if let Some(before) = std::mem::replace(&mut calendar.wakes_at, at) {
+            self.wakeups.remove(&(before, Arc::clone(name)));
         }
-        self.looks.extend(at.map(|at| (at, Arc::clone(name))));
+        self.wakeups.extend(at.map(|at| (at, Arc::clone(name))));
     }
 
     /// All are to be looked at, but for those that wait for a commit.
     pub(super) fn look_at_all(&mut self, now: Due) {
-        let waiting = std::mem::take(&mut self.looks);
+        let waiting = std::mem::take(&mut self.wakeups);
         for (_, name) in waiting {
             if let Some(calendar) = self.all.get_mut(&name) {
-                calendar.looks_at = Some(now);
-                self.looks.insert((now, name));
+                calendar.wakes_at = Some(now);
+                self.wakeups.insert((now, name));
             }
         }
     }
@@ -192,6 +192,6 @@ impl Calendars {
 
     /// The next one to look at, and when.
     pub(super) fn first(&self) -> Option<&(Due, Arc<str>)> {
-        self.looks.first()
+        self.wakeups.first()
     }
 }

@@ -32,5 +32,5 @@ pub use hash::Hash;
 pub(super) use kept::Calendars;
 pub use kept::Declared;
 pub use plan::{Cursor, Kept, MISSED_AFTER, Misfire, Occurrences, Plan};
-pub use requests::{Shown, Stored};
+pub use requests::{Info, Stored};
 pub use steps::SETTINGS;

@@ -20,7 +20,7 @@ pub struct Stored {
 
 /// A calendar, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct Info {
     /// The name.
     pub name: Arc<str>,
     /// The definition, or why it cannot be read.
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// All calendars, in order of their names.
-    pub fn calendars(&self) -> impl Iterator<Item = Shown> {
+    pub fn calendars(&self) -> impl Iterator<Item = Info> {
         self.calendars.all().filter_map(|(name, calendar)| {
             let (definition, cursor) = match &calendar.state {
                 State::New => return None,
@@ -69,7 +69,7 @@ impl Engine {
                 State::Unreadable(_, why) => (Err(Arc::clone(why)), None),
             };
             let next = definition.as_ref().ok().zip(cursor);
-            Some(Shown {
+            Some(Info {
                 name: Arc::clone(name),
                 next: next.and_then(|(plan, cursor)| plan.occurrences.next_after(cursor.at)),
                 last: cursor.and_then(|it| it.last),

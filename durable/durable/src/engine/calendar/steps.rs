@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// Files what has come.
-    pub(in crate::engine) fn look_at_calendars(&mut self) {
+    pub(in crate::engine) fn run_calendars(&mut self) {
         let now = self.present();
         while let Some((at, name)) = self.calendars.first()
             && *at <= now
@@ -47,7 +47,7 @@ impl Engine {
             let decision = decide(plan, kept.cursor, now, limit);
             if decision.cursor == kept.cursor {
                 let later = now.as_millis().saturating_add(1);
-                let at = decision.looks_at.map(|at| at.max(Due::from_millis(later)));
+                let at = decision.wakes_at.map(|at| at.max(Due::from_millis(later)));
                 self.calendars.look_at(&name, at);
                 continue;
             }
@@ -57,7 +57,7 @@ impl Engine {
                 self.output.push_back(Output::UnreadableCalendar(name, why));
                 continue;
             };
-            let writes = Writes::Occurrences(after, decision.looks_at);
+            let writes = Writes::Occurrences(after, decision.wakes_at);
             self.calendars.entry(&name).writes = Some(writes);
             let written = match planted::is(Planted::CursorNotWritten) {
                 true => before,
@@ -98,12 +98,12 @@ impl Engine {
         };
         let mut answer = None;
         match (calendar.writes.take(), &mut calendar.state) {
-            (Some(Writes::Occurrences(after, looks_at)), State::There(_, kept)) => {
+            (Some(Writes::Occurrences(after, wakes_at)), State::There(_, kept)) => {
                 let before = std::mem::replace(kept, after);
                 if before.number != after.number {
                     self.calendars.release(before.number);
                 }
-                self.calendars.look_at(&name, looks_at);
+                self.calendars.look_at(&name, wakes_at);
             }
             (Some(Writes::Definition(plan, kept, declared)), _) => {
                 let next = plan.occurrences.next_after(kept.cursor.at);

@@ -128,7 +128,7 @@ impl Subject {
         let Decision {
             occurrences,
             cursor,
-            looks_at,
+            wakes_at,
         } = decision;
         assert_eq!(cursor.civil, self.plan.occurrences.civil(cursor.at));
         if let Some(last) = occurrences.last() {
@@ -136,7 +136,7 @@ impl Subject {
         }
         self.cursor = cursor;
         let seconds = occurrences.iter().map(|it| it.second()).collect();
-        (seconds, looks_at.map(Due::second))
+        (seconds, wakes_at.map(Due::second))
     }
 
     /// The rules of the zone are others from now on.
@@ -246,9 +246,9 @@ fn a_year_of_each_second_is_decided_in_few_steps() {
         let of = Arc::new(Listed::each(1));
         let mut it = Subject::new(Listed::each(1), misfire, NOW);
         it.plan.occurrences = Arc::clone(&of) as _;
-        let (seconds, looks_at) = it.at(NOW + year);
+        let (seconds, wakes_at) = it.at(NOW + year);
         let expected: Vec<_> = (NOW + year + 1 - filed..=NOW + year).collect();
-        assert_eq!((seconds, looks_at), (expected, Some(NOW + year + 1)));
+        assert_eq!((seconds, wakes_at), (expected, Some(NOW + year + 1)));
         let request = of.request();
         assert!(request < limit, "{misfire:?}: {request}");
     }

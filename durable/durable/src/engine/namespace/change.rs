@@ -42,7 +42,7 @@ impl Engine {
     /// Begins no delivery of a namespace in this run, or does again.
     pub fn drain(&mut self, name: &str, is_drained: bool) {
         if let Some(at) = self.namespace(name).map(|it| Arc::clone(&it.name)) {
-            let at = self.seen(&at);
+            let at = self.namespace_index(&at);
             self.namespaces[at].is_drained = is_drained;
             self.closed(at);
             self.go_on();
@@ -52,7 +52,7 @@ impl Engine {
     /// A setting has this value.
     pub(in super::super) fn was_set(&mut self, name: &str, value: Option<&[u8]>) {
         if let Some(name) = name.strip_prefix(PAUSED) {
-            let at = self.seen(name);
+            let at = self.namespace_index(name);
             self.namespaces[at].is_paused =
                 value.is_some() && !planted::is(Planted::PauseForgotten);
             // A resume lifts a drain, once it is durable.
@@ -60,7 +60,7 @@ impl Engine {
             self.closed(at);
         } else if let Some(name) = name.strip_prefix(POLICY) {
             let policy = value.map(Policy::from_stored);
-            let (at, boot) = (self.seen(name), self.now.boot_micros);
+            let (at, boot) = (self.namespace_index(name), self.now.boot_micros);
             let namespace = &mut self.namespaces[at];
             namespace.is_created |= value.is_some();
             namespace.is_known |= value.is_some();

@@ -98,10 +98,10 @@ mod tests {
     use super::*;
 
     /// When each of them is taken, by one who looks at these times.
-    fn taken(rate: Rate, looks: impl Iterator<Item = u64>) -> Vec<u64> {
+    fn taken(rate: Rate, checks: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut limiter = Limiter::new(rate, 0);
         let mut taken = Vec::new();
-        for now in looks {
+        for now in checks {
             while limiter.has_one(now) {
                 limiter.take(1, now);
                 taken.push(now);
@@ -118,7 +118,7 @@ mod tests {
             let rate = Rate::new(count, Duration::from_millis(per)).burst(burst);
             let mut now = 0;
             // Sometimes nothing is looked at for long.
-            let looks: Vec<_> = std::iter::repeat_with(|| {
+            let checks: Vec<_> = std::iter::repeat_with(|| {
                 now += match rng.u32(0..100) {
                     0 => rng.u64(0..20 * per * 1_000),
                     _ => rng.u64(0..per * 100),
@@ -127,7 +127,7 @@ mod tests {
             })
             .take(3_000)
             .collect();
-            let taken = taken(rate, looks.into_iter());
+            let taken = taken(rate, checks.into_iter());
             assert!(taken.len() > 100, "{}", taken.len());
             for (first, from) in taken.iter().enumerate() {
                 for (more, to) in taken[first..].iter().enumerate() {
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn it_is_as_fast_as_the_rate_where_it_is_looked_at_often() {
         // Each millisecond, for 100 seconds.
-        let looks = || (0..100_000).map(|milli| milli * 1_000);
+        let checks = || (0..100_000).map(|milli| milli * 1_000);
         for count in [1, 100, 777, 5_000] {
-            let count_taken = taken(Rate::per_second(count), looks()).len() as f64;
+            let count_taken = taken(Rate::per_second(count), checks()).len() as f64;
             let expected = f64::from(count) * 100.0;
             assert!(
                 (count_taken - expected).abs() <= expected * 0.001 + 1.0,
@@ -270,14 +270,14 @@ mod tests {
                 continue;
             };
             // One by one, at that time and a little before.
-            for (look, taken) in [(at.max(now), count), (at.saturating_sub(1).max(now), count)] {
+            for (time, taken) in [(at.max(now), count), (at.saturating_sub(1).max(now), count)] {
                 let mut others = limiter.clone();
                 let mut lets = 0;
-                while lets < taken && others.has_one(look) {
-                    others.take(1, look);
+                while lets < taken && others.has_one(time) {
+                    others.take(1, time);
                     lets += 1;
                 }
-                assert_eq!(lets == taken, look >= at, "{count} at {look} of {at}");
+                assert_eq!(lets == taken, time >= at, "{count} at {time} of {at}");
             }
             now = at.max(now) + rng.u64(0..2_000_000);
             limiter.take(count, now);

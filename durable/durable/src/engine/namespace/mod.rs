@@ -236,7 +236,7 @@ impl Engine {
     }
 
     /// A namespace of this name, seen now if not before.
-    pub(super) fn seen(&mut self, name: &str) -> usize {
+    pub(super) fn namespace_index(&mut self, name: &str) -> usize {
         if name == DEFAULT && !self.namespaces.is_empty() {
             return 0;
         }

@@ -24,15 +24,15 @@ fn a_reply_for_one_handler_looks_at_no_other() {
     now.boot_micros += SECOND;
     now.wall_micros += SECOND.cast_signed();
     it.begin_without_turn(now);
-    it.engine.looks = 0;
+    it.engine.checks = 0;
     let requests = it.requests.len();
     it.settle();
     it.run_until(now.boot_micros);
     assert_eq!(it.delivered.len(), HANDLERS);
     // What is archived and the first second were asked for, and then the rows and the second after them.
     assert!(requests >= 2 * HANDLERS, "{requests} requests");
-    let looks = it.engine.looks / HANDLERS;
-    assert!(looks < 50, "{looks} looks a handler");
+    let checks = it.engine.checks / HANDLERS;
+    assert!(checks < 50, "{checks} looks a handler");
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_
         it.insert_to("handler 7", 100);
     }
     it.settle();
-    it.engine.looks = 0;
+    it.engine.checks = 0;
     it.pass(200_000);
     assert_eq!(it.delivered.len(), HANDLERS);
-    let looks = it.engine.looks / HANDLERS;
-    assert!(looks < 20, "{looks} looks a delivery");
+    let checks = it.engine.checks / HANDLERS;
+    assert!(checks < 20, "{checks} looks a delivery");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::{BOUNDS, Counts, Histogram, Namespace};
-use crate::shell::state::Look;
+use crate::shell::state::View;
 
 /// A snapshot of the service: see [`Durable::metrics`](crate::Durable::metrics). These fields are for the service as a
 /// whole. Inserts, deliveries, settled timers, dead letters and lateness are counted for each
@@ -46,23 +46,23 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(look: &Look<'_>) -> Metrics {
-        let engine = look.engine();
+    pub(crate) fn new(view: &View<'_>) -> Metrics {
+        let engine = view.engine();
         let namespaces = engine.namespaces().iter();
         Metrics {
             in_memory: engine.in_memory(),
             running: engine.running(),
-            commits: look.commits(),
-            failed_attempts: look.failed_attempts(),
-            clock_jumps: look.jumps(),
-            refusals: look.refusals(),
-            full: look.full(),
-            is_full: look.is_full(),
-            unhandled: look.unhandled(),
-            has_failed: look.failure().is_some(),
+            commits: view.commits(),
+            failed_attempts: view.failed_attempts(),
+            clock_jumps: view.jumps(),
+            refusals: view.refusals(),
+            full: view.full(),
+            is_full: view.is_full(),
+            unhandled: view.unhandled(),
+            has_failed: view.failure().is_some(),
             namespaces: namespaces
                 .filter(|it| it.is_known || it.has_handlers())
-                .map(|it| NamespaceMetrics::of(look, &it.name, Some(it)))
+                .map(|it| NamespaceMetrics::of(view, &it.name, Some(it)))
                 .collect(),
         }
     }
@@ -112,7 +112,7 @@ pub struct NamespaceMetrics {
 impl NamespaceMetrics {
     /// Of one that has not been seen, there is nothing.
     pub(crate) fn of(
-        look: &Look<'_>,
+        view: &View<'_>,
         name: &Arc<str>,
         namespace: Option<&Namespace>,
     ) -> NamespaceMetrics {
@@ -128,7 +128,7 @@ impl NamespaceMetrics {
             redriven,
             throttled,
         } = namespace.map_or(Counts::default(), |it| it.counts);
-        let oldest = namespace.and_then(|it| look.engine().oldest_overdue(it, look.present()));
+        let oldest = namespace.and_then(|it| view.engine().oldest_overdue(it, view.present()));
         NamespaceMetrics {
             name: Arc::clone(name),
             inserted,

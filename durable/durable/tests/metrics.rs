@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use waterwheel_durable::store::MemoryStore;
 use waterwheel_durable::{Dead, Drain, Durable, Event, Metrics, Policy};
 
-#[path = "seen/deploy.rs"]
+#[path = "metrics/deploy.rs"]
 mod deploy;
 
 /// A service whose namespace has delivered two timers, and given up a third.
