@@ -32,7 +32,7 @@ pub struct Failure {
 /// What follows from a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// The next delay of the ladder.
+    /// The next of the retry delays.
     BackOff,
     /// This one in its place.
     After(Duration),
@@ -48,7 +48,7 @@ pub enum Retry {}
 pub enum Dead {}
 
 impl Retry {
-    /// Retries the timer after the next delay of the [retry schedule](crate::Builder::ladder), or makes it a dead
+    /// Retries the timer after the next delay of the [retry schedule](crate::Builder::retry_delays), or makes it a dead
     /// letter if there is none left.
     ///
     /// Takes a string, or an error, which is recorded together with its causes.

@@ -1,6 +1,6 @@
 //! What a handler has seen, and whether it can be so.
 
-use super::timer::{LADDER_MILLIS, Last, State, Timer};
+use super::timer::{Last, RETRY_DELAYS_MILLIS, State, Timer};
 use super::{Checker, Rule, What};
 use crate::child::WORKERS;
 use crate::log::{How, Line};
@@ -9,7 +9,7 @@ use crate::log::{How, Line};
 /// for a processor takes so long at most.
 pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 /// The engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
-const LADDER_TOLERANCE_MICROS: i64 = 2_000;
+const RETRY_TOLERANCE_MICROS: i64 = 2_000;
 
 impl Checker {
     pub(super) fn begins(&mut self, line: &Line) {
@@ -107,9 +107,9 @@ impl Checker {
         let is_before_all = wanted.clone().all(|it| wall < it.due);
         let tolerated = match last {
             Some(last) if last.attempt < attempt && self.was_still_since(&last) => {
-                let delay = LADDER_MILLIS.get(last.attempt as usize - 1);
+                let delay = RETRY_DELAYS_MILLIS.get(last.attempt as usize - 1);
                 let delay = delay.copied().unwrap_or(0) * 1_000;
-                last.wall + delay - LADDER_TOLERANCE_MICROS
+                last.wall + delay - RETRY_TOLERANCE_MICROS
             }
             _ => i64::MIN,
         };
@@ -218,7 +218,9 @@ impl Checker {
         let state = match how {
             How::Well => State::Well,
             How::Dead => State::Dead,
-            How::Failed | How::Dropped if attempt as usize > LADDER_MILLIS.len() => State::Dead,
+            How::Failed | How::Dropped if attempt as usize > RETRY_DELAYS_MILLIS.len() => {
+                State::Dead
+            }
             How::Failed | How::Dropped => State::Failed,
         };
         timer.last = Some(Last {

@@ -23,7 +23,7 @@ use service::Service;
 use timer::{At, Seal, Timer, Wanted};
 
 pub(crate) use copy::Undone;
-pub(crate) use timer::LADDER_MILLIS;
+pub(crate) use timer::RETRY_DELAYS_MILLIS;
 pub(crate) use verdict::{Flight, Rule, Summary};
 
 #[derive(Debug, Clone, Default)]

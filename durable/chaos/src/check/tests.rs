@@ -441,7 +441,7 @@ fn a_dead_letter_is_kept_until_it_is_redriven() {
 }
 
 #[test]
-fn the_last_delay_of_the_ladder_makes_a_dead_letter() {
+fn the_last_retry_delay_makes_a_dead_letter() {
     let mut log = "round 1\n insert 1 0 fails 2000 -\n created 1 a@2@fails\n".to_owned();
     for attempt in 1..=4 {
         let wall = 1_000_000 * attempt;

@@ -4,7 +4,7 @@
 pub(super) type At = u64;
 
 /// The delays after the failures of a timer. After the last one, a failure makes it a dead letter.
-pub(crate) const LADDER_MILLIS: [i64; 3] = [30, 100, 300];
+pub(crate) const RETRY_DELAYS_MILLIS: [i64; 3] = [30, 100, 300];
 
 #[derive(Debug, Clone)]
 pub(super) struct Timer {
@@ -18,7 +18,7 @@ pub(super) struct Timer {
     pub(super) wanted: Vec<Wanted>,
     pub(super) last: Option<Last>,
     /// Where the log has the failure of each attempt.
-    pub(super) failures: [At; LADDER_MILLIS.len()],
+    pub(super) failures: [At; RETRY_DELAYS_MILLIS.len()],
     /// When a cancel was answered with "done".
     pub(super) cancelled: Option<At>,
     /// A cancel was not answered before a kill.

@@ -20,7 +20,7 @@ use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
 use waterwheel_store_sqlite::{OpenOptions, Options, SqliteStore};
 
-use crate::check::LADDER_MILLIS;
+use crate::check::RETRY_DELAYS_MILLIS;
 use crate::log::Line;
 use calls::Calls;
 use memory::Memory;
@@ -294,7 +294,9 @@ async fn open(
         _ => 32_768,
     };
     let builder = Durable::builder()
-        .ladder(LADDER_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs())))
+        .retry_delays(
+            RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs())),
+        )
         .window(Duration::from_secs(rng.u64(1..=3)))
         .max_in_memory(limit)
         .shifted_clocks(Arc::clone(&log.shift))

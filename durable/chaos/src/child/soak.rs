@@ -13,7 +13,7 @@ use super::calls::{Calls, Wish};
 use super::handlers::Attempt;
 use super::moves::{HOUR, Mover};
 use super::{ChildOptions, Stop, in_words};
-use crate::check::LADDER_MILLIS;
+use crate::check::RETRY_DELAYS_MILLIS;
 use crate::gauge::MEASURED;
 use crate::log::{How, Line};
 
@@ -95,8 +95,9 @@ fn limited(options: &ChildOptions) -> Policy {
 }
 
 async fn create(timers: &Durable, limited: Policy) -> Result<(), Error> {
-    let ladder = LADDER_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs()));
-    let retrying = Policy::default().ladder(ladder).retention(1);
+    let retry_delays =
+        RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs()));
+    let retrying = Policy::default().retry_delays(retry_delays).retention(1);
     for (name, policy) in [
         (LIMITED, limited),
         (RETRYING, retrying),

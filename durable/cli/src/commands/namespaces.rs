@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn a_policy_is_summed_up_on_one_line() {
         let policy = json(
-            br#"{"ladder":[{"secs":15,"nanos":0},{"secs":0,"nanos":5000000}],"concurrency":3,
+            br#"{"retry_delays":[{"secs":15,"nanos":0},{"secs":0,"nanos":5000000}],"concurrency":3,
             "rate":{"count":100,"per":{"secs":1,"nanos":0},"burst":9},"retention":null}"#,
         );
-        let expected = "ladder 15 s 5 ms, concurrency 3, rate 100 per 1 s burst 9";
+        let expected = "retry_delays 15 s 5 ms, concurrency 3, rate 100 per 1 s burst 9";
         assert_eq!(summary(&policy), expected);
         assert_eq!(summary(&json(br#"{"retention":7}"#)), "retention 7 days");
         assert_eq!(summary(&json(br#"{"retention":1}"#)), "retention 1 day");

@@ -97,7 +97,7 @@ async fn a_timer_between_two_attempts_is_cancelled_with_the_rest() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     let timers = Durable::open(&file).await.unwrap();
-    let policy = Policy::default().ladder([HOUR]);
+    let policy = Policy::default().retry_delays([HOUR]);
     let shop = timers.create_namespace("shop", policy).await.unwrap();
     let (sender, mut delivered) = mpsc::unbounded_channel();
     shop.handle("notify", move |delivery: Delivery| {

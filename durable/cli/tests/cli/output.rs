@@ -176,7 +176,7 @@ fn hostile() -> Vec<Op> {
         }
     }
     let long = format!(
-        "{{\"ladder\":[{}]}}",
+        "{{\"retry_delays\":[{}]}}",
         vec!["{\"secs\":1,\"nanos\":0}"; 90].join(",")
     );
     steps.push(set("namespace/\x1b[7m\n", &long));

@@ -29,7 +29,7 @@ const PAYMENTS: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The retry schedule of a service, in milliseconds instead of seconds.
-const LADDER: [u64; 6] = [15, 30, 180, 600, 600, 600];
+const RETRY_DELAYS: [u64; 6] = [15, 30, 180, 600, 600, 600];
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -124,7 +124,7 @@ async fn merchant(
     endpoint: &Endpoint,
 ) -> Result<Namespace, Box<dyn Error>> {
     let policy = Policy::default()
-        .ladder(LADDER.map(Duration::from_millis))
+        .retry_delays(RETRY_DELAYS.map(Duration::from_millis))
         .concurrency(8)
         .rate(Rate::per_second(2_000))
         .retention(1);

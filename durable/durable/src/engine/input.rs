@@ -19,7 +19,7 @@ pub struct Config {
     /// 64 KiB (where this is less than 2 MiB, a 32nd of it) and a row.
     pub max_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
-    pub ladder: Vec<Duration>,
+    pub retry_delays: Vec<Duration>,
     /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
     pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
@@ -49,13 +49,13 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Config {
-        let ladder = [15, 30, 180, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600];
+        let retry_delays = [15, 30, 180, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600];
         Config {
             window: 2,
             page: 4_096,
             max_in_memory: 65_536,
             max_bytes_in_memory: 64 << 20,
-            ladder: ladder.map(Duration::from_secs).to_vec(),
+            retry_delays: retry_delays.map(Duration::from_secs).to_vec(),
             concurrency: None,
             max_in_commit: 16_384,
             max_bytes_in_commit: 4 << 20,
@@ -85,9 +85,9 @@ pub struct NewTimer {
 pub enum Ended {
     /// The timer is settled.
     Well,
-    /// It is tried again, by the ladder.
+    /// It is retried after the next retry delay.
     Failed(Arc<str>),
-    /// It is tried again after this delay, which is a year at most, in the place of the ladder's, and as often as that has delays.
+    /// It is tried again after this delay, which is a year at most, instead of the next retry delay, and as often as that has delays.
     Later(Arc<str>, Duration),
     /// It is not tried again.
     Dead(Arc<str>),

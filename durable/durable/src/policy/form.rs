@@ -10,7 +10,7 @@ use super::{BackOff, Policy, Rate, Wrong};
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Form {
-    ladder: Option<Vec<Duration>>,
+    retry_delays: Option<Vec<Duration>>,
     back_off: Option<BackOff>,
     concurrency: Option<usize>,
     rate: Option<Rate>,
@@ -25,7 +25,7 @@ impl TryFrom<Form> for Policy {
 
     fn try_from(form: Form) -> Result<Policy, Wrong> {
         let Form {
-            ladder,
+            retry_delays,
             back_off,
             concurrency,
             rate,
@@ -34,14 +34,14 @@ impl TryFrom<Form> for Policy {
             retention,
             starts,
         } = form;
-        if ladder.is_some() && back_off.is_some() {
+        if retry_delays.is_some() && back_off.is_some() {
             return Err(Wrong {
                 field: "back_off",
-                why: "it replaces `ladder`, so give only one of them",
+                why: "it replaces `retry_delays`, so give only one of them",
             });
         }
         let policy = Policy {
-            ladder,
+            retry_delays,
             back_off,
             concurrency,
             rate,

@@ -26,7 +26,7 @@ pub(crate) const NOTED_FROM: u32 = 2;
 /// How many unclean ends a timer may be with its handler at, if its policy does not say.
 pub(crate) const STARTS: u32 = 5;
 
-/// The longest ladder, and the most attempts.
+/// The maximum number of retry delays, and of attempts.
 const MAX_ATTEMPTS: u32 = 1_000;
 
 /// The longest delay after a failure.
@@ -86,7 +86,7 @@ impl fmt::Display for Wrong {
 #[must_use]
 pub struct Policy {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ladder: Option<Vec<Duration>>,
+    pub(crate) retry_delays: Option<Vec<Duration>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) back_off: Option<BackOff>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,18 +108,18 @@ impl Policy {
     /// delays of at most a year each. A failure after the last delay makes the timer a dead letter. Replaces a
     /// [backoff](Policy::back_off).
     ///
-    /// Default: the [retry schedule](crate::Builder::ladder) of the service.
-    pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
-        self.ladder = Some(delays.into_iter().collect());
+    /// Default: the [retry schedule](crate::Builder::retry_delays) of the service.
+    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
+        self.retry_delays = Some(delays.into_iter().collect());
         self.back_off = None;
         self
     }
 
     /// Sets exponential backoff in place of a retry schedule. `None` selects the [retry
-    /// schedule](crate::Builder::ladder) of the service.
+    /// schedule](crate::Builder::retry_delays) of the service.
     pub fn back_off(mut self, back_off: impl Into<Option<BackOff>>) -> Policy {
         self.back_off = back_off.into();
-        self.ladder = None;
+        self.retry_delays = None;
         self
     }
 
@@ -189,7 +189,7 @@ impl Policy {
     /// The first field that makes no sense.
     pub(crate) fn check(&self) -> Result<(), Wrong> {
         let Policy {
-            ladder,
+            retry_delays,
             back_off,
             concurrency,
             rate,
@@ -199,12 +199,12 @@ impl Policy {
             starts,
         } = self;
         let wrong = |field, why| Err(Wrong { field, why });
-        if let Some(ladder) = ladder {
-            if ladder.len() > MAX_ATTEMPTS as usize {
-                return wrong("ladder", "it must have at most 1 000 delays");
+        if let Some(retry_delays) = retry_delays {
+            if retry_delays.len() > MAX_ATTEMPTS as usize {
+                return wrong("retry_delays", "it must have at most 1 000 delays");
             }
-            if ladder.iter().any(|delay| *delay > LONGEST_DELAY) {
-                return wrong("ladder", "each delay must be at most a year");
+            if retry_delays.iter().any(|delay| *delay > LONGEST_DELAY) {
+                return wrong("retry_delays", "each delay must be at most a year");
             }
         }
         if let Some(back_off) = back_off {
@@ -290,8 +290,14 @@ mod tests {
             (Policy::default().priority(1_001), "priority"),
             (Policy::default().retention(3_661), "retention"),
             (Policy::default().starts(3), "starts"),
-            (Policy::default().ladder(vec![SECOND; 1_001]), "ladder"),
-            (Policy::default().ladder([SECOND, Duration::MAX]), "ladder"),
+            (
+                Policy::default().retry_delays(vec![SECOND; 1_001]),
+                "retry_delays",
+            ),
+            (
+                Policy::default().retry_delays([SECOND, Duration::MAX]),
+                "retry_delays",
+            ),
             (
                 Policy::default().back_off(BackOff::new(SECOND, SECOND * 367 * 86_400)),
                 "back_off",

@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn a_policy_is_read_as_it_is_stored() {
-        let ladder = Policy::default()
-            .ladder([SECOND, Duration::from_millis(1)])
+        let retry_delays = Policy::default()
+            .retry_delays([SECOND, Duration::from_millis(1)])
             .starts(4);
         let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
         let full = Policy::default()
@@ -41,8 +41,8 @@ mod tests {
         for (policy, text) in [
             (Policy::default(), "{}"),
             (
-                ladder,
-                r#"{"ladder":[{"secs":1,"nanos":0},{"secs":0,"nanos":1000000}],"starts":4}"#,
+                retry_delays,
+                r#"{"retry_delays":[{"secs":1,"nanos":0},{"secs":0,"nanos":1000000}],"starts":4}"#,
             ),
             (
                 full,

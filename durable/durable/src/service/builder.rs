@@ -38,7 +38,7 @@ const LEAST_DISK_LIMIT: u64 = 1 << 20;
 /// # use waterwheel_durable::{Durable, Event, OpenError};
 /// # async fn example() -> Result<Durable, OpenError> {
 /// Durable::builder()
-///     .ladder([15, 60, 600, 3_600].map(Duration::from_secs))
+///     .retry_delays([15, 60, 600, 3_600].map(Duration::from_secs))
 ///     .concurrency(256)
 ///     .disk_limit(10 << 30)
 ///     .on_event(|event| eprintln!("{event:?}"))
@@ -62,9 +62,9 @@ impl Builder {
     /// year counts as a year.
     ///
     /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
-    pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
+    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
         let delays = delays.into_iter().map(|delay| delay.min(LONGEST_DELAY));
-        self.config.ladder = delays.collect();
+        self.config.retry_delays = delays.collect();
         self
     }
 
@@ -279,9 +279,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_of_a_ladder_is_a_year_at_most() {
-        let builder = Builder::default().ladder([Duration::MAX, Duration::ZERO]);
-        assert_eq!(builder.config.ladder, [LONGEST_DELAY, Duration::ZERO]);
+    fn a_retry_delay_is_a_year_at_most() {
+        let builder = Builder::default().retry_delays([Duration::MAX, Duration::ZERO]);
+        assert_eq!(builder.config.retry_delays, [LONGEST_DELAY, Duration::ZERO]);
     }
 
     #[test]

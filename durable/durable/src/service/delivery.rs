@@ -91,7 +91,7 @@ impl Delivery {
     ///
     /// [`InvalidPayload`] if the payload is not such a value. Returned with `?`, it causes a retry. A new kind of
     /// payload that arrives before its handler is deployed therefore waits for the handler, for as long as the [retry
-    /// schedule](crate::Builder::ladder) lasts: 13 hours by default. Then the timer becomes a dead letter, which can be
+    /// schedule](crate::Builder::retry_delays) lasts: 13 hours by default. Then the timer becomes a dead letter, which can be
     /// redriven. Each of these attempts is reported as an [`Event::AttemptFailed`](crate::Event::AttemptFailed).
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, InvalidPayload> {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)

@@ -67,8 +67,11 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
         ("priority", policy().priority(0)),
         ("retention", policy().retention(u32::MAX)),
         ("starts", policy().starts(1)),
-        ("ladder", policy().ladder(vec![SECOND; 1_001])),
-        ("ladder", policy().ladder([SECOND, Duration::MAX])),
+        ("retry_delays", policy().retry_delays(vec![SECOND; 1_001])),
+        (
+            "retry_delays",
+            policy().retry_delays([SECOND, Duration::MAX]),
+        ),
         (
             "back_off",
             policy().back_off(BackOff::new(SECOND, HOUR).attempts(0)),
@@ -127,7 +130,7 @@ fn an_unknown_field_of_a_policy_is_named() {
         ),
         (
             format!(
-                r#"{{"ladder":[],"back_off":{{"first":{second},"longest":{second},"attempts":3}}}}"#
+                r#"{{"retry_delays":[],"back_off":{{"first":{second},"longest":{second},"attempts":3}}}}"#
             ),
             "the policy's `back_off`",
         ),
@@ -137,10 +140,13 @@ fn an_unknown_field_of_a_policy_is_named() {
     }
     // What it writes, it reads.
     let back_off = Policy::default().back_off(BackOff::new(SECOND, HOUR));
-    let ladder = Policy::default().ladder([SECOND]).starts(9).retention(7);
+    let retry_delays = Policy::default()
+        .retry_delays([SECOND])
+        .starts(9)
+        .retention(7);
     let limits = Policy::default().concurrency(3).priority(2);
     let limits = limits.rate(Rate::per_second(5).burst(2));
-    for policy in [Policy::default(), back_off, ladder, limits] {
+    for policy in [Policy::default(), back_off, retry_delays, limits] {
         let text = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
     }

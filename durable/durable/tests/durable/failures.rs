@@ -1,4 +1,4 @@
-//! An attempt that fails is made again, by the ladder; what fails at the end of it is a dead letter.
+//! A failed attempt is retried after the next retry delay; after the last one, the timer becomes a dead letter.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -10,8 +10,8 @@ use waterwheel_durable::{Dead, DeadLetter, Durable, Event, Failure, HandlerOptio
 
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
-async fn open(ladder: impl IntoIterator<Item = Duration>) -> Durable {
-    let builder = Durable::builder().ladder(ladder);
+async fn open(retry_delays: impl IntoIterator<Item = Duration>) -> Durable {
+    let builder = Durable::builder().retry_delays(retry_delays);
     within(builder.open_store(Shelf::default())).await.unwrap()
 }
 
@@ -37,10 +37,12 @@ async fn letters_until(timers: &Durable, holds: impl Fn(&[DeadLetter]) -> bool) 
 }
 
 #[tokio::test]
-async fn a_failure_climbs_the_ladder_and_ends_as_a_dead_letter() {
+async fn a_failure_is_retried_with_each_delay_and_ends_as_a_dead_letter() {
     let place = Place::new();
-    let ladder = [millis(40), millis(1), millis(80)];
-    let timers = Durable::builder().ladder(ladder).open(place.file());
+    let retry_delays = [millis(40), millis(1), millis(80)];
+    let timers = Durable::builder()
+        .retry_delays(retry_delays)
+        .open(place.file());
     let timers = within(timers).await.unwrap();
     let failing = |delivery: &waterwheel_durable::Delivery| {
         Err(Retry::backoff(format!("failure {}", delivery.attempt())))
@@ -53,7 +55,7 @@ async fn a_failure_climbs_the_ladder_and_ends_as_a_dead_letter() {
         assert_eq!((seen.id, seen.attempt), (timer.handle().id, attempt));
         if let Some(failed) = failed {
             // The failure's time is the engine's, which is up to two milliseconds old.
-            let delay = ladder[attempt as usize - 2];
+            let delay = retry_delays[attempt as usize - 2];
             assert!(seen.due + millis(3) >= failed + delay && seen.at >= seen.due);
         }
         failed = Some(seen.at);
@@ -66,8 +68,8 @@ async fn a_failure_climbs_the_ladder_and_ends_as_a_dead_letter() {
 #[tokio::test]
 async fn a_failure_counts_across_a_restart() {
     let place = Place::new();
-    let ladder = || Durable::builder().ladder([millis(50), millis(50)]);
-    let timers = within(ladder().open(place.file())).await.unwrap();
+    let retry_delays = || Durable::builder().retry_delays([millis(50), millis(50)]);
+    let timers = within(retry_delays().open(place.file())).await.unwrap();
     let failing = |_: &_| Err(Retry::backoff("later"));
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     timers.at("mail", soon()).insert().await.unwrap();
@@ -76,7 +78,7 @@ async fn a_failure_counts_across_a_restart() {
     // On a slow machine, some more were made by then.
     let made = 1 + u32::try_from(deliveries.rest().await.len()).unwrap();
 
-    let timers = within(ladder().open(place.file())).await.unwrap();
+    let timers = within(retry_delays().open(place.file())).await.unwrap();
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     for attempt in made + 1..=3 {
         assert_eq!(deliveries.next().await.attempt, attempt);
@@ -88,7 +90,7 @@ async fn a_failure_counts_across_a_restart() {
 #[tokio::test]
 async fn a_handler_says_when_its_timer_is_tried_again() {
     const HOUR: Duration = crate::support::HOUR;
-    // Sooner than the ladder would, and later.
+    // Sooner than the retry delay, and later.
     let timers = open([HOUR, millis(1), HOUR]).await;
     let asked = |attempt| match attempt {
         1 => millis(5),
@@ -111,7 +113,7 @@ async fn a_handler_says_when_its_timer_is_tried_again() {
         }
         failed = Some(seen.at);
     }
-    // A year at most: it waits, and the ladder has one attempt more.
+    // A year at most: it waits, and there is one attempt more.
     until(|| timers.metrics().namespaces[0].retried == 3).await;
     assert!(timers.dead_letters(None, 1).await.unwrap().is_empty());
     let moved = timers.reschedule(&timer, soon()).await.unwrap();
@@ -168,7 +170,7 @@ async fn a_handler_gives_a_timer_up_at_once() {
 }
 
 #[tokio::test]
-async fn an_empty_ladder_gives_up_after_the_first_failure() {
+async fn no_retry_delays_give_up_after_the_first_failure() {
     let timers = open([]).await;
     let mut deliveries = Deliveries::ended(&timers, "mail", |_| Err(Retry::backoff("late")));
     timers.at("mail", soon()).insert().await.unwrap();
@@ -340,7 +342,7 @@ async fn an_attempt_that_takes_too_long_is_a_failure() {
 #[tokio::test]
 async fn a_failed_attempt_is_reported_and_counted() {
     let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder().ladder([millis(1); 2]);
+    let builder = Durable::builder().retry_delays([millis(1); 2]);
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
     let _deliveries = Deliveries::ended(&timers, "mail", |_| Err(Retry::backoff("not now")));

@@ -154,7 +154,7 @@ async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
 #[tokio::test]
 async fn a_handle_of_a_delivery_or_a_letter_names_the_timer() {
     let timers = Durable::builder()
-        .ladder([HOUR])
+        .retry_delays([HOUR])
         .open_store(Shelf::default());
     let timers = within(timers).await.unwrap();
     let (sender, mut handles) = mpsc::unbounded_channel::<Handle>();

@@ -170,10 +170,15 @@ async fn a_suspension_counts_in_each_namespace() {
     let timers = open(&shift, &Shelf::default()).await;
     let back_off = BackOff::new(Duration::from_secs(60), HOUR).attempts(5);
     create(&timers, "fails", Policy::default().back_off(back_off)).await;
-    create(&timers, "ladder", Policy::default().ladder([HOUR; 4])).await;
+    create(
+        &timers,
+        "retry_delays",
+        Policy::default().retry_delays([HOUR; 4]),
+    )
+    .await;
     let fails = |_: &_| Err(Retry::backoff("no"));
-    let mut handlers =
-        ["fails/mail", "ladder/mail"].map(|name| (name, Deliveries::ended(&timers, name, fails)));
+    let mut handlers = ["fails/mail", "retry_delays/mail"]
+        .map(|name| (name, Deliveries::ended(&timers, name, fails)));
     for (name, _) in &handlers {
         timers.at(name, UNIX_EPOCH).insert().await.unwrap();
     }
@@ -186,7 +191,7 @@ async fn a_suspension_counts_in_each_namespace() {
             move |it: waterwheel_durable::NamespaceMetrics| it.retried + it.dead == count
         };
         let count = u64::from(attempt);
-        until(|| come_to(count)(of("fails")) && come_to(count)(of("ladder"))).await;
+        until(|| come_to(count)(of("fails")) && come_to(count)(of("retry_delays"))).await;
         shift.suspend(3_600_000_000);
     }
     assert_eq!(timers.metrics().clock_jumps, 0);

@@ -70,7 +70,7 @@ async fn a_key_is_free_after_its_timer_was_settled() {
 #[tokio::test]
 async fn a_key_is_held_while_a_timer_is_tried_again() {
     let timers = Durable::builder()
-        .ladder([HOUR])
+        .retry_delays([HOUR])
         .open_store(Shelf::default())
         .await
         .unwrap();

@@ -105,7 +105,9 @@ async fn a_handle_survives_moves_restarts_and_its_text() {
 #[tokio::test]
 async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     let place = Place::new();
-    let timers = Durable::builder().ladder([HOUR, HOUR]).open(place.file());
+    let timers = Durable::builder()
+        .retry_delays([HOUR, HOUR])
+        .open(place.file());
     let timers = within(timers).await.unwrap();
     let failing = |_: &_| Err(Retry::backoff("later"));
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);

@@ -99,7 +99,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
     // What its handler calls is down: most attempts fail, and some hang until their limit.
     let policy = Policy::default()
-        .ladder([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
+        .retry_delays([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
     let rate = Rate::per_second(20).burst(10);
     let partner = create(&timers, "partner", policy.concurrency(8).rate(rate)).await;
     create(&timers, "bank", Policy::default()).await;
@@ -193,7 +193,7 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
     }
     // Another handle of it sees the same, and so does the next process.
     let policy = Policy::default()
-        .ladder([millis(1)])
+        .retry_delays([millis(1)])
         .priority(7)
         .concurrency(10);
     within(shop.set_policy(policy.clone())).await.unwrap();

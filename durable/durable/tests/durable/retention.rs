@@ -48,7 +48,7 @@ async fn deliver(timers: &Durable, deliveries: &mut Deliveries, keys: std::ops::
 async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     let place = Place::new();
     let timers = place.open().await;
-    let policy = Policy::default().retention(7).ladder([millis(1)]);
+    let policy = Policy::default().retention(7).retry_delays([millis(1)]);
     create(&timers, "shop", policy).await;
     // Each second attempt goes well.
     let mut deliveries =

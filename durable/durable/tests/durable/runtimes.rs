@@ -273,7 +273,7 @@ fn a_service_is_shut_down_after_its_runtime_has_ended() {
 async fn a_service_needs_no_timer_of_the_runtimes() {
     for drains in [false, true] {
         let place = Place::new();
-        let builder = Durable::builder().ladder([]);
+        let builder = Durable::builder().retry_delays([]);
         let timers = within(builder.open(place.file())).await.unwrap();
         match drains {
             true => drop(waterwheel::Timer::current().drain()),

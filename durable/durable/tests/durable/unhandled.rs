@@ -112,7 +112,7 @@ async fn a_payload_that_does_not_parse_waits_for_a_later_handler() {
     let place = Place::new();
     let open = || {
         Durable::builder()
-            .ladder([millis(20); 100])
+            .retry_delays([millis(20); 100])
             .open(place.file())
     };
     let timers = within(open()).await.unwrap();

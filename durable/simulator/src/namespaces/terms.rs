@@ -31,7 +31,7 @@ pub enum Retries {
     #[default]
     AsElsewhere,
     /// After so many seconds.
-    Ladder(Vec<u64>),
+    Delays(Vec<u64>),
     /// After so many seconds, doubled up to the second number, for so many attempts.
     BackOff(u64, u64, u32),
 }
@@ -57,7 +57,7 @@ impl Terms {
             starts: starts.map(|starts| starts + 4),
             retries: match retries {
                 None => Retries::AsElsewhere,
-                Some(0) => Retries::Ladder((0..rng.u64(0..4)).map(|step| step * 7).collect()),
+                Some(0) => Retries::Delays((0..rng.u64(0..4)).map(|step| step * 7).collect()),
                 Some(_) => Retries::BackOff(2, 60, rng.u32(1..8)),
             },
         }
@@ -87,7 +87,7 @@ impl Terms {
         let seconds = Duration::from_secs;
         match &self.retries {
             Retries::AsElsewhere => policy,
-            Retries::Ladder(delays) => policy.ladder(delays.iter().copied().map(seconds)),
+            Retries::Delays(delays) => policy.retry_delays(delays.iter().copied().map(seconds)),
             Retries::BackOff(first, longest, attempts) => {
                 let back_off = BackOff::new(seconds(*first), seconds(*longest));
                 policy.back_off(back_off.attempts(*attempts))
@@ -104,13 +104,13 @@ impl Terms {
     /// Between which delays, in microseconds, a timer is tried again after so many failures before this one. `None` if it is given up.
     #[must_use]
     pub fn delays(&self, failures: u32, elsewhere: &[u64]) -> Option<(i64, i64)> {
-        let exact = |ladder: &[u64]| {
-            let micros = ladder.get(failures as usize)?.cast_signed() * 1_000_000;
+        let exact = |retry_delays: &[u64]| {
+            let micros = retry_delays.get(failures as usize)?.cast_signed() * 1_000_000;
             Some((micros, micros))
         };
         match &self.retries {
             Retries::AsElsewhere => exact(elsewhere),
-            Retries::Ladder(delays) => exact(delays),
+            Retries::Delays(delays) => exact(delays),
             Retries::BackOff(first, longest, attempts) => {
                 let whole = (first << failures.min(20)).min(*longest).cast_signed() * 1_000_000;
                 // It is rounded up to a millisecond.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_durable::engine::{Delivery, Ended};
 
-use super::{DAY, LADDER, World};
+use super::{DAY, RETRY_DELAYS, World};
 use crate::model::Settled;
 use crate::namespaces::of;
 
@@ -33,7 +33,7 @@ impl World {
         };
         let terms = self.namespaces.terms(of(&row.handler));
         let is_archived = terms.map(|it| it.retention.is_some_and(|days| days > 0));
-        let delays = terms.map(|it| it.delays(row.failures, &LADDER));
+        let delays = terms.map(|it| it.delays(row.failures, &RETRY_DELAYS));
         let is_retried = self.engine.ended(row.id, ended.clone());
         if let (Ended::Failed(_), Some(delays)) = (&ended, delays)
             && is_retried != delays.is_some()

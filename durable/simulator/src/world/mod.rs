@@ -39,7 +39,7 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 /// A tick of the engine's wheel, in microseconds.
 const TICK: u64 = 1_000;
-const LADDER: [u64; 3] = [1, 20, 400];
+const RETRY_DELAYS: [u64; 3] = [1, 20, 400];
 const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/later", "bank/mail"];
 
 /// A promise that was not kept in the life of a seed.
@@ -178,7 +178,7 @@ impl World {
                 0 => rng.usize(0..10_000),
                 _ => usize::MAX,
             },
-            ladder: LADDER.map(Duration::from_secs).to_vec(),
+            retry_delays: RETRY_DELAYS.map(Duration::from_secs).to_vec(),
             concurrency: (is_crowded || has_policies && rng.bool()).then(|| rng.usize(1..6)),
             max_in_commit: rng.usize(1..12),
             max_bytes_in_commit: rng.usize(0..2_000),

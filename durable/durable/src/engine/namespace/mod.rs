@@ -183,12 +183,12 @@ impl Namespace {
     }
 
     /// The delay after a failure. `None` after the last one.
-    fn delay(&self, row: &Row, ladder: &[Duration]) -> Option<Duration> {
+    fn delay(&self, row: &Row, retry_delays: &[Duration]) -> Option<Duration> {
         match &self.policy.back_off {
             Some(back_off) => back_off.delay(row.failures, chance(row.id, row.failures)),
             None => {
-                let ladder = self.policy.ladder.as_deref().unwrap_or(ladder);
-                ladder.get(row.failures as usize).copied()
+                let retry_delays = self.policy.retry_delays.as_deref().unwrap_or(retry_delays);
+                retry_delays.get(row.failures as usize).copied()
             }
         }
     }
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// What follows from a failure: another attempt, after the delay that the handler has asked for or the next one of the ladder, or the end.
+    /// What follows from a failure: another attempt, after the delay that the handler has asked for or the next retry delay, or the end.
     pub(super) fn retrial(
         &self,
         row: Row,
@@ -266,7 +266,7 @@ impl Engine {
         requested: Option<Duration>,
         namespace: usize,
     ) -> Op {
-        match self.namespaces[namespace].delay(&row, &self.config.ladder) {
+        match self.namespaces[namespace].delay(&row, &self.config.retry_delays) {
             Some(delay) => {
                 let delay = requested.map_or(delay, |requested| requested.min(LONGEST_DELAY));
                 let due = self.present().after(delay);

@@ -319,7 +319,7 @@ fn twins() -> [String; 2] {
 #[test]
 fn a_cursor_that_goes_back_uses_no_id_twice() {
     let config = Config {
-        ladder: vec![Duration::from_secs(5_400)],
+        retry_delays: vec![Duration::from_secs(5_400)],
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(9);

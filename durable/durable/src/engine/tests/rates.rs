@@ -92,8 +92,8 @@ fn another_rate_holds_at_once_for_what_waits() {
 #[test]
 fn a_retry_counts_against_the_rate() {
     let mut it = subject(Rate::per_second(1).burst(1), 0);
-    let ladder = Policy::default().rate(Rate::per_second(1).burst(1));
-    it.set_policy("slow", &ladder.ladder([Duration::ZERO; 5]));
+    let retry_delays = Policy::default().rate(Rate::per_second(1).burst(1));
+    it.set_policy("slow", &retry_delays.retry_delays([Duration::ZERO; 5]));
     it.insert_to("slow/mail", 0);
     it.settle();
     let mut at = Vec::new();

@@ -353,7 +353,7 @@ fn a_key_is_taken_as_long_as_its_timer_is_kept() {
 #[test]
 fn a_dead_letter_and_a_cancelled_timer_are_not_archived() {
     let mut it = subject(9);
-    it.set_policy("a", &Policy::default().retention(9).ladder([]));
+    it.set_policy("a", &Policy::default().retention(9).retry_delays([]));
     for _ in 0..3 {
         it.insert_to("a/mail", 0);
     }

@@ -25,15 +25,18 @@ fn delays(it: &mut Subject, handler: &str) -> Vec<u64> {
 }
 
 #[test]
-fn each_namespace_has_a_ladder_of_its_own() {
+fn each_namespace_has_retry_delays_of_its_own() {
     let config = Config {
-        ladder: vec![seconds(7)],
+        retry_delays: vec![seconds(7)],
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
-    it.namespace("a", &Policy::default().ladder([seconds(15), seconds(180)]));
+    it.namespace(
+        "a",
+        &Policy::default().retry_delays([seconds(15), seconds(180)]),
+    );
     it.namespace("b", &Policy::default());
-    it.namespace("c", &Policy::default().ladder([]));
+    it.namespace("c", &Policy::default().retry_delays([]));
     for (handler, expected) in [
         ("mail", &[7_000][..]),
         ("a/mail", &[15_000, 180_000]),
@@ -50,10 +53,10 @@ fn each_namespace_has_a_ladder_of_its_own() {
 }
 
 #[test]
-fn a_delay_that_is_asked_for_takes_the_place_of_the_ladders() {
+fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
     let year = seconds(366 * 86_400);
     let config = Config {
-        ladder: vec![seconds(7); 4],
+        retry_delays: vec![seconds(7); 4],
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
@@ -77,7 +80,7 @@ fn a_delay_that_is_asked_for_takes_the_place_of_the_ladders() {
         let expected = u64::try_from(expected.as_micros()).unwrap();
         assert!(delay.abs_diff(expected) <= 1_000, "{ended:?}: {delay} µs");
     }
-    // The ladder has ended.
+    // There are no more retry delays.
     it.end_all(&later(seconds(3)));
     assert_eq!((it.dead.len(), it.store.len()), (1, 0));
 }
@@ -110,7 +113,7 @@ fn a_back_off_doubles_and_scatters() {
 #[test]
 fn a_failure_says_whether_it_is_tried_again() {
     let mut it = Subject::new(Config::default());
-    it.namespace("a", &Policy::default().ladder([seconds(1); 3]));
+    it.namespace("a", &Policy::default().retry_delays([seconds(1); 3]));
     it.insert_to("a/mail", 0);
     it.settle();
     for is_retried in [true, true, true, false] {
@@ -130,9 +133,9 @@ fn a_failure_says_whether_it_is_tried_again() {
 }
 
 #[test]
-fn another_ladder_counts_from_the_failures_there_are() {
+fn other_retry_delays_count_from_the_failures_there_are() {
     let mut it = Subject::new(Config::default());
-    it.namespace("a", &Policy::default().ladder([seconds(1); 9]));
+    it.namespace("a", &Policy::default().retry_delays([seconds(1); 9]));
     for _ in 0..2 {
         it.insert_to("a/mail", 0);
     }
@@ -143,14 +146,14 @@ fn another_ladder_counts_from_the_failures_there_are() {
         }
         it.end_all(&failed());
     }
-    // They wait for their fourth attempt. The delay that was written stays; what follows is the new ladder's.
+    // They wait for their fourth attempt. The delay that was written stays; what follows is the new retry delay's.
     let longer = [seconds(1), seconds(2), seconds(3), seconds(60)];
-    it.set_policy("a", &Policy::default().ladder(longer));
+    it.set_policy("a", &Policy::default().retry_delays(longer));
     it.run_until(it.engine.now().boot_micros + SECOND + 1_000);
     let row = it.delivered.remove(0);
     it.engine.ended(row.id, failed());
     it.settle();
-    it.set_policy("a", &Policy::default().ladder([seconds(1); 2]));
+    it.set_policy("a", &Policy::default().retry_delays([seconds(1); 2]));
     let row = it.delivered.remove(0);
     it.engine.ended(row.id, failed());
     it.settle();

@@ -9,23 +9,26 @@ use crate::namespaces::create;
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
 #[tokio::test]
-async fn each_namespace_climbs_its_own_ladder_to_its_dead_letters() {
+async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
     let (sender, mut events) = mpsc::unbounded_channel();
-    let builder = Durable::builder().ladder([millis(1)]);
+    let builder = Durable::builder().retry_delays([millis(1)]);
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
     let back_off = BackOff::new(millis(1), millis(2)).attempts(3);
     for (name, policy) in [
-        ("ladder", Policy::default().ladder([millis(1); 4])),
+        (
+            "retry_delays",
+            Policy::default().retry_delays([millis(1); 4]),
+        ),
         ("back-off", Policy::default().back_off(back_off)),
-        ("once", Policy::default().ladder([])),
+        ("once", Policy::default().retry_delays([])),
         ("as-the-service", Policy::default()),
     ] {
         create(&timers, name, policy).await;
     }
     let fails = |_: &_| Err(Retry::backoff("no"));
     for (handler, attempts) in [
-        ("ladder/mail", 5),
+        ("retry_delays/mail", 5),
         ("back-off/mail", 3),
         ("once/mail", 1),
         ("as-the-service/mail", 2),
@@ -86,16 +89,21 @@ async fn a_policy_that_changes_holds_for_timers_that_wait() {
     let place = Place::new();
     let timers = place.open().await;
     let hour = Duration::from_secs(3_600);
-    let shop = create(&timers, "shop", Policy::default().ladder([millis(1), hour])).await;
+    let shop = create(
+        &timers,
+        "shop",
+        Policy::default().retry_delays([millis(1), hour]),
+    )
+    .await;
     let fails = |_: &_| Err(Retry::backoff("no"));
     let mut deliveries = Deliveries::ended(&timers, "shop/mail", fails);
     let timer = within(shop.at("mail", soon()).insert()).await.unwrap();
     for attempt in 1..=2 {
         assert_eq!(deliveries.next().await.attempt, attempt);
     }
-    // It waits for an hour by the old ladder. The delay that was written stays, and a move makes it come sooner.
+    // It waits for an hour by the old retry delay. The delay that was written stays, and a move makes it come sooner.
     until(|| shop.metrics().retried == 2).await;
-    let longer = Policy::default().ladder([millis(1); 5]);
+    let longer = Policy::default().retry_delays([millis(1); 5]);
     within(shop.set_policy(longer)).await.unwrap();
     within(timers.reschedule(&timer, soon())).await.unwrap();
     for attempt in 3..=6 {
