@@ -45,7 +45,7 @@ enum Fault {
     LettersIgnoreBytes,
     LettersEndTooSoon,
     LettersBeginAgain,
-    FindsSeeWhatIsKept,
+    FindsSeeArchivedTimers,
     FindsSeeOnlyTheFinestLevel,
     FindsIgnoreTheHandler,
     FindsRememberTheLast,
@@ -100,7 +100,7 @@ const FAULTS: [(Fault, &str); 39] = {
         (StepsAreDoneLastFirst, "steps_are_done_in_order"),
         (PayloadsEndAtZero, "a_payload_may_have_any_byte"),
         (HandlersAreTrimmed, "handlers_may_have_strange_names"),
-        (ArchivesKeepNothing, "an_archived_row_is_gone_and_kept"),
+        (ArchivesKeepNothing, "an_archived_row_leaves_a_record"),
         (ArchivesFreeTheKey, "an_archived_key_stays_taken"),
         (
             ExpiriesIgnoreTheDay,
@@ -120,7 +120,10 @@ const FAULTS: [(Fault, &str); 39] = {
         ),
         (LettersEndTooSoon, "dead_letters_are_listed_in_pages"),
         (LettersBeginAgain, "dead_letters_are_listed_in_pages"),
-        (FindsSeeWhatIsKept, "a_key_that_is_only_kept_finds_no_timer"),
+        (
+            FindsSeeArchivedTimers,
+            "a_key_that_is_only_archived_finds_no_timer",
+        ),
         (FindsSeeOnlyTheFinestLevel, "a_timer_is_found_by_its_key"),
         (FindsIgnoreTheHandler, "a_timer_is_found_by_its_key"),
         (FindsRememberTheLast, "a_key_that_is_free_finds_no_timer"),
@@ -333,7 +336,7 @@ impl Store for Broken {
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
         let mut found = self.inner.find(handler, key)?;
         match self.fault {
-            Fault::FindsSeeWhatIsKept => {
+            Fault::FindsSeeArchivedTimers => {
                 let all =
                     self.inner
                         .archived(handler, ArchiveCursor::START, i64::MAX, usize::MAX)?;

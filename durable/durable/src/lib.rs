@@ -61,7 +61,7 @@
 //! | cancel or reschedule a timer | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
-//! | list what was delivered | [`Namespace::delivered`], [`Delivered`], [`ArchiveCursor`] |
+//! | list archived timers | [`Namespace::archived`], [`Archived`], [`ArchiveCursor`] |
 //! | monitor the service | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
 //! | shut down | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
 //! | handle errors | [`Error`] |
@@ -82,7 +82,7 @@
 //!   with a handler, or were being settled, when the process ended can be delivered twice.
 //! - **A key identifies one timer** of its handler. If several inserts use the same key, concurrently or one after
 //!   another, one of them creates the timer and the others return its handle. The key becomes free when the timer is
-//!   cancelled, becomes a dead letter, or is settled and not [retained](Policy::retention).
+//!   cancelled, becomes a dead letter, or is settled and not [archived](Policy::retention).
 //! - **A calendar occurrence is one timer.** It is inserted once, in the same commit that records the progress of its
 //!   [calendar](Durable::calendar), however the process ends, and even if the clock is changed by up to a day. Its id
 //!   contains the time of the occurrence.
@@ -206,7 +206,7 @@ pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
 pub use policy::{BackOff, Policy, Rate};
 pub use service::InvalidPayload;
-pub use service::{Builder, Delivered, Delivery, Durable, Insert, Namespace};
+pub use service::{Archived, Builder, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
 pub use shell::clock::Shift;
 pub use waterwheel_store as store;

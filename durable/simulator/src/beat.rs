@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use waterwheel_durable::engine::calendar::{
-    Cursor, Kept, Misfire, Occurrences, Plan, SETTINGS, Stored,
+    Cursor, Misfire, Occurrences, Plan, Progress, SETTINGS, Stored,
 };
 use waterwheel_store::{Due, Setting};
 
@@ -80,7 +80,7 @@ impl Occurrences for InZone {
         self.ahead.cast_unsigned()
     }
 
-    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
+    fn stored(&self, progress: &Progress) -> Arc<[u8]> {
         let Beat {
             version,
             period,
@@ -93,14 +93,14 @@ impl Occurrences for InZone {
             rules,
             aside,
             last,
-        } = kept.cursor;
+        } = progress.cursor;
         let time = |due: Option<Due>| due.map_or(i64::MIN, Due::as_millis);
         let parts = [
             i64::from(version),
             period,
             i64::from(limit),
             handler as i64,
-            i64::from(kept.number),
+            i64::from(progress.number),
             at.as_millis(),
             civil,
             rules.cast_signed(),
@@ -117,16 +117,16 @@ impl Occurrences for InZone {
 pub fn read(settings: &[Setting], ahead: i64, handlers: &[&str]) -> Vec<Stored> {
     let stored = settings.iter().filter_map(|setting| {
         let name = setting.name.strip_prefix(SETTINGS)?;
-        let (beat, kept) = parts(&setting.value)?;
+        let (beat, progress) = parts(&setting.value)?;
         Some(Stored {
             name: name.into(),
-            read: Ok((beat.plan(name.parse().ok()?, ahead, handlers), kept)),
+            read: Ok((beat.plan(name.parse().ok()?, ahead, handlers), progress)),
         })
     });
     stored.collect()
 }
 
-fn parts(stored: &[u8]) -> Option<(Beat, Kept)> {
+fn parts(stored: &[u8]) -> Option<(Beat, Progress)> {
     let text = std::str::from_utf8(stored).ok()?;
     let parts: Result<Vec<i64>, _> = text.split(' ').map(str::parse).collect();
     let [
@@ -159,5 +159,5 @@ fn parts(stored: &[u8]) -> Option<(Beat, Kept)> {
         last: time(last),
     };
     let number = number.try_into().ok()?;
-    Some((beat, Kept { number, cursor }))
+    Some((beat, Progress { number, cursor }))
 }

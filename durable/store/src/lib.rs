@@ -10,7 +10,7 @@
 //! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
 //! | describe what is written, and the result | [`Op`], [`Outcome`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
-//! | list what was delivered | [`Archived`], [`ArchiveCursor`] |
+//! | list archived timers | [`Archived`], [`ArchiveCursor`] |
 //! | store settings next to the timers | [`Setting`] |
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`RowCursor`] |

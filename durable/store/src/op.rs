@@ -24,7 +24,7 @@ pub enum Op {
     Expire {
         /// The name of the handler.
         handler: Arc<str>,
-        /// The first day that is kept.
+        /// The first day that stays archived.
         before: i64,
         /// The approximate maximum number of records: those of one more commit may be deleted.
         limit: usize,

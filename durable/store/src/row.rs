@@ -213,7 +213,7 @@ impl Row {
         self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
     }
 
-    /// Returns the record that is kept if the timer is archived at this time.
+    /// Returns the record of the timer if it is archived at this time.
     #[must_use]
     pub fn archived(&self, at: Due) -> Archived {
         Archived {

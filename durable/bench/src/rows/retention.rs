@@ -94,7 +94,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     let start = Instant::now();
     shift.suspend(u64::try_from((DAY * (KEPT + 2)).as_micros())?);
     while !shop
-        .delivered(HANDLER, UNIX_EPOCH, None, 1)
+        .archived(HANDLER, UNIX_EPOCH, None, 1)
         .await?
         .is_empty()
     {

@@ -132,7 +132,7 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
     }
     head(output, reader, &extent, &holder, now)?;
     output.line(&format!(
-        "{} pending, {} overdue, {} failed before, {} dead, {} delivered and kept",
+        "{} pending, {} overdue, {} failed before, {} dead, {} archived",
         all.pending, all.overdue, all.failed, all.dead, all.archived
     ))?;
     if counts.is_empty() {

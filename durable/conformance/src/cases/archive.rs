@@ -45,7 +45,7 @@ fn first_day(it: &mut Subject<'_>, handler: &str) -> Result<Option<i64>, String>
     first.map_err(|error| error.to_string())
 }
 
-pub(super) fn an_archived_row_is_gone_and_kept(it: &mut Subject<'_>) -> Done {
+pub(super) fn an_archived_row_leaves_a_record(it: &mut Subject<'_>) -> Done {
     let mut rows = [row(1, NOW), keyed(b"", row(2, NOW + 5)), row(3, NOW)];
     rows[2].failures = 7;
     it.commit(&rows.each_ref().map(near))?;

@@ -125,7 +125,7 @@ pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
     Ok(())
 }
 
-pub(super) fn a_key_that_is_only_kept_finds_no_timer(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_key_that_is_only_archived_finds_no_timer(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
     it.commit(&[near(&first)])?;
     it.commit(&[Op::Archive(first.clone(), due(NOW))])?;

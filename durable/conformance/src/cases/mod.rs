@@ -59,7 +59,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_key_survives_a_cascade,
         the_same_timer_may_insert_its_key_again,
         a_timer_is_found_by_its_key,
-        a_key_that_is_only_kept_finds_no_timer,
+        a_key_that_is_only_archived_finds_no_timer,
         a_key_that_is_free_finds_no_timer,
     ;
     moves:
@@ -90,7 +90,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_discarded_letter_is_gone,
     ;
     archive:
-        an_archived_row_is_gone_and_kept,
+        an_archived_row_leaves_a_record,
         an_archived_key_stays_taken,
         an_archive_of_a_gone_row_keeps_nothing,
         what_is_archived_is_listed_in_pages,

@@ -6,7 +6,7 @@ use waterwheel_store::Due;
 
 use super::stored::{self, Definition};
 use super::zone::{self, timestamp};
-use crate::engine::calendar::{Kept, Occurrences};
+use crate::engine::calendar::{Occurrences, Progress};
 
 /// A cron expression in a zone, between two times.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Occurrences for Cron {
         zone::rules(self.zone(), from)
     }
 
-    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
-        stored::write(&self.definition, kept)
+    fn stored(&self, progress: &Progress) -> Arc<[u8]> {
+        stored::write(&self.definition, progress)
     }
 }

@@ -6,7 +6,7 @@ use waterwheel_store::Due;
 
 use super::cron::Cron;
 use super::error::CalendarError;
-use crate::engine::calendar::{Cursor, Kept, Misfire, Plan};
+use crate::engine::calendar::{Cursor, Misfire, Plan, Progress};
 
 /// Of the form. A newer one is not read.
 const VERSION: u32 = 1;
@@ -115,8 +115,8 @@ impl Definition {
     }
 }
 
-pub(super) fn write(definition: &Definition, kept: &Kept) -> Arc<[u8]> {
-    let Kept { number, cursor } = kept;
+pub(super) fn write(definition: &Definition, progress: &Progress) -> Arc<[u8]> {
+    let Progress { number, cursor } = progress;
     let form = Form {
         version: VERSION,
         number: *number,
@@ -135,7 +135,7 @@ pub(super) fn write(definition: &Definition, kept: &Kept) -> Arc<[u8]> {
 /// # Errors
 ///
 /// In words: the form is newer, or none of ours, or this machine does not know the zone.
-pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Kept), Unreadable> {
+pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Progress), Unreadable> {
     /// What each form has.
     #[derive(Deserialize)]
     struct Common {
@@ -165,11 +165,11 @@ pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Kept), Unreadable> {
         aside: form.aside.map(Due::from_millis),
         last: form.last.map(Due::from_millis),
     };
-    let kept = Kept {
+    let progress = Progress {
         number: form.number,
         cursor,
     };
-    Ok((form.calendar.plan(schedule), kept))
+    Ok((form.calendar.plan(schedule), progress))
 }
 
 /// These values are maps with names for keys, so that they always can be written.

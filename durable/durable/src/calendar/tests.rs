@@ -6,7 +6,7 @@ use waterwheel_schedule::calendar::jiff::Timestamp;
 use waterwheel_store::{Due, Id};
 
 use super::*;
-use crate::engine::calendar::{Cursor, Kept, Plan, decide};
+use crate::engine::calendar::{Cursor, Plan, Progress, decide};
 use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT};
 
 fn due(text: &str) -> Due {
@@ -191,11 +191,11 @@ fn a_calendar_is_read_as_it_was_stored() {
             last: Some(due("2027-03-27T02:00Z")),
             ..Cursor::starting(due("2027-03-27T03:04:05.678Z"), &*plan.occurrences)
         };
-        let kept = Kept { number: 77, cursor };
+        let progress = Progress { number: 77, cursor };
         assert!(plan.definition.contains("Europe/Berlin"));
-        let stored = plan.occurrences.stored(&kept);
-        let (read, read_kept) = read(&stored).unwrap();
-        assert_eq!(read_kept, kept);
+        let stored = plan.occurrences.stored(&progress);
+        let (read, read_progress) = read(&stored).unwrap();
+        assert_eq!(read_progress, progress);
         assert_eq!(
             (&read.definition, &read.times),
             (&plan.definition, &plan.times)
@@ -203,7 +203,7 @@ fn a_calendar_is_read_as_it_was_stored() {
         assert_eq!(read.handler, "reports".into());
         assert_eq!(&*read.payload, payload);
         assert_eq!(read.misfire, plan.misfire);
-        assert_eq!(read.occurrences.stored(&kept), stored);
+        assert_eq!(read.occurrences.stored(&progress), stored);
         // Declared again, it is the same; in another zone, it is not.
         let again = tests::plan(calendar.clone());
         assert_eq!(again.definition, plan.definition);
@@ -227,7 +227,7 @@ fn the_stored_form_is_this_one() {
             .bytes(*b"{}"),
     );
     let cursor = Cursor::starting(due("2027-03-27T02:00Z"), &*plan.occurrences);
-    let stored = plan.occurrences.stored(&Kept { number: 5, cursor });
+    let stored = plan.occurrences.stored(&Progress { number: 5, cursor });
     let rules = cursor.rules;
     let expected = format!(
         r#"{{"version":1,"number":5,"cursor":1806112800000,"civil":1806116400000,"rules":{rules},"#
@@ -241,7 +241,7 @@ fn the_stored_form_is_this_one() {
 fn what_cannot_be_read_says_why() {
     let plan = plan(Calendar::cron("0 3 * * *").zone("Europe/Berlin"));
     let cursor = Cursor::starting(due("2027-03-27T02:00Z"), &*plan.occurrences);
-    let stored = plan.occurrences.stored(&Kept { number: 5, cursor });
+    let stored = plan.occurrences.stored(&Progress { number: 5, cursor });
     let stored = str::from_utf8(&stored).unwrap();
     for (from, to, why) in [
         ("\"version\":1", "\"version\":2", "format 2"),

@@ -55,7 +55,7 @@ impl Archive {
 }
 
 impl Engine {
-    /// Lets what has been kept for long enough expire, some at a time. Returns when there is more to do, in microseconds since boot.
+    /// Expires archived records whose retention has ended, some at a time. Returns when there is more to do, in microseconds since boot.
     pub(super) fn expire_archives(&mut self) -> Option<u64> {
         let queues = 0..self.queues.len();
         queues.filter_map(|queue| self.expire_archive(queue)).min()
@@ -86,7 +86,7 @@ impl Engine {
             Next::At(day) => day,
         };
         if self.namespaces[self.queues[queue].namespace].is_unreadable {
-            // It may say that all of this is kept. Another policy brings it up.
+            // It may say that all of this stays archived. Another policy brings it up.
             return None;
         }
         let calm_at = self.calm_since.saturating_add(CALM_MICROS);
@@ -124,10 +124,10 @@ impl Engine {
         }
     }
 
-    /// The first day that is kept.
+    /// The first day that stays archived.
     fn kept_from(&self, queue: usize) -> i64 {
         match self.retention_of(queue) {
-            // Nothing is, not even of today: an earlier policy has kept it. Nor of a day to come, which a clock that was ahead has left behind.
+            // Nothing is, not even of today: an earlier policy has archived it. Nor of a day to come, which a clock that was ahead has left behind.
             0 => i64::MAX,
             days => self.present().day().saturating_sub(days),
         }

@@ -32,7 +32,7 @@ const MAX_ATTEMPTS: u32 = 1_000;
 /// The longest delay after a failure.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
 
-/// How long what was delivered may be kept: ten years.
+/// The longest retention: ten years.
 const LONGEST_RETENTION: u32 = 3_660;
 
 /// A field of a policy that makes no sense.
@@ -155,17 +155,17 @@ impl Policy {
         self
     }
 
-    /// Sets for how many days, up to 3 660, a record of each delivered timer is retained. During that time its
+    /// Sets for how many days, up to 3 660, a record of each delivered timer is archived. During that time its
     /// [key](crate::NewTimer::key) stays taken. Days are in UTC, and the day of the delivery is not counted. Default:
-    /// 0, so that nothing is retained, and a key becomes free when its timer is settled.
+    /// 0, so that nothing is archived, and a key becomes free when its timer is settled.
     ///
     /// Lowering the retention, or setting another policy without it, immediately deletes the records that have been
-    /// retained for longer, and frees their keys. This cannot be undone: to change a policy, start from
+    /// archived for longer, and frees their keys. This cannot be undone: to change a policy, start from
     /// [`Namespace::policy`](crate::Namespace::policy).
     ///
     /// Nothing expires during the first ten minutes after the store was opened, and after the wall clock was set by a
     /// second or more, so that a temporarily wrong clock deletes nothing. A timer that is settled while the clock is
-    /// wrong is retained by that wrong day: the operator's guide, `docs/operators.md`, describes the consequences.
+    /// wrong is archived under that wrong day: the operator's guide, `docs/operators.md`, describes the consequences.
     pub fn retention(mut self, days: impl Into<Option<u32>>) -> Policy {
         self.retention = days.into();
         self

@@ -122,7 +122,7 @@ impl Builder {
     /// transaction. Default: limited only by the disk.
     ///
     /// Once seven eighths are used, inserts fail with [`Error::Full`](crate::Error::Full) until some timers are gone.
-    /// The last eighth is for the work that the other timers need: retries, dead letters, retained records, and timers
+    /// The last eighth is for the work that the other timers need: retries, dead letters, archived records, and timers
     /// that are moved to finer buckets, which takes space for a while. A file that is already larger than the limit
     /// does not grow further.
     #[cfg(feature = "sqlite")]

@@ -1,9 +1,9 @@
 //! What do users have of a service?
 
+mod archived;
 mod builder;
 #[cfg(feature = "calendar")]
 mod calendars;
-mod delivered;
 mod delivery;
 mod durable;
 mod find;
@@ -11,8 +11,8 @@ mod insert;
 mod letters;
 mod namespace;
 
+pub use archived::Archived;
 pub use builder::Builder;
-pub use delivered::Delivered;
 pub use delivery::Delivery;
 pub use delivery::InvalidPayload;
 pub use durable::Durable;

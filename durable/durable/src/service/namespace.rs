@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_store::{ArchiveCursor, Due};
 
-use super::{Delivered, Delivery, Durable, Insert};
+use super::{Archived, Delivery, Durable, Insert};
 use crate::answer::Inserted;
 use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::new_timer::{NewTimer, check_name};
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
 
-/// How much of what is kept is read in a call of the store.
+/// How many archived records are read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
 
 /// The timers of one business, with their own handlers, [policy](Policy) and limits: see [`Durable::create_namespace`].
@@ -151,7 +151,7 @@ impl Namespace {
     /// that are settled afterwards, and to the expiry of existing records.
     ///
     /// The policy replaces the old one completely. To change a part of it, start from [`policy`](Namespace::policy):
-    /// setting a new rate on [`Policy::default`] would also end the retention, and immediately delete the retained
+    /// setting a new rate on [`Policy::default`] would also end the retention, and immediately delete the archived
     /// records. A policy that [cannot be read](Error::UnreadablePolicy) cannot be used as a starting point.
     ///
     /// ```
@@ -259,8 +259,8 @@ impl Namespace {
         })
     }
 
-    /// Returns at most `limit` [retained](Policy::retention) records of the timers of `handler` that were settled at
-    /// `since` or later, starting after `after`: `None` for the first page, and the [cursor](Delivered::cursor) of the last
+    /// Returns at most `limit` [archived](Policy::retention) records of the timers of `handler` that were settled at
+    /// `since` or later, starting after `after`: `None` for the first page, and the [cursor](Archived::cursor) of the last
     /// record for the next page. The records are in order of their days (UTC) and, within a day, in the order in which
     /// they were settled.
     ///
@@ -269,12 +269,12 @@ impl Namespace {
     /// # use waterwheel_durable::{Error, Namespace};
     /// # async fn example(shop: &Namespace) -> Result<(), Error> {
     /// let since = SystemTime::now() - Duration::from_secs(3_600);
-    /// let mut page = shop.delivered("close", since, None, 1_000).await?;
+    /// let mut page = shop.archived("close", since, None, 1_000).await?;
     /// while let Some(last) = page.last() {
     ///     for delivered in &page {
     ///         println!("{} {:?} {:?}", delivered.id(), delivered.key(), delivered.at());
     ///     }
-    ///     page = shop.delivered("close", since, Some(last.cursor()), 1_000).await?;
+    ///     page = shop.archived("close", since, Some(last.cursor()), 1_000).await?;
     /// }
     /// # Ok(())
     /// # }
@@ -284,13 +284,13 @@ impl Namespace {
     ///
     /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to
     /// do](Error#what-to-do).
-    pub async fn delivered(
+    pub async fn archived(
         &self,
         handler: &str,
         since: SystemTime,
         after: Option<ArchiveCursor>,
         limit: usize,
-    ) -> Result<Vec<Delivered>, Error> {
+    ) -> Result<Vec<Archived>, Error> {
         let handler: Arc<str> = self.full_name(handler).into();
         check_name(&handler)?;
         let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
@@ -314,7 +314,7 @@ impl Namespace {
             let page = page
                 .into_iter()
                 .filter(|(_, archived)| archived.at >= since);
-            let page = page.map(|(cursor, archived)| Delivered::new(&handler, cursor, archived));
+            let page = page.map(|(cursor, record)| Archived::new(&handler, cursor, record));
             found.extend(page.take(limit - found.len()));
         }
         Ok(found)

@@ -176,7 +176,7 @@ async fn a_bad_name_of_a_namespace_is_refused() {
         let name = shop.full_name(handler);
         let refused = within(shop.at(handler, soon()).insert()).await;
         assert_eq!(refused, Err(Error::Name { name: name.into() }));
-        let refused = within(shop.delivered("a/b", soon(), None, 1)).await;
+        let refused = within(shop.archived("a/b", soon(), None, 1)).await;
         assert!(matches!(refused, Err(Error::Name { .. })));
     }
     // A handler of the default one has one name.
@@ -224,10 +224,10 @@ async fn a_key_may_be_empty_or_long() {
     shut_down(&timers).await;
     let timers = place.open().await;
     let shop = timers.namespace("shop").unwrap();
-    let kept = within(shop.delivered("mail", UNIX_EPOCH, None, 9))
+    let archived = within(shop.archived("mail", UNIX_EPOCH, None, 9))
         .await
         .unwrap();
-    let lengths: Vec<_> = kept.iter().map(|it| it.key().unwrap().len()).collect();
+    let lengths: Vec<_> = archived.iter().map(|it| it.key().unwrap().len()).collect();
     assert_eq!(lengths, [0, 10_000, 10_000]);
     shut_down(&timers).await;
 }
@@ -268,7 +268,7 @@ async fn what_is_refused_says_what_is_to_be_done() {
     let default = timers.namespace("default").unwrap();
     let too_long = within(mail().bytes(vec![7; PAYLOAD_LIMIT + 9]).insert()).await;
     let due = within(timers.at("mail", beyond).insert()).await;
-    let since = within(default.delivered("mail", beyond, None, 1)).await;
+    let since = within(default.archived("mail", beyond, None, 1)).await;
     shelf.set_full(true);
     let full = within(mail().insert()).await;
     for (error, expected) in [

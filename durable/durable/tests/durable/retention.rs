@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable::{Delivered, Durable, Namespace, NewTimer, Policy, Retry, Shift};
+use waterwheel_durable::{Archived, Durable, Namespace, NewTimer, Policy, Retry, Shift};
 
 use crate::namespaces::create;
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
@@ -12,11 +12,11 @@ const DAY: u64 = 86_400_000_000;
 const MINUTE: u64 = 60_000_000;
 
 /// All that is kept of a handler `mail`, by pages of this size.
-async fn kept(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Delivered> {
+async fn archived(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Archived> {
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let next = within(shop.delivered("mail", since, after, page))
+        let next = within(shop.archived("mail", since, after, page))
             .await
             .unwrap();
         assert!(next.len() <= page);
@@ -69,10 +69,10 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
 
     let timers = place.open().await;
     let shop = timers.namespace("shop").unwrap();
-    let all = kept(&shop, UNIX_EPOCH, 100).await;
+    let all = archived(&shop, UNIX_EPOCH, 100).await;
     assert_eq!(all.len(), 25);
     for (size, since) in [(1, UNIX_EPOCH), (10, before), (25, before), (24, before)] {
-        assert_eq!(kept(&shop, since, size).await, all, "{size}");
+        assert_eq!(archived(&shop, since, size).await, all, "{size}");
     }
     for it in &all {
         assert_eq!((it.handler(), it.attempts()), ("shop/mail", 2));
@@ -84,30 +84,30 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     // From a time on, in the middle of what came at the same day.
     let middle = all[12].at();
     let rest: Vec<_> = all.iter().filter(|it| it.at() >= middle).cloned().collect();
-    assert_eq!(kept(&shop, middle, 3).await, rest);
-    assert_eq!(kept(&shop, after + millis(2), 3).await, []);
+    assert_eq!(archived(&shop, middle, 3).await, rest);
+    assert_eq!(archived(&shop, after + millis(2), 3).await, []);
     assert_eq!(
-        within(shop.delivered("other", before, None, 9))
+        within(shop.archived("other", before, None, 9))
             .await
             .unwrap(),
         []
     );
     assert_eq!(
-        within(shop.delivered("mail", before, None, 0))
+        within(shop.archived("mail", before, None, 0))
             .await
             .unwrap(),
         []
     );
     shut_down(&timers).await;
     assert!(
-        within(shop.delivered("mail", before, None, 9))
+        within(shop.archived("mail", before, None, 9))
             .await
             .is_err()
     );
 }
 
 #[tokio::test]
-async fn a_key_stays_taken_while_its_timer_is_kept() {
+async fn a_key_stays_taken_while_its_timer_is_archived() {
     for file in [false, true] {
         let (place, shift) = (Place::new(), Arc::new(Shift::default()));
         let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
@@ -132,7 +132,7 @@ async fn a_key_stays_taken_while_its_timer_is_kept() {
         }
         shift.suspend(3 * DAY);
         within(async {
-            while !kept(&shop, UNIX_EPOCH, 10).await.is_empty() {
+            while !archived(&shop, UNIX_EPOCH, 10).await.is_empty() {
                 tokio::time::sleep(millis(1)).await;
             }
         })
@@ -145,7 +145,7 @@ async fn a_key_stays_taken_while_its_timer_is_kept() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_deletes_nothing_that_is_kept() {
+async fn a_clock_that_jumps_deletes_no_archived_timer() {
     let year = 365 * DAY.cast_signed();
     for by in [year, -year] {
         let shift = Arc::new(Shift::default());
@@ -156,7 +156,7 @@ async fn a_clock_that_jumps_deletes_nothing_that_is_kept() {
         // The calm after the opening is over.
         shift.suspend(20 * MINUTE);
         deliver(&timers, &mut deliveries, 0..20).await;
-        let first = kept(&shop, UNIX_EPOCH, 50).await;
+        let first = archived(&shop, UNIX_EPOCH, 50).await;
         assert_eq!(first.len(), 20);
         let at = shift.wall();
         for (key, wall, jumps) in [(20, at + by, 1), (21, at, 2)] {
@@ -166,13 +166,13 @@ async fn a_clock_that_jumps_deletes_nothing_that_is_kept() {
             deliver(&timers, &mut deliveries, key..key + 1).await;
             shift.suspend(if jumps == 1 { MINUTE } else { 20 * MINUTE });
             deliver(&timers, &mut deliveries, key + 100..key + 101).await;
-            let all = kept(&shop, UNIX_EPOCH, 50).await;
+            let all = archived(&shop, UNIX_EPOCH, 50).await;
             assert!(first.iter().all(|it| all.contains(it)), "{by}");
         }
         // Time that goes by is another matter, also if the machine was suspended.
         shift.suspend(4 * DAY);
         within(async {
-            while kept(&shop, UNIX_EPOCH, 50).await.contains(&first[0]) {
+            while archived(&shop, UNIX_EPOCH, 50).await.contains(&first[0]) {
                 tokio::time::sleep(millis(1)).await;
             }
         })
@@ -182,7 +182,7 @@ async fn a_clock_that_jumps_deletes_nothing_that_is_kept() {
 }
 
 #[tokio::test]
-async fn much_that_is_kept_is_asked_for_beside_commits() {
+async fn many_archived_timers_are_read_beside_commits() {
     let timers = Durable::builder().open_store(Shelf::default());
     let timers = within(timers).await.unwrap();
     let shop = create(&timers, "shop", Policy::default().retention(7)).await;
@@ -193,12 +193,12 @@ async fn much_that_is_kept_is_asked_for_beside_commits() {
         deliveries.next().await;
     }
     until(|| shop.metrics().settled == 10_000).await;
-    let all = within(shop.delivered("mail", UNIX_EPOCH, None, usize::MAX)).await;
+    let all = within(shop.archived("mail", UNIX_EPOCH, None, usize::MAX)).await;
     let all = all.unwrap();
     assert_eq!(all.len(), 10_000);
     // What was settled before on the same day is passed over, some thousand at a time.
     let last = all[9_990].at();
     let rest = all.iter().filter(|it| it.at() >= last).count();
-    assert_eq!(kept(&shop, last, 4).await.len(), rest);
+    assert_eq!(archived(&shop, last, 4).await.len(), rest);
     shut_down(&timers).await;
 }

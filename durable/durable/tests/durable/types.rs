@@ -4,7 +4,7 @@ use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use waterwheel_durable::{
-    Builder, Cancelled, DeadLetter, Delivered, Delivery, Drain, Durable, Error, Event, Failure,
+    Archived, Builder, Cancelled, DeadLetter, Delivery, Drain, Durable, Error, Event, Failure,
     Handle, HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, Namespace, NewTimer,
     OpenError, PAYLOAD_LIMIT, Redriven, Rescheduled, Stopped,
 };
@@ -22,7 +22,7 @@ fn all_types_cross_threads() {
     all::<Builder>();
     all::<Namespace>();
     all::<Delivery>();
-    all::<Delivered>();
+    all::<Archived>();
     all::<Insert<'_>>();
     all::<NewTimer>();
     all::<HandlerOptions>();

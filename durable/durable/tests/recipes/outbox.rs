@@ -57,8 +57,8 @@ async fn serve(folder: PathBuf, crash_at: Option<i64>) {
         async { Ok(noted?) }
     });
     let delivered = async || {
-        let kept = shop.delivered("close", SystemTime::UNIX_EPOCH, None, 1_000);
-        kept.await.unwrap().len()
+        let archived = shop.archived("close", SystemTime::UNIX_EPOCH, None, 1_000);
+        archived.await.unwrap().len()
     };
 
     let database = outbox(&folder);

@@ -19,7 +19,7 @@ pub trait Occurrences: fmt::Debug + Send + Sync {
     fn rules(&self, from: Due) -> u64;
 
     /// What the store keeps of the calendar. Nothing but this reads it, at the next opening.
-    fn stored(&self, kept: &Kept) -> Arc<[u8]>;
+    fn stored(&self, progress: &Progress) -> Arc<[u8]>;
 }
 
 /// What is delivered by a calendar, and when.
@@ -56,7 +56,7 @@ pub const MISSED_AFTER: i64 = 60_000;
 
 /// What the engine keeps of a calendar beside its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct Progress {
     /// The calendar's part of the [ids](waterwheel_store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
     /// used twice.
     pub number: u32,

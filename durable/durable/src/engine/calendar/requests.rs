@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_store::{Due, Op};
 
-use super::kept::{CalendarRequest, Declared, State, Writes};
-use super::plan::{Cursor, Kept, Plan};
+use super::calendars::{CalendarRequest, Declared, State, Writes};
+use super::plan::{Cursor, Plan, Progress};
 use super::steps::setting;
 use crate::engine::{Answer, Engine, Output, Token, namespace_in};
 
@@ -15,7 +15,7 @@ pub struct Stored {
     /// The name.
     pub name: Arc<str>,
     /// What was read, or why it could not be, and the number if that could.
-    pub read: Result<(Plan, Kept), (Option<u32>, Arc<str>)>,
+    pub read: Result<(Plan, Progress), (Option<u32>, Arc<str>)>,
 }
 
 /// A calendar, as it is shown.
@@ -37,8 +37,8 @@ impl Engine {
         let now = self.present();
         for Stored { name, read } in stored {
             match read {
-                Ok((plan, kept)) => {
-                    self.calendars.set(&name, State::There(plan, kept));
+                Ok((plan, progress)) => {
+                    self.calendars.set(&name, State::There(plan, progress));
                     self.calendars.look_at(&name, Some(now));
                 }
                 Err((number, why)) => {
@@ -65,7 +65,7 @@ impl Engine {
         self.calendars.all().filter_map(|(name, calendar)| {
             let (definition, cursor) = match &calendar.state {
                 State::New => return None,
-                State::There(plan, kept) => (Ok(plan), Some(&kept.cursor)),
+                State::There(plan, progress) => (Ok(plan), Some(&progress.cursor)),
                 State::Unreadable(_, why) => (Err(Arc::clone(why)), None),
             };
             let next = definition.as_ref().ok().zip(cursor);
@@ -116,19 +116,19 @@ impl Engine {
         }
         let now = self.present();
         let of = &*plan.occurrences;
-        let (kept, declared) = match self.calendars.get(name).map(|it| &it.state) {
+        let (progress, declared) = match self.calendars.get(name).map(|it| &it.state) {
             Some(State::There(before, _)) if before.definition == plan.definition => {
                 let unchanged = Answer::Declared(Declared::Unchanged);
                 return self.answer(token, unchanged);
             }
-            Some(State::There(before, kept)) => {
-                let (kept, mut cursor) = (*kept, kept.cursor);
+            Some(State::There(before, progress)) => {
+                let (progress, mut cursor) = (*progress, progress.cursor);
                 if before.times != plan.times {
                     cursor = cursor.as_of(now, &*before.occurrences);
                     cursor = cursor.moved(now.max(cursor.at), of);
                 }
-                let kept = self.goes_on(name, kept, cursor);
-                (kept, Declared::Replaced)
+                let progress = self.goes_on(name, progress, cursor);
+                (progress, Declared::Replaced)
             }
             state => {
                 let declared = match state {
@@ -137,18 +137,18 @@ impl Engine {
                 };
                 let number = self.calendars.draw(name, self.epoch);
                 let cursor = Cursor::starting(now, of);
-                (number.map(|number| Kept { number, cursor }), declared)
+                (number.map(|number| Progress { number, cursor }), declared)
             }
         };
-        let Some(kept) = kept else {
+        let Some(progress) = progress else {
             return self.answer(token, Answer::OutOfIds);
         };
-        let stored = of.stored(&kept);
+        let stored = of.stored(&progress);
         self.write_calendar(
             token,
             name,
             Some(stored),
-            Writes::Definition(plan, kept, declared),
+            Writes::Definition(plan, progress, declared),
         );
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Due, Id, Op, Outcome, Row};
 
+use super::calendars::{State, Writes};
 use super::decide::decide;
-use super::kept::{State, Writes};
-use super::plan::{Cursor, Kept, Plan};
+use super::plan::{Cursor, Plan, Progress};
 use crate::engine::planted::{self, Planted};
 use crate::engine::{Answer, Engine, Output, Token};
 
@@ -40,18 +40,18 @@ impl Engine {
             let Some(calendar) = self.calendars.get_mut(&name) else {
                 return;
             };
-            let State::There(plan, kept) = &calendar.state else {
+            let State::There(plan, progress) = &calendar.state else {
                 continue;
             };
             let limit = (MAX_BYTES / plan.payload.len().max(1)).clamp(1, MAX);
-            let decision = decide(plan, kept.cursor, now, limit);
-            if decision.cursor == kept.cursor {
+            let decision = decide(plan, progress.cursor, now, limit);
+            if decision.cursor == progress.cursor {
                 let later = now.as_millis().saturating_add(1);
                 let at = decision.wakes_at.map(|at| at.max(Due::from_millis(later)));
                 self.calendars.look_at(&name, at);
                 continue;
             }
-            let (plan, before) = (plan.clone(), *kept);
+            let (plan, before) = (plan.clone(), *progress);
             let Some(after) = self.goes_on(&name, before, decision.cursor) else {
                 let why = "there are more than four million calendars, so this one creates no timers: remove some".into();
                 self.output.push_back(Output::UnreadableCalendar(name, why));
@@ -69,12 +69,17 @@ impl Engine {
     }
 
     /// A calendar goes on from this cursor. If that is before the last one, its ids are others from now on: timers of the old ones may still be there.
-    pub(super) fn goes_on(&mut self, name: &str, before: Kept, cursor: Cursor) -> Option<Kept> {
+    pub(super) fn goes_on(
+        &mut self,
+        name: &str,
+        before: Progress,
+        cursor: Cursor,
+    ) -> Option<Progress> {
         let number = match cursor.at < before.cursor.at {
             true => self.calendars.draw(name, self.epoch)?,
             false => before.number,
         };
-        Some(Kept { number, cursor })
+        Some(Progress { number, cursor })
     }
 
     /// What was written of a calendar is durable.
@@ -98,16 +103,16 @@ impl Engine {
         };
         let mut answer = None;
         match (calendar.writes.take(), &mut calendar.state) {
-            (Some(Writes::Occurrences(after, wakes_at)), State::There(_, kept)) => {
-                let before = std::mem::replace(kept, after);
+            (Some(Writes::Occurrences(after, wakes_at)), State::There(_, progress)) => {
+                let before = std::mem::replace(progress, after);
                 if before.number != after.number {
                     self.calendars.release(before.number);
                 }
                 self.calendars.look_at(&name, wakes_at);
             }
-            (Some(Writes::Definition(plan, kept, declared)), _) => {
-                let next = plan.occurrences.next_after(kept.cursor.at);
-                self.calendars.set(&name, State::There(plan, kept));
+            (Some(Writes::Definition(plan, progress, declared)), _) => {
+                let next = plan.occurrences.next_after(progress.cursor.at);
+                self.calendars.set(&name, State::There(plan, progress));
                 self.calendars.look_at(&name, next);
                 answer = Some(Answer::Declared(declared));
             }
@@ -138,8 +143,8 @@ impl Engine {
             return;
         };
         let drawn = match calendar.writes.take() {
-            Some(Writes::Occurrences(kept, _) | Writes::Definition(_, kept, _)) => {
-                Some(kept.number)
+            Some(Writes::Occurrences(progress, _) | Writes::Definition(_, progress, _)) => {
+                Some(progress.number)
             }
             Some(Writes::Removal) | None => None,
         };
@@ -163,9 +168,9 @@ impl Engine {
 }
 
 /// The occurrences and how far the calendar has come with them, together.
-fn step(name: &str, plan: &Plan, kept: &Kept, occurrences: &[Due], now: Due) -> Op {
+fn step(name: &str, plan: &Plan, progress: &Progress, occurrences: &[Due], now: Due) -> Op {
     let row = |due: &Due| {
-        let id = Id::of_occurrence(kept.number, due.second());
+        let id = Id::of_occurrence(progress.number, due.second());
         debug_assert!(id.is_some(), "{name:?} has no id for {due:?}");
         let row = Row {
             // Each time that a calendar knows has one: see `Occurrences::next_after`.
@@ -181,7 +186,7 @@ fn step(name: &str, plan: &Plan, kept: &Kept, occurrences: &[Due], now: Due) -> 
         Some(Op::Insert(row, Bucket::of(*due, now)))
     };
     let mut steps: Vec<_> = occurrences.iter().filter_map(row).collect();
-    let stored = plan.occurrences.stored(kept);
+    let stored = plan.occurrences.stored(progress);
     steps.push(Op::Set(setting(name), Some(stored)));
     Op::All(steps)
 }

@@ -91,8 +91,8 @@ impl Occurrences for Listed {
         self.ahead.cast_unsigned()
     }
 
-    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
-        kept.cursor.at.to_string().into_bytes().into()
+    fn stored(&self, progress: &Progress) -> Arc<[u8]> {
+        progress.cursor.at.to_string().into_bytes().into()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::calendar::{
-    Cursor, Declared, Kept, Misfire, Occurrences, Plan, SETTINGS, Stored,
+    Cursor, Declared, Misfire, Occurrences, Plan, Progress, SETTINGS, Stored,
 };
 
 const HOUR: i64 = 3_600;
@@ -31,8 +31,8 @@ impl Occurrences for Hourly {
         self.0.cast_unsigned()
     }
 
-    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
-        let Kept { number, cursor } = kept;
+    fn stored(&self, progress: &Progress) -> Arc<[u8]> {
+        let Progress { number, cursor } = progress;
         format!("{number} {}", cursor.at.second())
             .into_bytes()
             .into()
@@ -440,13 +440,13 @@ fn a_store_that_fails_answers_what_waits() {
 fn a_restored_calendar_goes_on_from_its_cursor() {
     let mut it = Subject::new(Config::default()).handles(9);
     let at = Due::from_second(first_hour() - 3 * HOUR);
-    let kept = Kept {
+    let progress = Progress {
         number: 5,
         cursor: Cursor::starting(at, &Hourly(0)),
     };
     let stored = Stored {
         name: "h".into(),
-        read: Ok((plan("a", 0), kept)),
+        read: Ok((plan("a", 0), progress)),
     };
     it.engine.restore_calendars([stored]);
     it.pass(0);
@@ -464,13 +464,13 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
 fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     let mut it = Subject::new(Config::default()).handles(9);
     // By the rules of then, the wall has shown the next hour.
-    let kept = Kept {
+    let progress = Progress {
         number: 5,
         cursor: Cursor::starting(Due::from_millis(NOW), &Hourly(HOUR)),
     };
     let stored = Stored {
         name: "h".into(),
-        read: Ok((plan("a", 0), kept)),
+        read: Ok((plan("a", 0), progress)),
     };
     it.engine.restore_calendars([stored]);
     it.pass(0);

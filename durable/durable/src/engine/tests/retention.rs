@@ -55,7 +55,7 @@ fn to_midnight(it: &Subject) -> u64 {
 }
 
 #[test]
-fn what_was_delivered_is_kept_for_its_days_and_then_expires() {
+fn archived_timers_expire_when_their_retention_has_ended() {
     let mut it = subject(3);
     deliver(&mut it, "a/mail", 5);
     deliver(&mut it, "b/mail", 5);
@@ -80,13 +80,13 @@ fn days_expire_one_after_another_and_of_each_handler() {
     let midnight = to_midnight(&it);
     wait(&mut it, midnight + SECOND);
     for day in 0..6 {
-        let kept = 3.min(day + 1);
+        let days = 3.min(day + 1);
         deliver(&mut it, "a/mail", 10);
         if day > 0 {
             deliver(&mut it, "a/other", 1);
         }
-        assert_eq!(archived(&mut it, "a/mail"), 10 * kept);
-        assert_eq!(archived(&mut it, "a/other"), kept.min(day));
+        assert_eq!(archived(&mut it, "a/mail"), 10 * days);
+        assert_eq!(archived(&mut it, "a/other"), days.min(day));
         let midnight = to_midnight(&it);
         wait(&mut it, midnight + SECOND);
     }
@@ -112,8 +112,8 @@ fn a_clock_that_is_a_year_ahead_for_a_while_deletes_nothing() {
         it.set(-year);
         it.settle();
         wait(&mut it, DAY);
-        let kept = if ahead < CALM { 5 } else { 0 };
-        assert_eq!(archived(&mut it, "a/mail"), kept, "{ahead}");
+        let left = if ahead < CALM { 5 } else { 0 };
+        assert_eq!(archived(&mut it, "a/mail"), left, "{ahead}");
     }
 }
 
@@ -159,7 +159,7 @@ fn what_has_expired_while_off_is_deleted_after_a_calm() {
 }
 
 #[test]
-fn a_retention_that_is_lowered_holds_for_what_is_kept() {
+fn a_retention_that_is_lowered_holds_for_archived_timers() {
     let mut it = subject(30);
     deliver(&mut it, "a/mail", 5);
     wait(&mut it, 5 * DAY);
@@ -174,13 +174,13 @@ fn a_retention_that_is_lowered_holds_for_what_is_kept() {
         it.set_policy("a", &none);
         assert_eq!(archived(&mut it, "a/mail"), 0);
         deliver(&mut it, "a/mail", 3);
-        let kept = archived(&mut it, "a/mail");
-        assert_eq!((kept, it.engine.next_turn()), (0, None));
+        let left = archived(&mut it, "a/mail");
+        assert_eq!((left, it.engine.next_turn()), (0, None));
     }
 }
 
 #[test]
-fn what_a_clock_ahead_has_kept_expires_without_retention() {
+fn timers_archived_by_a_clock_ahead_expire_without_retention() {
     let mut it = subject(7);
     let years = 3_650 * DAY.cast_signed();
     it.set(years);
@@ -317,7 +317,7 @@ fn what_the_store_has_refused_to_delete_is_decided_again() {
 }
 
 #[test]
-fn a_key_is_taken_as_long_as_its_timer_is_kept() {
+fn a_key_is_taken_as_long_as_its_timer_is_archived() {
     let mut it = subject(2);
     let insert = |it: &mut Subject| {
         let timer = NewTimer {

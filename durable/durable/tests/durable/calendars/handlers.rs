@@ -97,11 +97,11 @@ async fn a_paused_namespace_files_its_occurrences() {
     // What is kept of them says which they were.
     until(|| namespace.metrics().settled == 2).await;
     let since = time("2027-07-08T00:00Z");
-    let kept = namespace.delivered("mail", since, None, 10).await.unwrap();
-    let kept = kept.iter().filter_map(|it| it.occurrence());
-    let mut kept: Vec<_> = kept.map(text).collect();
-    kept.sort();
-    assert_eq!(kept, both);
+    let archived = namespace.archived("mail", since, None, 10).await.unwrap();
+    let archived = archived.iter().filter_map(|it| it.occurrence());
+    let mut archived: Vec<_> = archived.map(text).collect();
+    archived.sort();
+    assert_eq!(archived, both);
     shut_down(&timers).await;
     assert!(seen.rest().await.is_empty());
 }

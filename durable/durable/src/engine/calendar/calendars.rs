@@ -6,7 +6,7 @@ use std::sync::Arc;
 use waterwheel_store::Due;
 
 use super::hash::Hash;
-use super::plan::{Kept, Plan};
+use super::plan::{Plan, Progress};
 use crate::engine::Token;
 
 /// How many numbers there are for calendars.
@@ -37,15 +37,15 @@ pub(super) struct Calendar {
 pub(super) enum State {
     /// It is about to be declared for the first time.
     New,
-    There(Plan, Kept),
+    There(Plan, Progress),
     /// What the store has of it cannot be read, for this reason. It stays as it is until it is declared anew.
     Unreadable(Option<u32>, Arc<str>),
 }
 
 #[derive(Debug)]
 pub(super) enum Writes {
-    Occurrences(Kept, Option<Due>),
-    Definition(Plan, Kept, Declared),
+    Occurrences(Progress, Option<Due>),
+    Definition(Plan, Progress, Declared),
     Removal,
 }
 
@@ -88,7 +88,7 @@ impl Calendar {
     pub(super) fn number(&self) -> Option<u32> {
         match &self.state {
             State::New => None,
-            State::There(_, kept) => Some(kept.number),
+            State::There(_, progress) => Some(progress.number),
             State::Unreadable(number, _) => *number,
         }
     }

@@ -1,23 +1,27 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{ArchiveCursor, Archived, Due, Id};
+use waterwheel_store::{self as store, ArchiveCursor, Due, Id};
 
-/// The retained record of a delivered timer: see [`Namespace::delivered`](crate::Namespace::delivered). The payload is
-/// not retained.
+/// The archived record of a settled timer: see [`Namespace::archived`](crate::Namespace::archived). The payload is
+/// not archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivered {
+pub struct Archived {
     handler: Arc<str>,
     cursor: ArchiveCursor,
-    archived: Archived,
+    record: store::Archived,
 }
 
-impl Delivered {
-    pub(super) fn new(handler: &Arc<str>, cursor: ArchiveCursor, archived: Archived) -> Delivered {
-        Delivered {
+impl Archived {
+    pub(super) fn new(
+        handler: &Arc<str>,
+        cursor: ArchiveCursor,
+        record: store::Archived,
+    ) -> Archived {
+        Archived {
             handler: Arc::clone(handler),
             cursor,
-            archived,
+            record,
         }
     }
 
@@ -30,7 +34,7 @@ impl Delivered {
     /// Returns the id of the timer.
     #[must_use]
     pub fn id(&self) -> Id {
-        self.archived.id
+        self.record.id
     }
 
     /// Returns the full name of its handler.
@@ -42,31 +46,31 @@ impl Delivered {
     /// Returns when the timer was due; after a failure, when its last attempt was due.
     #[must_use]
     pub fn due(&self) -> SystemTime {
-        self.archived.due.time().unwrap_or(UNIX_EPOCH)
+        self.record.due.time().unwrap_or(UNIX_EPOCH)
     }
 
     /// Returns the time of the [calendar](crate::Calendar) occurrence, or `None` if the timer was not an occurrence.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
-        let (_, second) = self.archived.id.occurrence()?;
+        let (_, second) = self.record.id.occurrence()?;
         Due::from_second(second).time()
     }
 
     /// Returns when the last attempt ended.
     #[must_use]
     pub fn at(&self) -> SystemTime {
-        self.archived.at.time().unwrap_or(UNIX_EPOCH)
+        self.record.at.time().unwrap_or(UNIX_EPOCH)
     }
 
     /// Returns the number of attempts that were made.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.archived.failures.saturating_add(1)
+        self.record.failures.saturating_add(1)
     }
 
-    /// Returns the business key, which stays taken as long as this record is retained.
+    /// Returns the business key, which stays taken as long as this record is archived.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
-        self.archived.key.as_deref()
+        self.record.key.as_deref()
     }
 }
