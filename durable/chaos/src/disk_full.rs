@@ -134,7 +134,7 @@ fn loads() -> Step {
     Step::Until("with space", min)
 }
 
-/// Timers that come due while the disk is full once more. PageLimit of those before have come due by then.
+/// Timers that come due while the disk is full once more. Most of those before have come due by then.
 fn loads_again() -> Step {
     let min = Progress {
         created: 3_000,

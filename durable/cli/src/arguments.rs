@@ -50,11 +50,11 @@ pub(crate) enum Command {
     /// creating timers for their occurrences.
     Cancel(Cancel),
     /// Turns dead letters into pending timers again, due now.
-    Redrive(Letters),
+    Redrive(DeadLetters),
     /// Deletes dead letters.
     ///
     /// A discard cannot be undone.
-    Discard(Letters),
+    Discard(DeadLetters),
     /// Stops new deliveries of a namespace until it is resumed, also across restarts.
     Pause(Named),
     /// Resumes the deliveries of a paused namespace.
@@ -104,7 +104,7 @@ pub(crate) struct Page {
     pub(crate) limit: u32,
 }
 
-/// Scope timers are meant.
+/// The timers that are meant.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Of {
@@ -168,7 +168,7 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    /// Scope timers are meant. `None` if they are named.
+    /// The timers that are meant. `None` if they are named.
     pub(crate) fn scope(&self) -> Option<Scope<'_>> {
         match scope(self.handler.as_ref(), self.namespace.as_ref()) {
             Scope::All => None,
@@ -178,7 +178,7 @@ impl Cancel {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Letters {
+pub(crate) struct DeadLetters {
     /// The ids of dead letters.
     #[arg(value_name = "ID", required_unless_present_any = ["all", "handler", "namespace"])]
     pub(crate) ids: Vec<Id>,
@@ -195,7 +195,7 @@ pub(crate) struct Letters {
     pub(crate) wait: Wait,
 }
 
-impl Letters {
+impl DeadLetters {
     pub(crate) fn scope(&self) -> Scope<'_> {
         scope(self.handler.as_ref(), self.namespace.as_ref())
     }

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use waterwheel_store::{
-    Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit, Row, RowCursor, Scope,
-    Store,
+    Bucket, Dead, DeadLetters, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row, RowCursor,
+    Scope, Store,
 };
 
 use super::rows::{MAIL, handle};
@@ -116,11 +116,11 @@ impl<'a> Subject<'a> {
 
     /// All dead letters.
     pub(crate) fn dead(&mut self) -> Result<Vec<Dead>, String> {
-        self.letters(Scope::All, Id::NONE, PageLimit::rows(1_000_000))
+        self.dead_letters(Scope::All, Id::NONE, PageLimit::rows(1_000_000))
     }
 
     /// The dead letters of these handlers after this one, from pages of this size.
-    pub(crate) fn letters(
+    pub(crate) fn dead_letters(
         &mut self,
         scope: Scope<'_>,
         after: Id,
@@ -128,7 +128,7 @@ impl<'a> Subject<'a> {
     ) -> Result<Vec<Dead>, String> {
         let (mut all, mut next) = (Vec::new(), Some(after));
         while let Some(after) = next {
-            let page = self.letters_after(scope, after, limit)?;
+            let page = self.dead_letters_after(scope, after, limit)?;
             if page.next.is_some_and(|next| next <= after) {
                 return Err(format!("the page after {after} begins again: {page:?}"));
             }
@@ -139,12 +139,12 @@ impl<'a> Subject<'a> {
     }
 
     /// One page of dead letters.
-    pub(crate) fn letters_after(
+    pub(crate) fn dead_letters_after(
         &mut self,
         scope: Scope<'_>,
         after: Id,
         limit: PageLimit,
-    ) -> Result<Letters, String> {
+    ) -> Result<DeadLetters, String> {
         self.store()?.dead(scope, after, limit).map_err(words)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    ArchiveCursor, Due, Handle, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Row,
+    ArchiveCursor, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
     RowCursor, Scope, Store, StoreError, pass_on,
 };
 
@@ -24,7 +24,7 @@ enum Fault {
     HandlesAreOfAnyHandler,
     ReschedulesLeaveNoNote,
     RetriesAreNotCounted,
-    BurialsKeepNoLetter,
+    BurialsKeepNoDeadLetter,
     RedrivesKeepTheFailures,
     CascadesSaySoonerThatNoneIsLeft,
     CascadesNameNoSeconds,
@@ -40,11 +40,11 @@ enum Fault {
     StartsAreNotNoted,
     SettingsAreNotDeleted,
     AllIsDoneLastFirst,
-    LettersAreOfAllHandlers,
-    LettersHaveOneMore,
-    LettersIgnoreBytes,
-    LettersEndTooSoon,
-    LettersBeginAgain,
+    DeadLettersAreOfAllHandlers,
+    DeadLettersHaveOneMore,
+    DeadLettersIgnoreBytes,
+    DeadLettersEndTooSoon,
+    DeadLettersBeginAgain,
     FindsSeeArchivedTimers,
     FindsSeeOnlyTheFinestLevel,
     FindsIgnoreTheHandler,
@@ -81,8 +81,8 @@ const FAULTS: [(Fault, &str); 39] = {
             "a_moved_timer_is_found_by_its_old_handle",
         ),
         (RetriesAreNotCounted, "a_retry_counts_the_failure"),
-        (BurialsKeepNoLetter, "a_buried_row_is_a_dead_letter"),
-        (RedrivesKeepTheFailures, "a_redriven_letter_is_a_timer"),
+        (BurialsKeepNoDeadLetter, "a_buried_row_is_a_dead_letter"),
+        (RedrivesKeepTheFailures, "a_redriven_dead_letter_is_a_timer"),
         (
             CascadesSaySoonerThatNoneIsLeft,
             "a_cascade_moves_the_first_rows",
@@ -110,16 +110,16 @@ const FAULTS: [(Fault, &str); 39] = {
         (SettingsAreNotDeleted, "a_setting_is_replaced_and_deleted"),
         (AllIsDoneLastFirst, "steps_of_all_are_done_in_order"),
         (
-            LettersAreOfAllHandlers,
+            DeadLettersAreOfAllHandlers,
             "dead_letters_are_listed_by_handlers",
         ),
-        (LettersHaveOneMore, "dead_letters_are_listed_in_pages"),
+        (DeadLettersHaveOneMore, "dead_letters_are_listed_in_pages"),
         (
-            LettersIgnoreBytes,
-            "a_page_of_letters_ends_with_the_one_that_fills_it",
+            DeadLettersIgnoreBytes,
+            "a_page_of_dead_letters_ends_with_the_one_that_fills_it",
         ),
-        (LettersEndTooSoon, "dead_letters_are_listed_in_pages"),
-        (LettersBeginAgain, "dead_letters_are_listed_in_pages"),
+        (DeadLettersEndTooSoon, "dead_letters_are_listed_in_pages"),
+        (DeadLettersBeginAgain, "dead_letters_are_listed_in_pages"),
         (
             FindsSeeArchivedTimers,
             "a_key_that_is_only_archived_finds_no_timer",
@@ -189,7 +189,7 @@ impl Broken {
                     handle.handler = Arc::clone(handler);
                 }
             }
-            (Fault::BurialsKeepNoLetter, Op::Bury { row, .. }) => op = Op::Settle(row.clone()),
+            (Fault::BurialsKeepNoDeadLetter, Op::Bury { row, .. }) => op = Op::Settle(row.clone()),
             (Fault::CascadesGoToSeconds, Op::Cascade { now, .. }) => {
                 *now = Due::from_millis(i64::MAX);
             }
@@ -317,17 +317,17 @@ impl Store for Broken {
         mut scope: Scope<'_>,
         after: Id,
         mut limit: PageLimit,
-    ) -> Result<Letters, StoreError> {
+    ) -> Result<DeadLetters, StoreError> {
         match self.fault {
-            Fault::LettersAreOfAllHandlers => scope = Scope::All,
-            Fault::LettersHaveOneMore => limit.rows = limit.rows.saturating_add(1),
-            Fault::LettersIgnoreBytes => limit.bytes = usize::MAX,
+            Fault::DeadLettersAreOfAllHandlers => scope = Scope::All,
+            Fault::DeadLettersHaveOneMore => limit.rows = limit.rows.saturating_add(1),
+            Fault::DeadLettersIgnoreBytes => limit.bytes = usize::MAX,
             _ => {}
         }
         let mut page = self.inner.dead(scope, after, limit)?;
         match self.fault {
-            Fault::LettersEndTooSoon => page.next = None,
-            Fault::LettersBeginAgain if page.next.is_some() => page.next = Some(after),
+            Fault::DeadLettersEndTooSoon => page.next = None,
+            Fault::DeadLettersBeginAgain if page.next.is_some() => page.next = Some(after),
             _ => {}
         }
         Ok(page)

@@ -49,7 +49,7 @@ pub enum Dead {}
 
 impl Retry {
     /// Retries the timer after the next delay of the [retry schedule](crate::Builder::retry_delays), or makes it a dead
-    /// letter if there is none left.
+    /// dead letter if there is none left.
     ///
     /// Takes a string, or an error, which is recorded together with its causes.
     #[must_use]

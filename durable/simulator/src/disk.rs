@@ -21,7 +21,7 @@ pub enum Broken {
     /// The handle of the timer that has a key is that of another one.
     KeyOfAnother,
     /// What was given up is deleted.
-    LettersLost,
+    DeadLettersLost,
     /// It is not counted how often a timer has failed.
     FailuresForgotten,
     /// What is noted of starts is not loaded.
@@ -210,7 +210,7 @@ impl Disk {
     fn broken_steps(&mut self, steps: &[Op]) -> Vec<Op> {
         let kept = &mut self.kept;
         let step = |op: &Op| match (self.broken, op) {
-            (Some(Broken::LettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
+            (Some(Broken::DeadLettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
             (Some(Broken::ArchiveLost), Op::Archive(row, _)) => Op::Settle(row.clone()),
             (Some(Broken::ExpiresAll), Op::Expire { handler, limit, .. }) => Op::Expire {
                 handler: Arc::clone(handler),

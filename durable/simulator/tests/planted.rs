@@ -170,7 +170,7 @@ fn a_wrong_handle_for_a_key_is_found() {
 
 #[test]
 fn a_dead_letter_that_is_lost_is_found() {
-    is_found_in_the_store(Broken::LettersLost);
+    is_found_in_the_store(Broken::DeadLettersLost);
 }
 
 #[test]

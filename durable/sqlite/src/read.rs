@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Letters, Level, PageLimit, Row, RowCursor, Scope, Setting};
+use waterwheel_store::{
+    Dead, DeadLetters, Due, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
+};
 
 use super::handlers::Handlers;
 use super::words::{damaged, in_row};
@@ -96,7 +98,7 @@ pub(crate) fn first(
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-/// A page of dead letters, by the statement [`DEAD`]. Of a letter that is not meant, the payload is not read.
+/// A page of dead letters, by the statement [`DEAD`]. Of a dead letter that is not meant, the payload is not read.
 pub(crate) fn dead(
     statement: &mut Statement<'_>,
     handlers: &Handlers,
@@ -104,18 +106,18 @@ pub(crate) fn dead(
     after: Id,
     limit: PageLimit,
     examined: usize,
-) -> rusqlite::Result<Letters> {
+) -> rusqlite::Result<DeadLetters> {
     let all = statement.query_map([stored(after)], |from| {
         let is_meant = scope.contains(handlers.name(from.get(7)?)?);
-        let letter = is_meant.then(|| letter(from, handlers)).transpose()?;
+        let dead_letter = is_meant.then(|| dead_letter(from, handlers)).transpose()?;
         let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
-        Ok((id, letter))
+        Ok((id, dead_letter))
     })?;
-    Letters::of(all, after, limit, examined)
+    DeadLetters::of(all, after, limit, examined)
 }
 
 /// A row of a query with the columns of [`DEAD`].
-pub(crate) fn letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
+pub(crate) fn dead_letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
     let row = row("dead", from, handlers.name(from.get(7)?)?)?;
     let at = in_row("dead", row.id, from.get(8))?;
     let error: String = in_row("dead", row.id, from.get(9))?;

@@ -72,7 +72,7 @@ pub(crate) const LONGEST_WAL: u32 = 8 << 20;
 /// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
 const BUSY: Duration = Duration::from_millis(50);
 
-/// In the file's header, in letters: `WWtm`.
+/// In the file's header, in dead letters: `WWtm`.
 const APPLICATION: i64 = 0x5757_746d;
 
 /// `handler` is 0 in far levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.

@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    ArchiveCursor, Archived, Command, Handle, Id, Letters, Level, Notice, Op, Outcome, PageLimit,
-    Row, RowCursor, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Command, DeadLetters, Handle, Id, Level, Notice, Op, Outcome,
+    PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 use super::acknowledged::{self, Acknowledged, Found};
@@ -743,8 +743,8 @@ impl Store for SqliteStore {
         scope: Scope<'_>,
         after: Id,
         limit: PageLimit,
-    ) -> Result<Letters, StoreError> {
-        let examined = Letters::EXAMINED;
+    ) -> Result<DeadLetters, StoreError> {
+        let examined = DeadLetters::EXAMINED;
         let dead = self.connection.prepare_cached(read::DEAD);
         let dead = dead.and_then(|mut dead| {
             read::dead(&mut dead, &self.handlers, scope, after, limit, examined)

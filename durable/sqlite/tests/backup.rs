@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
 use rows::{fill, near, row};
-use waterwheel_store::{Due, Id, Letters, Op, PageLimit, RowCursor, Scope, Store};
+use waterwheel_store::{DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store};
 use waterwheel_store_sqlite::{
     BackupError, EPOCHS_AHEAD, OpenError, OpenOptions, Reader, SqliteStore, backup,
 };
@@ -177,7 +177,7 @@ fn a_restored_copy_gives_no_id_again() {
     fs::rename(&copy, &path).unwrap();
     let mut store = SqliteStore::open(&path).unwrap();
     assert!(store.begin().unwrap() > later);
-    let dead = Letters::all(&mut store, Scope::All).unwrap();
+    let dead = DeadLetters::all(&mut store, Scope::All).unwrap();
     assert!(!dead.is_empty());
 }
 

@@ -11,7 +11,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, row};
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, Outcome, Scope, Store};
+use waterwheel_store::{Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store};
 use waterwheel_store_sqlite::{Checked, OpenOptions, Sizes, SqliteStore, check};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -88,11 +88,11 @@ fn nothing_is_found_in_what_a_store_has_written() {
             assert!(checked.rows > 500, "{}", checked.rows);
         }
     }
-    let dead = Letters::all(&mut store, Scope::All).unwrap();
+    let dead = DeadLetters::all(&mut store, Scope::All).unwrap();
     assert!(dead.len() > 20);
-    for (at, letter) in (3_000..).zip(dead) {
-        let due = letter.row.due;
-        let redrive = Op::Redrive(letter.row.id, due, Level::Second.bucket(due));
+    for (at, dead_letter) in (3_000..).zip(dead) {
+        let due = dead_letter.row.due;
+        let redrive = Op::Redrive(dead_letter.row.id, due, Level::Second.bucket(due));
         store.commit(at, &[redrive]).unwrap();
     }
     drop(store);

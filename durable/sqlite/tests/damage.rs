@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use support::*;
 use waterwheel_faults::{Content, Disk};
 use waterwheel_store::{
-    Due, Id, Letters, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,
+    DeadLetters, Due, Id, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,
 };
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
@@ -127,7 +127,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             store.commit(commit, &[Op::Cascade { bucket, now, limit }])?;
         }
     }
-    for dead in Letters::all(store, Scope::All)? {
+    for dead in DeadLetters::all(store, Scope::All)? {
         let due = dead.row.due;
         commit += 1;
         store.commit(

@@ -248,7 +248,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
         does(&mut store, &settled);
     }
     fs::remove_file(folder.join("foreign")).unwrap();
-    // PageLimit of the disk is still another's.
+    // Most of the disk is still another's.
     let rest = (OpenOptions::DEFAULT.files.free)(&path).unwrap() - (6 << 20);
     fs::write(
         folder.join("foreign"),

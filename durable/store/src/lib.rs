@@ -15,7 +15,7 @@
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`RowCursor`] |
 //! | limit how much is loaded | [`PageLimit`] |
-//! | list dead letters, of all handlers or of some | [`Letters`], [`Scope`] |
+//! | list dead letters, of all handlers or of some | [`DeadLetters`], [`Scope`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
 //! | use a store without a file | [`MemoryStore`] |
 //!
@@ -25,9 +25,9 @@
 mod archived;
 mod bucket;
 mod command;
+mod dead_letters;
 mod due;
 mod error;
-mod letters;
 mod limit;
 mod memory;
 mod notice;
@@ -41,9 +41,9 @@ mod store;
 pub use archived::{ArchiveCursor, Archived};
 pub use bucket::{Bucket, Level, RowCursor};
 pub use command::{Command, InvalidCommand};
+pub use dead_letters::DeadLetters;
 pub use due::Due;
 pub use error::StoreError;
-pub use letters::Letters;
 pub use limit::PageLimit;
 pub use memory::MemoryStore;
 pub use notice::Notice;

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Op, Outcome, PageLimit,
-    Row, RowCursor, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Bucket, Dead, DeadLetters, Due, Handle, Id, Level, Op, Outcome,
+    PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -416,13 +416,13 @@ impl Store for MemoryStore {
         scope: Scope<'_>,
         after: Id,
         limit: PageLimit,
-    ) -> Result<Letters, StoreError> {
+    ) -> Result<DeadLetters, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
         let dead = dead.map(|(id, dead)| {
             let is_meant = scope.contains(&dead.row.handler);
             Ok((*id, is_meant.then(|| dead.clone())))
         });
-        Letters::of(dead, after, limit, Letters::EXAMINED)
+        DeadLetters::of(dead, after, limit, DeadLetters::EXAMINED)
     }
 
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {

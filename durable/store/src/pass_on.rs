@@ -64,7 +64,7 @@ macro_rules! pass_on {
             scope: $crate::Scope<'_>,
             after: $crate::Id,
             limit: $crate::PageLimit,
-        ) -> Result<$crate::Letters, $crate::StoreError> {
+        ) -> Result<$crate::DeadLetters, $crate::StoreError> {
             let $this = self;
             $inner.dead(scope, after, limit)
         }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Command, Handle, Id, Letters, Level, Notice, Op, Outcome, PageLimit,
-    Row, RowCursor, Scope, Setting, StoreError,
+    ArchiveCursor, Archived, Command, DeadLetters, Handle, Id, Level, Notice, Op, Outcome,
+    PageLimit, Row, RowCursor, Scope, Setting, StoreError,
 };
 
 /// The storage of durable timers.
@@ -95,7 +95,7 @@ pub trait Store: Send {
         scope: Scope<'_>,
         after: Id,
         limit: PageLimit,
-    ) -> Result<Letters, StoreError>;
+    ) -> Result<DeadLetters, StoreError>;
 
     /// Returns the original handle of the timer of a handler that has this key, in whichever bucket it is: the handle
     /// with which an insert with the key is answered. `None` if the timer was [archived](Op::Archive): an insert is

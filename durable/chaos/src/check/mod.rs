@@ -52,7 +52,7 @@ pub(crate) struct Checker {
     moves: VecDeque<Move>,
     /// The end of the last one, unless it goes on.
     moved_at: Option<u64>,
-    letters: HashSet<u64>,
+    dead_letters: HashSet<u64>,
     /// What was in flight at the kill of a round, and what of it was delivered again.
     kills: HashMap<u64, (usize, usize)>,
     /// Copies of the file, by their numbers.
@@ -209,7 +209,7 @@ impl Checker {
                     last.done_at = Some(at);
                 }
             }
-            Line::DeadLetter { id, attempts } => self.letter(id, attempts),
+            Line::DeadLetter { id, attempts } => self.dead_letter(id, attempts),
             Line::Paused { at, namespace } => self.service.paused(namespace, at),
             Line::Resumes { namespace } => self.service.resumes(&namespace),
             Line::Occurred { at, wall, time } => self.occurred(at, wall, time),

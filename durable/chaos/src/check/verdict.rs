@@ -186,7 +186,7 @@ impl Checker {
         self.running = 0;
     }
 
-    pub(super) fn letter(&mut self, id: u64, attempts: u32) {
+    pub(super) fn dead_letter(&mut self, id: u64, attempts: u32) {
         let last = self.timers.get(&id).and_then(|timer| timer.last);
         match last {
             Some(last) if last.state == State::Dead && last.attempt == attempts => {}
@@ -197,7 +197,7 @@ impl Checker {
                 format!("{id:x} is a dead letter of {attempts} attempts: {last:?}"),
             ),
         }
-        self.letters.insert(id);
+        self.dead_letters.insert(id);
     }
 
     /// How many timers are to be delivered for certain.
@@ -236,7 +236,7 @@ impl Checker {
             let state = timer.last.map(|last| last.state);
             let is_kept = match state {
                 Some(State::Well) => true,
-                Some(State::Dead) => self.letters.contains(id),
+                Some(State::Dead) => self.dead_letters.contains(id),
                 Some(State::Begun | State::Failed) | None => false,
             };
             if !is_kept {

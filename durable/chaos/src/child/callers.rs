@@ -193,7 +193,7 @@ impl Caller {
         }
     }
 
-    /// PageLimit are due soon, and some in all levels of the store.
+    /// Most are due soon, and some in all levels of the store.
     fn due(&mut self) -> i64 {
         let rng = &mut self.rng;
         let delay = match rng.u8(..100) {

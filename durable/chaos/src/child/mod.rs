@@ -258,7 +258,7 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     if let Some(disk) = &disk {
         disk.write_to(&options.file)?;
     }
-    letters(&options, &log).await
+    dead_letters(&options, &log).await
 }
 
 /// Lines `alive HANDLE` and `dead ID`, and an empty one.
@@ -329,15 +329,15 @@ async fn open(
 }
 
 /// Which dead letters are there, after a shutdown and another opening?
-async fn letters(options: &ChildOptions, log: &Log) -> Result<(), String> {
+async fn dead_letters(options: &ChildOptions, log: &Log) -> Result<(), String> {
     let timers = Durable::open(&options.file).await.map_err(in_words)?;
     let mut after = None;
     loop {
         let page = timers.dead_letters(after, 100).await.map_err(in_words)?;
-        for letter in &page {
+        for dead_letter in &page {
             log.say(&Line::DeadLetter {
-                id: letter.id().get(),
-                attempts: letter.attempts(),
+                id: dead_letter.id().get(),
+                attempts: dead_letter.attempts(),
             });
         }
         match page.last() {

@@ -1,7 +1,7 @@
 //! What was given up?
 
 use serde::Serialize;
-use waterwheel_store::{Dead as Letter, Id, Row};
+use waterwheel_store::{Dead as DeadLetter, Id, Row};
 use waterwheel_store_sqlite::Reader;
 
 use super::list::PAYLOAD;
@@ -40,13 +40,13 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn new(letter: &Letter) -> Listed {
+    pub(super) fn new(dead_letter: &DeadLetter) -> Listed {
         Listed {
-            timer: Timer::new(&letter.row, letter.at),
-            attempts: attempts(&letter.row),
-            died: time::iso(letter.at),
-            died_ms: letter.at.as_millis(),
-            error: letter.error.to_string(),
+            timer: Timer::new(&dead_letter.row, dead_letter.at),
+            attempts: attempts(&dead_letter.row),
+            died: time::iso(dead_letter.at),
+            died_ms: dead_letter.at.as_millis(),
+            error: dead_letter.error.to_string(),
         }
     }
 }
@@ -62,13 +62,13 @@ pub(crate) fn run(reader: &Reader, args: &Dead, output: &mut Output) -> Result<(
     let scope = args.of.scope();
     page::is_known(reader, &scope)?;
     let page = reader.dead(&scope, after, limit)?;
-    let last = page::last(&page, limit, Letter::bytes);
+    let last = page::last(&page, limit, DeadLetter::bytes);
     let next = last.map(|last| last.row.id.to_string());
     if args.json.json {
         let dead = page.iter().map(Listed::new).collect();
         return output.json(&Page { dead, next });
     }
-    let cells = |Letter { row, at, error }: &Letter| {
+    let cells = |DeadLetter { row, at, error }: &DeadLetter| {
         vec![
             time::iso(*at),
             row.id.to_string(),

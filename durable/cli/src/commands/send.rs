@@ -4,7 +4,7 @@ use waterwheel_store::{Command, Id, Scope};
 use waterwheel_store_sqlite::Reader;
 
 use super::page;
-use crate::arguments::{Cancel, Letters, Name, Named, Wait};
+use crate::arguments::{Cancel, DeadLetters, Name, Named, Wait};
 use crate::carry_out::{NOT_PENDING, NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
@@ -70,17 +70,25 @@ fn cancel_all(
     said(failed)
 }
 
-pub(crate) fn redrive(reader: &Reader, args: &Letters, output: &mut Output) -> Result<(), Failure> {
-    letters(reader, args, Command::Redrive, "redriven", output)
-}
-
-pub(crate) fn discard(reader: &Reader, args: &Letters, output: &mut Output) -> Result<(), Failure> {
-    letters(reader, args, Command::Discard, "discarded", output)
-}
-
-fn letters(
+pub(crate) fn redrive(
     reader: &Reader,
-    args: &Letters,
+    args: &DeadLetters,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    dead_letters(reader, args, Command::Redrive, "redriven", output)
+}
+
+pub(crate) fn discard(
+    reader: &Reader,
+    args: &DeadLetters,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    dead_letters(reader, args, Command::Discard, "discarded", output)
+}
+
+fn dead_letters(
+    reader: &Reader,
+    args: &DeadLetters,
     command: fn(Id) -> Command,
     done: &str,
     output: &mut Output,

@@ -28,7 +28,7 @@ enum Info {
 
 pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
-    let (found, letter) = match (&args.name, &args.handler) {
+    let (found, dead_letter) = match (&args.name, &args.handler) {
         (Some(Name::Handle(handle)), _) => by_handle(reader, handle)?,
         (Some(Name::Id(id)), _) => by_id(reader, *id)?,
         (None, Some(handler)) => {
@@ -38,14 +38,14 @@ pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(
         }
         (None, None) => (None, None),
     };
-    let (row, state) = match (&found, &letter) {
+    let (row, state) = match (&found, &dead_letter) {
         (Some(found), _) => (&found.row, lies(found.bucket.level)),
-        (None, Some(letter)) => (&letter.row, "a dead letter".to_owned()),
+        (None, Some(dead_letter)) => (&dead_letter.row, "a dead letter".to_owned()),
         (None, None) => return Err(missing(args.name.as_ref())),
     };
     if args.json.json {
-        let shown = match (&found, &letter) {
-            (None, Some(letter)) => Info::Dead(DeadListed::new(letter)),
+        let shown = match (&found, &dead_letter) {
+            (None, Some(dead_letter)) => Info::Dead(DeadListed::new(dead_letter)),
             (found, _) => Info::Pending {
                 timer: Timer::new(row, now),
                 level: level(found.as_ref().map_or(Level::Second, |it| it.bucket.level)),
@@ -60,17 +60,21 @@ pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(
     line("state", &state)?;
     let due = format!("{} ({})", time::iso(row.due), time::from(now, row.due));
     line("due", &due)?;
-    match &letter {
+    match &dead_letter {
         Some(_) => line("attempts", &attempts(row).to_string())?,
         None => line("failures", &row.failures.to_string())?,
     }
     if row.start_count() > 0 {
         line("starts", &row.start_count().to_string())?;
     }
-    if let Some(letter) = &letter {
-        let died = format!("{} ({})", time::iso(letter.at), time::from(now, letter.at));
+    if let Some(dead_letter) = &dead_letter {
+        let died = format!(
+            "{} ({})",
+            time::iso(dead_letter.at),
+            time::from(now, dead_letter.at)
+        );
         line("died", &died)?;
-        line("error", &text::clean(&letter.error))?;
+        line("error", &text::clean(&dead_letter.error))?;
     }
     if let Some(key) = &row.key {
         line("key", &text::one_line(key, PAYLOAD))?;
@@ -108,7 +112,7 @@ fn by_handle(reader: &Reader, handle: &Handle) -> Result<Found, Failure> {
 fn by_id(reader: &Reader, id: Id) -> Result<Found, Failure> {
     // A dead letter is found by its id at once.
     Ok(match reader.dead_letter(id)? {
-        Some(letter) => (None, Some(letter)),
+        Some(dead_letter) => (None, Some(dead_letter)),
         None => (reader.search(id)?, None),
     })
 }

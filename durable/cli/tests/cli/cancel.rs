@@ -322,7 +322,7 @@ fn what_no_process_holds_is_cancelled_by_the_command_itself() {
     let said = cli(&file, words("cancel --namespace shop")).well();
     assert_eq!(said.lines().count(), 4, "{said}");
     let stats = cli(&file, ["stats", "--json"]).json();
-    // Dead letters are not cancelled.
+    // Dead dead letters are not cancelled.
     assert_eq!((&stats["pending"], &stats["dead"]), (&2.into(), &4.into()));
     assert_eq!(stats["epoch"], 1);
     for line in ["cancel --handler mail", "cancel --namespace shop"] {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Policy};
-use waterwheel_store::{Letters, Op, Row, Scope, Setting, Store};
+use waterwheel_store::{DeadLetters, Op, Row, Scope, Setting, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use crate::support::{
@@ -131,10 +131,10 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
             .unwrap();
         ids.push(within(delivered.recv()).await.unwrap());
     }
-    let letters = || beside(&file, "dead --json");
+    let dead_letters = || beside(&file, "dead --json");
     three_are_dead(&file).await;
     // As `DeadLetter::attempts` has it.
-    assert_eq!(letters().await.json()["dead"][1]["attempts"], 1);
+    assert_eq!(dead_letters().await.json()["dead"][1]["attempts"], 1);
     let shown = beside(&file, &format!("show {}", ids[1])).await.well();
     assert!(shown.contains("attempts  1\n"), "{shown}");
     let said = beside(&file, &format!("redrive {}", ids[1])).await.well();
@@ -161,7 +161,7 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
         said,
         format!("discarded {}\ndiscarded {}\n", ids[0], ids[1])
     );
-    let left = letters().await.json();
+    let left = dead_letters().await.json();
     assert_eq!(left["dead"].as_array().unwrap().len(), 1);
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
@@ -458,8 +458,8 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
     let (mut killed, mut done) = (0, 0);
     for round in 0..40_u64 {
         let file = folder.file(&format!("{round}.db"));
-        let letters = (0..LETTERS).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-        drop(store(&file, &letters.collect::<Vec<_>>()));
+        let dead_letters = (0..LETTERS).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
+        drop(store(&file, &dead_letters.collect::<Vec<_>>()));
         let mut child = command()
             .arg(&file)
             .args(["redrive", "--all"])
@@ -471,7 +471,7 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
         killed += u32::from(child.wait().unwrap().code().is_none());
         let mut store = SqliteStore::open(&file).unwrap();
         store.begin().unwrap();
-        let left = Letters::all(&mut store, Scope::All).unwrap().len() as u64;
+        let left = DeadLetters::all(&mut store, Scope::All).unwrap().len() as u64;
         assert!(left == 0 || left == LETTERS, "{left} are left");
         done += u32::from(left == 0);
         drop(store);
@@ -486,8 +486,8 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
 fn more_dead_letters_than_go_in_one_commit_are_redriven() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
-    let letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-    drop(store(&file, &letters.collect::<Vec<_>>()));
+    let dead_letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
+    drop(store(&file, &dead_letters.collect::<Vec<_>>()));
     let said = cli(&file, ["redrive", "--all"]).well();
     assert_eq!(said.lines().count(), 1_200);
     let stats = cli(&file, ["stats", "--json"]).json();

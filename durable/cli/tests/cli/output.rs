@@ -96,8 +96,8 @@ fn commands_that_an_output_cut_off_are_no_success() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     // More than are asked for in one commit.
-    let letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-    let mut steps: Vec<_> = letters.collect();
+    let dead_letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
+    let mut steps: Vec<_> = dead_letters.collect();
     steps.extend((2_000..3_200).map(|it| insert(&row(it, "close", 60_000))));
     steps.push(set("namespace/shop", "{}"));
     drop(store(&file, &steps));
@@ -112,7 +112,7 @@ fn commands_that_an_output_cut_off_are_no_success() {
     // All is done, and it cannot be said.
     let said = unread(&file, "pause shop").failure();
     assert!(said.contains("may or may not have been made"), "{said}");
-    // A letter that is looked at is left.
+    // A dead letter that is looked at is left.
     assert_eq!(unread(&file, "dead").code, 0);
 }
 
@@ -210,8 +210,14 @@ fn each_table_fits_and_no_terminal_is_harmed() {
     for timer in all["timers"].as_array().unwrap() {
         is_harmless(&cli(&file, ["show", timer["id"].as_str().unwrap()]).well());
     }
-    let letters = cli(&file, words("dead --json")).json();
-    is_harmless(&cli(&file, ["show", letters["dead"][0]["id"].as_str().unwrap()]).well());
+    let dead_letters = cli(&file, words("dead --json")).json();
+    is_harmless(
+        &cli(
+            &file,
+            ["show", dead_letters["dead"][0]["id"].as_str().unwrap()],
+        )
+        .well(),
+    );
     is_harmless(&cli(&folder.file("\x1b[2J\n.db"), ["stats"]).failure());
     is_harmless(&cli(&file, ["pause", "\x1b[7m"]).failure());
     is_harmless(&cli(&file, ["cancel", "7@7@\x1b[7m"]).failure());

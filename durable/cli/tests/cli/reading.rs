@@ -191,9 +191,9 @@ fn dead_letters_are_listed_page_by_page() {
     loop {
         let line = format!("dead --json --limit 2 --namespace shop{after}");
         let page = cli(&file, words(&line)).json();
-        for letter in page["dead"].as_array().unwrap() {
-            assert_eq!(letter["error"], "the server said 500");
-            listed.push(letter["id"].as_str().unwrap().to_owned());
+        for dead_letter in page["dead"].as_array().unwrap() {
+            assert_eq!(dead_letter["error"], "the server said 500");
+            listed.push(dead_letter["id"].as_str().unwrap().to_owned());
         }
         assert!(listed.len() <= 5, "it begins again");
         match page["next"].as_str() {

@@ -124,7 +124,7 @@ pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
         starts: 0,
         has_moved: false,
         key: None,
-        payload: format!("{{\"command\":{number}}}").into_bytes().into(),
+        payload: format!("{{\"order\":{number}}}").into_bytes().into(),
     }
 }
 

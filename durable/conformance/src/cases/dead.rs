@@ -15,7 +15,7 @@ fn bury(row: &Row) -> Op {
     }
 }
 
-fn letter(row: &Row) -> Dead {
+fn dead_letter(row: &Row) -> Dead {
     Dead {
         row: row.clone(),
         at: due(NOW + 77),
@@ -31,7 +31,7 @@ pub(super) fn a_buried_row_is_a_dead_letter(it: &mut Subject<'_>) -> Done {
         (bury(&row(2, NOW)), Outcome::Done),
         (bury(&first), Outcome::Done),
     ])?;
-    let expected = vec![letter(&first), letter(&row(2, NOW))];
+    let expected = vec![dead_letter(&first), dead_letter(&row(2, NOW))];
     same("the dead letters", it.dead()?, expected)?;
     it.is_empty()
 }
@@ -42,7 +42,7 @@ pub(super) fn a_burial_frees_the_key(it: &mut Subject<'_>) -> Done {
     it.commit(&[bury(&first)])?;
     let second = keyed(b"key", row(2, NOW));
     it.does([(near(&second), Outcome::Inserted)])?;
-    // The letter has no key from then on, and takes none with it.
+    // The dead letter has no key from then on, and takes none with it.
     it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;
     it.cancels([&first])?;
     let third = keyed(b"key", row(3, NOW));
@@ -60,19 +60,19 @@ pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
     it.commit(&near)?;
     let bury: Vec<_> = rows.iter().rev().map(bury).collect();
     it.commit(&bury)?;
-    let letters: Vec<_> = rows.iter().map(letter).collect();
+    let dead_letters: Vec<_> = rows.iter().map(dead_letter).collect();
     for after in [0, 1, 17, 29, 30] {
         for limit in [1, 5, 100] {
-            let rest = letters.iter().skip(after as usize).cloned().collect();
+            let rest = dead_letters.iter().skip(after as usize).cloned().collect();
             let limit = PageLimit::rows(limit);
-            let page = it.letters_after(Scope::All, id(after), limit)?.dead;
+            let page = it.dead_letters_after(Scope::All, id(after), limit)?.dead;
             if page.len() > limit.rows {
                 return Err(format!("a page of {limit:?} has {}", page.len()));
             }
-            same("all", it.letters(Scope::All, id(after), limit)?, rest)?;
+            same("all", it.dead_letters(Scope::All, id(after), limit)?, rest)?;
         }
     }
-    let page = it.letters_after(Scope::All, id(0), PageLimit::rows(0))?;
+    let page = it.dead_letters_after(Scope::All, id(0), PageLimit::rows(0))?;
     same("a page of none", page.dead, Vec::new())
 }
 
@@ -97,15 +97,15 @@ pub(super) fn dead_letters_are_listed_by_handlers(it: &mut Subject<'_>) -> Done 
         for (after, limit) in [(0, 100), (0, 1), (7, 2), (22, 9)] {
             let rest = rows.iter().filter(|row| row.id > id(after));
             let meant = rest.filter(|row| scope.contains(&row.handler));
-            let meant: Vec<_> = meant.map(letter).collect();
-            let found = it.letters(scope, id(after), PageLimit::rows(limit))?;
-            same(&format!("the letters of {scope:?}"), found, meant)?;
+            let meant: Vec<_> = meant.map(dead_letter).collect();
+            let found = it.dead_letters(scope, id(after), PageLimit::rows(limit))?;
+            same(&format!("the dead letters of {scope:?}"), found, meant)?;
         }
     }
     Ok(())
 }
 
-pub(super) fn a_page_of_letters_ends_with_the_one_that_fills_it(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_page_of_dead_letters_ends_with_the_one_that_fills_it(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9)
         .map(|count| Row {
             payload: vec![7; 1_000].into(),
@@ -114,21 +114,21 @@ pub(super) fn a_page_of_letters_ends_with_the_one_that_fills_it(it: &mut Subject
         .collect();
     it.commit(&rows.iter().map(near).collect::<Vec<_>>())?;
     it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
-    let letters: Vec<_> = rows.iter().map(letter).collect();
-    let one = letters.first().map_or(0, Dead::bytes);
+    let dead_letters: Vec<_> = rows.iter().map(dead_letter).collect();
+    let one = dead_letters.first().map_or(0, Dead::bytes);
     for (bytes, limit) in [(0, 1), (one, 1), (one + 1, 2), (3 * one, 3)] {
         let all = PageLimit { rows: 100, bytes };
-        let page = it.letters_after(Scope::All, Id::NONE, all)?.dead;
+        let page = it.dead_letters_after(Scope::All, Id::NONE, all)?.dead;
         if page.is_empty() || page.len() > limit {
             return Err(format!("a page of {bytes} bytes has {}", page.len()));
         }
-        let found = it.letters(Scope::All, Id::NONE, all)?;
-        same("all", found, letters.clone())?;
+        let found = it.dead_letters(Scope::All, Id::NONE, all)?;
+        same("all", found, dead_letters.clone())?;
     }
     Ok(())
 }
 
-pub(super) fn a_redriven_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_redriven_dead_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
     let mut first = keyed(b"key", row(1, NOW));
     first.failures = 3;
     it.commit(&[near(&first)])?;
@@ -143,7 +143,7 @@ pub(super) fn a_redriven_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
     it.does([(redrive, Outcome::Redriven(None))])
 }
 
-pub(super) fn a_redriven_letter_is_found_by_its_old_handle(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_redriven_dead_letter_is_found_by_its_old_handle(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {
         let (row, at) = (row(count, NOW), NOW + distance);
         it.commit(&[near(&row)])?;
@@ -154,7 +154,7 @@ pub(super) fn a_redriven_letter_is_found_by_its_old_handle(it: &mut Subject<'_>)
     it.is_empty()
 }
 
-pub(super) fn a_redrive_of_no_letter_says_so(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_redrive_of_no_dead_letter_says_so(it: &mut Subject<'_>) -> Done {
     it.commit(&[near(&row(1, NOW))])?;
     let redrive = Op::Redrive(id(1), due(NOW), bucket(NOW));
     it.does([(redrive, Outcome::Redriven(None))])?;
@@ -166,10 +166,10 @@ pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
     it.commit(&[near(&row)])?;
     it.commit(&[bury(&row)])?;
     it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
-    same("the dead letters", it.dead()?, vec![letter(&row)])
+    same("the dead letters", it.dead()?, vec![dead_letter(&row)])
 }
 
-pub(super) fn a_discarded_letter_is_gone(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_discarded_dead_letter_is_gone(it: &mut Subject<'_>) -> Done {
     // One that has moved, and so has a note elsewhere.
     let (first, other) = (row(1, NOW), row(2, NOW));
     it.commit(&[near(&first), near(&other)])?;
@@ -183,7 +183,7 @@ pub(super) fn a_discarded_letter_is_gone(it: &mut Subject<'_>) -> Done {
         (Op::Discard(first.id), Outcome::Cancelled(false)),
         (Op::Discard(id(77)), Outcome::Cancelled(false)),
     ])?;
-    let expected = vec![letter(&other)];
+    let expected = vec![dead_letter(&other)];
     same("the dead letters", it.dead()?, expected)?;
     let redrive = Op::Redrive(first.id, due(NOW), bucket(NOW));
     it.does([(redrive, Outcome::Redriven(None))])

@@ -148,7 +148,7 @@ pub(super) fn a_key_that_is_free_finds_no_timer(it: &mut Subject<'_>) -> Done {
         it.commit(&[end(first.clone())])?;
         is_found(it, &first, None)?;
     }
-    // A letter that is redriven has no key.
+    // A dead letter that is redriven has no key.
     it.commit(&[Op::Redrive(id(2), due(NOW), second(NOW))])?;
     is_found(it, &keyed(b"key", row(2, NOW)), None)
 }

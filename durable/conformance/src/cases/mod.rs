@@ -82,12 +82,12 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_burial_of_a_gone_row_does_nothing,
         dead_letters_are_listed_in_pages,
         dead_letters_are_listed_by_handlers,
-        a_page_of_letters_ends_with_the_one_that_fills_it,
-        a_redriven_letter_is_a_timer,
-        a_redriven_letter_is_found_by_its_old_handle,
-        a_redrive_of_no_letter_says_so,
+        a_page_of_dead_letters_ends_with_the_one_that_fills_it,
+        a_redriven_dead_letter_is_a_timer,
+        a_redriven_dead_letter_is_found_by_its_old_handle,
+        a_redrive_of_no_dead_letter_says_so,
         a_dead_letter_is_not_cancelled,
-        a_discarded_letter_is_gone,
+        a_discarded_dead_letter_is_gone,
     ;
     archive:
         an_archived_row_leaves_a_record,

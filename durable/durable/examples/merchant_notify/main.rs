@@ -139,13 +139,13 @@ async fn merchant(
 
 async fn redrive(timers: &Durable) -> Result<(), waterwheel_durable::Error> {
     loop {
-        // A redriven letter is no longer listed, so the first page is always the next one.
+        // A redriven dead letter is no longer listed, so the first page is always the next one.
         let page = timers.dead_letters(None, 100).await?;
         if page.is_empty() {
             return Ok(());
         }
-        for letter in page {
-            assert_eq!(timers.redrive(letter.id()).await?, Redriven::Done);
+        for dead_letter in page {
+            assert_eq!(timers.redrive(dead_letter.id()).await?, Redriven::Done);
         }
     }
 }

@@ -230,10 +230,10 @@ impl fmt::Display for Verdict {
             self.again
         )?;
         writeln!(f, "{:>7} torn lines in the book", self.torn)?;
-        let (p50, p99, limit) = (self.part(500), self.part(990), self.part(1_000));
+        let (p50, p99, max) = (self.part(500), self.part(990), self.part(1_000));
         writeln!(
             f,
-            "lateness while the shop was running: p50 {p50} ms, p99 {p99} ms, max {limit} ms"
+            "lateness while the shop was running: p50 {p50} ms, p99 {p99} ms, max {max} ms"
         )?;
         if let Some(first) = self.first_after {
             writeln!(f, "first delivery {} ms after the abort", first / 1_000)?;

@@ -98,7 +98,7 @@ pub struct Engine {
     /// The first is the default one.
     namespaces: Vec<Namespace>,
     namespace_at: HashMap<Arc<str>, usize>,
-    /// Scope turn it is, where places are short or timers are tried one after another.
+    /// The namespace whose turn it is, where places are short or timers are tried one after another.
     turn: usize,
     /// All places were taken the last time that something might have begun: more may wait for one.
     is_short: bool,

@@ -47,7 +47,7 @@ pub enum Call {
     Commit(u64, Arc<Vec<Op>>),
     /// [`Store::load`](waterwheel_store::Store::load).
     Load {
-        /// Scope rows.
+        /// The handler whose rows are read.
         handler: Arc<str>,
         /// The cursor after which to read.
         after: RowCursor,

@@ -13,7 +13,7 @@ impl Durable {
     /// nothing.
     ///
     /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a dead
-    /// letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
+    /// dead letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
     ///
     /// All calls that have resolved before are taken into account. The timer may be delivered just as this resolves;
     /// cancelling it then returns [`AlreadyFired`](crate::Cancelled::AlreadyFired) or

@@ -4,11 +4,11 @@ mod archived;
 mod builder;
 #[cfg(feature = "calendar")]
 mod calendars;
+mod dead_letters;
 mod delivery;
 mod durable;
 mod find;
 mod insert;
-mod letters;
 mod namespace;
 
 pub use archived::Archived;

@@ -17,13 +17,16 @@ async fn open(retry_delays: impl IntoIterator<Item = Duration>) -> Durable {
 
 /// What the only dead letter says, once there is one.
 async fn the_dead_letter(timers: &Durable) -> (u32, String) {
-    let dead = letters_until(timers, |dead| !dead.is_empty()).await;
+    let dead = dead_letters_until(timers, |dead| !dead.is_empty()).await;
     assert_eq!(dead.len(), 1);
     (dead[0].attempts(), dead[0].error().to_owned())
 }
 
 /// The dead letters, once this holds of them.
-async fn letters_until(timers: &Durable, holds: impl Fn(&[DeadLetter]) -> bool) -> Vec<DeadLetter> {
+async fn dead_letters_until(
+    timers: &Durable,
+    holds: impl Fn(&[DeadLetter]) -> bool,
+) -> Vec<DeadLetter> {
     within(async {
         loop {
             let dead = timers.dead_letters(None, 10).await.unwrap();
@@ -147,13 +150,13 @@ async fn a_question_mark_makes_a_failure_of_each_kind_of_error() {
         let insert = timers.at("mail", soon()).bytes(kind.as_bytes());
         insert.insert().await.unwrap();
     }
-    let dead = letters_until(&timers, |dead| dead.len() == kinds.len()).await;
-    for letter in dead {
-        let expected = match &**letter.payload() {
+    let dead = dead_letters_until(&timers, |dead| dead.len() == kinds.len()).await;
+    for dead_letter in dead {
+        let expected = match &**dead_letter.payload() {
             b"anyhow" => "no answer: the line is cut",
             _ => "the line is cut",
         };
-        assert_eq!(letter.error(), expected, "{letter:?}");
+        assert_eq!(dead_letter.error(), expected, "{dead_letter:?}");
     }
     shut_down(&timers).await;
 }
@@ -279,7 +282,7 @@ async fn a_panic_is_a_failure_wherever_it_comes() {
     ] {
         let timer = timers.at(handler, soon()).insert().await.unwrap();
         let id = timer.handle().id;
-        let dead = letters_until(&timers, |dead| dead.iter().any(|it| it.id() == id)).await;
+        let dead = dead_letters_until(&timers, |dead| dead.iter().any(|it| it.id() == id)).await;
         let dead = dead.iter().find(|it| it.id() == id).unwrap();
         assert_eq!(dead.error(), says, "{handler}");
     }
@@ -305,7 +308,7 @@ async fn what_a_panic_carries_may_panic_as_well() {
     });
     for count in 1..=3 {
         timers.at("mail", soon()).insert().await.unwrap();
-        letters_until(&timers, |dead| dead.len() == count).await;
+        dead_letters_until(&timers, |dead| dead.len() == count).await;
     }
     shut_down(&timers).await;
 }

@@ -152,7 +152,7 @@ async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
 }
 
 #[tokio::test]
-async fn a_handle_of_a_delivery_or_a_letter_names_the_timer() {
+async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
     let timers = Durable::builder()
         .retry_delays([HOUR])
         .open_store(Shelf::default());
@@ -184,9 +184,9 @@ async fn a_handle_of_a_delivery_or_a_letter_names_the_timer() {
     assert_eq!(moved, Ok(Rescheduled::Done));
     within(handles.recv()).await.unwrap();
     until(|| timers.metrics().in_memory == 0).await;
-    let letters = within(timers.dead_letters(None, 9)).await.unwrap();
-    let own = letters[0].handle();
-    assert_eq!((letters.len(), own.id), (1, timer.handle().id));
+    let dead_letters = within(timers.dead_letters(None, 9)).await.unwrap();
+    let own = dead_letters[0].handle();
+    assert_eq!((dead_letters.len(), own.id), (1, timer.handle().id));
     let default = timers.namespace("default").unwrap();
     within(default.pause()).await.unwrap();
     assert_eq!(within(timers.redrive(own.id)).await, Ok(Redriven::Done));

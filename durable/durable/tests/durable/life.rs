@@ -87,7 +87,7 @@ async fn a_call_that_is_dropped_harms_nothing() {
     let timers = Durable::builder().open_store(shelf.clone());
     let timers = within(timers).await.unwrap();
     let mut dead = Deliveries::ended(&timers, "dead", |_| Err(Dead::because("no")));
-    let letter = timers.at("dead", soon()).insert().await.unwrap();
+    let dead_letter = timers.at("dead", soon()).insert().await.unwrap();
     dead.next().await;
     let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
     let moved = timers.at("mail", in_an_hour()).insert().await.unwrap();
@@ -99,7 +99,7 @@ async fn a_call_that_is_dropped_harms_nothing() {
     poll_once(timers.insert_many(batch)).await;
     poll_once(timers.cancel(&cancelled)).await;
     poll_once(timers.reschedule(&moved, soon())).await;
-    poll_once(timers.redrive(letter.handle().id)).await;
+    poll_once(timers.redrive(dead_letter.handle().id)).await;
     poll_once(timers.dead_letters(None, 1)).await;
     poll_once(timers.find("mail", "key")).await;
     shelf.go_on();

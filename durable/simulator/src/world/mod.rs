@@ -117,7 +117,7 @@ struct World {
     asks_for_near: bool,
     /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
     forges: bool,
-    /// PageLimit timers are due within seconds.
+    /// Most timers are due within seconds.
     is_near: bool,
     /// How large payloads are at most.
     largest: usize,

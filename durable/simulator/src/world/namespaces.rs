@@ -28,7 +28,7 @@ impl World {
                 let terms = some_terms(&mut self.rng, self.is_crowded);
                 self.give(at, terms);
             }
-            // PageLimit of the time it goes on.
+            // Most of the time it goes on.
             4 => self.pause(at, true),
             5 => {
                 self.engine.drain(NAMES[at], true);

@@ -1,7 +1,7 @@
 //! How does a process end, and the next one begin?
 
 use waterwheel_durable::engine::{Config, Engine, Now};
-use waterwheel_store::{Letters, Scope, Store};
+use waterwheel_store::{DeadLetters, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
 use crate::beat::read;
@@ -130,7 +130,7 @@ impl World {
             if self.disk.has_replied() {
                 self.reply()?;
             } else if self.disk.is_in_flight() {
-                // PageLimit cascades are now.
+                // Most cascades are now.
                 let stops = crashes > 0 && self.rng.u32(0..8) == 0;
                 self.work(false, stops);
                 if stops && self.disk.is_unsynced() {
@@ -165,7 +165,7 @@ impl World {
     }
 
     pub(super) fn is_done(&mut self) -> Result<(), String> {
-        let dead = Letters::all(self.disk.store(), Scope::All);
+        let dead = DeadLetters::all(self.disk.store(), Scope::All);
         let dead = dead.unwrap_or_default().into_iter();
         let (occurrences, dead): (Vec<_>, Vec<_>) =
             dead.partition(|it| it.row.id.occurrence().is_some());

@@ -59,7 +59,7 @@ impl World {
 
     pub(super) fn redrive(&mut self) {
         if self.disk.is_unsynced() {
-            // The store's one thread lists no letter before it is durable.
+            // The store's one thread lists no dead letter before it is durable.
             return;
         }
         let dead = self

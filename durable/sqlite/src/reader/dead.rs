@@ -4,7 +4,7 @@ use rusqlite::OptionalExtension;
 use waterwheel_store::{Dead, Id, PageLimit, Scope};
 
 use super::snapshot::Snapshot;
-use crate::read::{self, DEAD, letter, stored};
+use crate::read::{self, DEAD, dead_letter, stored};
 
 const ONE: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
@@ -24,6 +24,6 @@ pub(crate) fn page(
 
 pub(crate) fn one(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Dead>> {
     let mut one = snapshot.prepare(ONE)?;
-    one.query_row([stored(id)], |row| letter(row, &snapshot.handlers))
+    one.query_row([stored(id)], |row| dead_letter(row, &snapshot.handlers))
         .optional()
 }

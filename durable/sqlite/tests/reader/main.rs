@@ -19,7 +19,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
 use waterwheel_store::{
-    ArchiveCursor, Bucket, Due, Handle, Id, Letters, Level, Op, PageLimit, Scope, Store,
+    ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
 use waterwheel_store_sqlite::{
     Holder, OpenError, OpenOptions, ReadError, Reader, Sizes, SqliteStore, VERSION,
@@ -35,7 +35,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     let rows = fill(&mut store, now, 2_000);
-    let dead = Letters::all(&mut store, Scope::All).unwrap();
+    let dead = DeadLetters::all(&mut store, Scope::All).unwrap();
     assert!(dead.len() > 20);
     let counts = Reader::open(&path).unwrap().count(now).unwrap();
     assert_eq!(counts.len(), HANDLERS.len());
@@ -99,7 +99,7 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
         assert_eq!(reader.find(&other).unwrap(), None);
     }
     assert!(moved > 50);
-    let dead = Letters::all(&mut store, Scope::All).unwrap().remove(0);
+    let dead = DeadLetters::all(&mut store, Scope::All).unwrap().remove(0);
     assert_eq!(reader.search(dead.row.id).unwrap(), None);
     assert_eq!(reader.find(&dead.row.handle()).unwrap(), None);
     assert_eq!(reader.search(Id::MAX).unwrap(), None);
@@ -151,7 +151,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
         }
         assert!(kept > 0);
         // A dead letter has given its key back.
-        for dead in Letters::all(&mut store, Scope::All).unwrap() {
+        for dead in DeadLetters::all(&mut store, Scope::All).unwrap() {
             let key = dead.row.key.unwrap_or_default();
             assert_eq!(reader.find_key(&dead.row.handler, &key).unwrap(), None);
         }
@@ -286,11 +286,11 @@ fn a_file_of_version_1_is_read_as_it_is() {
             .unwrap();
         let dead = reader.dead(&Scope::All, Id::NONE, ALL).unwrap();
         let one = reader.search(page[7].row.id).unwrap();
-        let letter = reader.dead_letter(dead[0].row.id).unwrap();
+        let dead_letter = reader.dead_letter(dead[0].row.id).unwrap();
         let keyed = page.iter().find(|it| it.row.key.is_some()).unwrap();
         let key = keyed.row.key.as_deref().unwrap();
         let keyed = reader.find_key(&keyed.row.handler, key).unwrap();
-        (count(), page, dead, one, letter, keyed.unwrap())
+        (count(), page, dead, one, dead_letter, keyed.unwrap())
     };
     let before = of(&path);
     let handle = before.5.handle.clone();

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use fastrand::Rng;
-use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, PageLimit, Row, Scope, Store};
+use waterwheel_store::{Bucket, DeadLetters, Due, Id, Level, Op, PageLimit, Row, Scope, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
@@ -191,7 +191,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     fill(&mut store, now, 2_000);
-    let all = Letters::all(&mut store, Scope::All).unwrap();
+    let all = DeadLetters::all(&mut store, Scope::All).unwrap();
     let reader = Reader::open(&path).unwrap();
     for scope in [Scope::All, Scope::Namespace("shop"), Scope::Handler("mail")] {
         let meant = all.iter().filter(|dead| scope.contains(&dead.row.handler));
@@ -208,8 +208,8 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
         assert!(listed.len() > 3);
         assert!(meant.eq(&listed), "{scope:?}");
     }
-    let letter = reader.dead_letter(all[3].row.id).unwrap();
-    assert_eq!(letter.as_ref(), Some(&all[3]));
+    let dead_letter = reader.dead_letter(all[3].row.id).unwrap();
+    assert_eq!(dead_letter.as_ref(), Some(&all[3]));
     assert_eq!(reader.dead_letter(Id::MAX).unwrap(), None);
 }
 
@@ -235,9 +235,12 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
         let page = store.dead(Scope::Namespace("shop"), after, ALL).unwrap();
         found.push(page.dead.len());
         let Some(next) = page.next else { break };
-        assert_eq!(next, rows[calls * Letters::EXAMINED - 1].id);
+        assert_eq!(next, rows[calls * DeadLetters::EXAMINED - 1].id);
         after = next;
     }
     assert_eq!(found, [0, 0, 1]);
-    assert_eq!(Letters::all(&mut store, Scope::All).unwrap().len(), 3_001);
+    assert_eq!(
+        DeadLetters::all(&mut store, Scope::All).unwrap().len(),
+        3_001
+    );
 }

@@ -202,17 +202,17 @@ fn a_redrive_while_a_copy_is_made_is_done_or_not() {
     let redrive = "redrive 2 0 a\n done 2";
     let delivered = "begin 10 a 1 1 4000 3500 fails -\n end 0 a 1 well 4100";
     let redriven = format!("{redrive}\n {delivered}");
-    let (letter, well) = ("stopped\n letter a 1", format!("{delivered}\n stopped"));
+    let (dead_letter, well) = ("stopped\n letter a 1", format!("{delivered}\n stopped"));
     for between in [redrive, &redriven] {
-        is_kept(&log(between, "", letter));
+        is_kept(&log(between, "", dead_letter));
         is_kept(&log(between, "", &well));
     }
     is_kept(&log(&redriven, "", "stopped"));
     // It was with its handler as the copy was made.
     let (begin, end) = delivered.split_once('\n').unwrap();
-    is_kept(&log(&format!("{redrive}\n {begin}"), end, letter));
+    is_kept(&log(&format!("{redrive}\n {begin}"), end, dead_letter));
     // It was redriven after the copy, and that is undone.
-    is_kept(&log("", &redriven, letter));
+    is_kept(&log("", &redriven, dead_letter));
     assert_eq!(broken(&log("", &redriven, &well)), [Rule::Twice]);
 }
 

@@ -1,4 +1,4 @@
-//! Scope delivery begins next?
+//! Which delivery begins next?
 //!
 //! Without a common bound on places, each namespace is served by itself. Where places are short, by deficit round robin, after
 //! [Shreedhar and Varghese](https://doi.org/10.1145/217391.217453): a namespace may begin as many deliveries in a round as its priority says, and what it could not

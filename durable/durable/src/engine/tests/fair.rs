@@ -1,4 +1,4 @@
-//! Scope delivery begins next, where places are short?
+//! Which delivery begins next, where places are short?
 
 use super::*;
 

@@ -2,8 +2,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Letters, Level, MemoryStore, Op, Outcome, PageLimit, Row, RowCursor, Scope, Store,
-    StoreError, pass_on,
+    Dead, DeadLetters, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row, RowCursor, Scope,
+    Store, StoreError, pass_on,
 };
 
 /// A store in memory that outlives the service, as a file does, and has faults to order.
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     Panics,
     /// It is done, and an outcome is left out.
     LeavesOut,
-    /// Dead letters cannot be read.
+    /// Dead dead letters cannot be read.
     Unreadable,
 }
 
@@ -189,7 +189,7 @@ impl Store for Shelf {
         scope: Scope<'_>,
         after: Id,
         limit: PageLimit,
-    ) -> Result<Letters, StoreError> {
+    ) -> Result<DeadLetters, StoreError> {
         self.asked();
         if self.control().fault == Some(Fault::Unreadable) {
             self.control().has_failed = true;

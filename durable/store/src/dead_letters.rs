@@ -2,14 +2,14 @@ use super::{Dead, Id, PageLimit, Scope, Store, StoreError};
 
 /// A page of [dead letters](crate::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letters {
+pub struct DeadLetters {
     /// The dead letters, in order of their ids.
     pub dead: Vec<Dead>,
     /// The id after which the next page starts. `None` if there are no more.
     pub next: Option<Id>,
 }
 
-impl Letters {
+impl DeadLetters {
     /// How many dead letters the stores of this project examine in a call, whether or not they match: each may require
     /// reading a page from disk.
     pub const EXAMINED: usize = 1_024;
@@ -26,7 +26,7 @@ impl Letters {
         after: Id,
         limit: PageLimit,
         examined: usize,
-    ) -> Result<Letters, E> {
+    ) -> Result<DeadLetters, E> {
         let mut all = all.into_iter();
         let (mut dead, mut next, mut bytes) = (Vec::new(), after, 0_usize);
         for _ in 0..examined {
@@ -35,17 +35,17 @@ impl Letters {
                 break;
             }
             let Some(examined) = all.next() else {
-                return Ok(Letters { dead, next: None });
+                return Ok(DeadLetters { dead, next: None });
             };
-            let (id, letter) = examined?;
+            let (id, dead_letter) = examined?;
             next = id;
-            if let Some(letter) = letter {
-                bytes = bytes.saturating_add(letter.bytes());
-                dead.push(letter);
+            if let Some(dead_letter) = dead_letter {
+                bytes = bytes.saturating_add(dead_letter.bytes());
+                dead.push(dead_letter);
             }
         }
         let next = Some(next);
-        Ok(Letters { dead, next })
+        Ok(DeadLetters { dead, next })
     }
 
     /// Returns all dead letters of these handlers, however many. For tests and tools.
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::{Due, Row};
 
-    fn letter(number: u64) -> Dead {
+    fn dead_letter(number: u64) -> Dead {
         Dead {
             row: Row {
                 id: Id::from_stored(number),
@@ -89,14 +89,14 @@ mod tests {
         }
     }
 
-    /// A page of the letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
+    /// A page of the dead letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
     fn page(after: u64, limit: PageLimit, examined: usize) -> (Vec<u64>, Option<u64>) {
         let all = (after + 1..10).map(|number| {
             let is_meant = number % 3 == 0;
-            let letter = is_meant.then(|| letter(number));
-            Ok::<_, Infallible>((Id::from_stored(number), letter))
+            let dead_letter = is_meant.then(|| dead_letter(number));
+            Ok::<_, Infallible>((Id::from_stored(number), dead_letter))
         });
-        let Ok(page) = Letters::of(all, Id::from_stored(after), limit, examined);
+        let Ok(page) = DeadLetters::of(all, Id::from_stored(after), limit, examined);
         let dead = page.dead.iter().map(|it| it.row.id.get()).collect();
         (dead, page.next.map(Id::get))
     }
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(page(0, PageLimit::rows(2), 100), (vec![3, 6], Some(6)));
         assert_eq!(page(0, PageLimit::rows(0), 100), (vec![], Some(0)));
         let bytes = |bytes| PageLimit { bytes, ..all };
-        let one = letter(3).bytes();
+        let one = dead_letter(3).bytes();
         assert_eq!(page(0, bytes(0), 100), (vec![3], Some(3)));
         assert_eq!(page(0, bytes(one), 100), (vec![3], Some(3)));
         assert_eq!(page(0, bytes(one + 1), 100), (vec![3, 6], Some(6)));

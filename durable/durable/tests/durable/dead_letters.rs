@@ -1,4 +1,4 @@
-//! Dead letters are listed by pages, and made timers again.
+//! Dead dead letters are listed by pages, and made timers again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ async fn an_event_reports_each_dead_letter() {
 }
 
 #[tokio::test]
-async fn a_discarded_letter_does_not_come_back() {
+async fn a_discarded_dead_letter_does_not_come_back() {
     let place = Place::new();
     let timers = place.open().await;
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
@@ -208,7 +208,7 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
 }
 
 #[tokio::test]
-async fn letters_are_read_some_megabytes_at_a_time_and_alone() {
+async fn dead_letters_are_read_some_megabytes_at_a_time_and_alone() {
     const LARGE: usize = 1 << 20;
     let shelf = Shelf::default();
     let timers = within(Durable::builder().open_store(shelf.clone()));
