@@ -1,6 +1,6 @@
 //! What is wrong with a file, in words of its own?
 //!
-//! The errors of SQLite's binding name columns by their numbers and types by its own names. Whoever reads a WAL knows the tables and the rows.
+//! The errors of SQLite's binding name columns by their numbers and types by its own names. Whoever reads a log knows the tables and the rows.
 
 use std::error::Error;
 use std::fmt;
