@@ -94,7 +94,7 @@ impl fmt::Debug for TimeoutHandle {
 /// A callback that never ran because its timer was stopped, returned by [`Timer::shutdown_now`](crate::Timer::shutdown_now).
 ///
 /// It owns the closure: [`run`](Unrun::run) calls it, and dropping the `Unrun` drops it. In either case, its
-/// [`TimeoutHandle`](super::TimeoutHandle) counts as cancelled.
+/// [`TimeoutHandle`] counts as cancelled.
 pub struct Unrun {
     call: Arc<dyn AnyCall>,
 }

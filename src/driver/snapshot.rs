@@ -166,7 +166,7 @@ impl Snapshot {
     }
 }
 
-/// One dial in a [`Snapshot`](crate::Snapshot), of a single shard or of all shards together.
+/// One dial in a [`Snapshot`], of a single shard or of all shards together.
 ///
 /// A slot covers one unit of the dial's time. With the hand at slot `h` of `n`, slot `h + 1` comes up next, and slot 0 follows
 /// slot `n - 1`. The hand's own slot comes up last, one revolution ahead.
@@ -374,7 +374,7 @@ fn block(count: u64, most: u64) -> char {
     BLOCKS[((share * 7.0).round() as usize).min(7)]
 }
 
-/// One shard in a [`Snapshot`](crate::Snapshot): a wheel with a lock of its own.
+/// One shard in a [`Snapshot`]: a wheel with a lock of its own.
 #[derive(Debug, Clone)]
 pub struct ShardSnapshot {
     number: usize,

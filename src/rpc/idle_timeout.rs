@@ -157,7 +157,7 @@ impl IdleTimeout {
         self.shared.limit
     }
 
-    /// Runs a future, and ends it with an [`Elapsed`](crate::error::Elapsed) when the last touch was
+    /// Runs a future, and ends it with an [`Elapsed`] when the last touch was
     /// [`limit`](IdleTimeout::limit) ago.
     ///
     /// Calling `guard` does not count as a touch: if the last touch is already longer ago than the limit, a future that is not

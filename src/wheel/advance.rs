@@ -171,7 +171,7 @@ pub enum Verdict {
     Postpone(Tick),
 }
 
-/// The result of one advance of a [`Wheel`](super::Wheel).
+/// The result of one advance of a [`Wheel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {

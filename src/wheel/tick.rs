@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// A point in a wheel's time: the number of ticks since the wheel's own zero.
 ///
-/// One tick is one unit of the wheel's [`Resolution`](super::Resolution). A wheel has no clock: its
+/// One tick is one unit of the wheel's [`Resolution`]. A wheel has no clock: its
 /// owner decides which instant is tick zero, and rounds deadlines *up* to the next tick and the
 /// current time *down*. Then nothing expires early.
 ///
@@ -74,8 +74,8 @@ impl fmt::Display for Tick {
 
 /// A span of a wheel's time: a number of ticks.
 ///
-/// A point in time is a [`Tick`](super::Tick), and the difference of two points is a span. The
-/// wheel's [`Resolution`](super::Resolution) is the length of one tick.
+/// A point in time is a [`Tick`], and the difference of two points is a span. The
+/// wheel's [`Resolution`] is the length of one tick.
 ///
 /// ```
 /// use waterwheel::wheel::{Resolution, Tick, Ticks, Wheel};

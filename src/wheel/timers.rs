@@ -377,7 +377,7 @@ impl<T> fmt::Debug for Wheel<T> {
     }
 }
 
-/// Identifies a timer of a [`Wheel`](super::Wheel), from its insertion until it is cancelled or returned.
+/// Identifies a timer of a [`Wheel`], from its insertion until it is cancelled or returned.
 ///
 /// A key consists of the index of the timer's entry and a generation. No two of the wheel's last 2³² − 1
 /// insertions have the same generation. So the key of a timer that is gone does not name the next timer at the

@@ -19,7 +19,7 @@ use crate::Timer;
 ///
 /// If the limit passes before the headers, the call fails with [`Elapsed`](crate::error::Elapsed);
 /// [`RespondLayer`](crate::tower::RespondLayer) turns this error into a response. If it passes after the headers, the body fails,
-/// which is a [`LimitedBody`](crate::tower::LimitedBody). An error of the body makes the server close the connection or reset the
+/// which is a [`LimitedBody`]. An error of the body makes the server close the connection or reset the
 /// stream, so that the client does not mistake a partial body for a complete one. See [the module](crate::tower) for errors,
 /// panics and cancellation.
 ///

@@ -31,7 +31,7 @@ use crate::error::{self, Elapsed};
 /// | [`request_timeout`](RespondLayer::request_timeout) | HTTP 408 | the error |
 /// | [`grpc`](RespondLayer::grpc), for a gRPC request | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
 ///
-/// The table is for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. Any `Elapsed` counts,
+/// The table is for an [`Elapsed`], or an error that has one among its sources. Any `Elapsed` counts,
 /// including that of a [`timeout`](crate::timeout()) in the handler, if the handler fails with it. If the limit has not passed,
 /// but its timer was stopped or has reached its `max_pending`, the response is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The
 /// responses have no body. Other errors and those of `poll_ready` pass through, as does an [`Error`](crate::error::Error) of
