@@ -1,7 +1,7 @@
 //! Pages of the repository. This module has no code.
 //!
 //! Other pages are only in the repository itself: `BENCHMARKS.md` (the results), `tests/README.md` (each promise and its tests),
-//! `durable/README.md` (timers that survive a restart), `RELEASING.md` (versions and MSRV), `SECURITY.md`, `CONTRIBUTING.md` (how to
+//! `crates/waterwheel-durable/README.md` (timers that survive a restart), `RELEASING.md` (versions and MSRV), `SECURITY.md`, `CONTRIBUTING.md` (how to
 //! take part), `docs/decisions` (why it is built this way) and `benches/LOG.md` (experiments).
 
 /// The architecture, and its invariants.

@@ -1,4 +1,4 @@
-//! Whether tokio has the feature `test-util` here. With it the tests of `tools/without-test-util` would show nothing.
+//! Whether tokio has the feature `test-util` here. With it the tests of `testing/waterwheel-without-test-util` would show nothing.
 //!
 //! The method `start_paused` comes with the feature, and a type's own methods come before those of a trait (as in `src/clock/mod.rs`).
 //! It is found when the test runs, not by the compiler: a check of the whole workspace enables the features of all.

@@ -40,17 +40,15 @@ fn the_tables_name_tests_that_exist() {
 
 #[test]
 fn the_tables_of_durable_timers_name_tests_that_exist() {
-    let rooms = [
-        "durable",
-        "simulator",
-        "chaos",
-        "cli",
-        "conformance",
-        "sqlite",
+    let folders = [
+        "crates/waterwheel-durable",
+        "crates/waterwheel-durable-core",
+        "crates/waterwheel-durable-sqlite",
+        "crates/waterwheel-cli",
+        "testing/waterwheel-durable-chaos",
+        "testing/waterwheel-durable-simulator",
     ];
-    let folders = rooms.map(|room| format!("durable/{room}"));
-    let folders = folders.each_ref().map(String::as_str);
-    let named = named_tests("durable/tests/README.md", &folders);
+    let named = named_tests("crates/waterwheel-durable/tests/README.md", &folders);
     assert!(named > 40, "{named} names, or this test shows nothing");
 }
 

@@ -1,4 +1,4 @@
-//! The adapter for hyper, by hyper's traits alone. hyper itself runs on it in `tools/peers`.
+//! The adapter for hyper, by hyper's traits alone. hyper itself runs on it in `testing/waterwheel-peers`.
 
 #[path = "../support/mod.rs"]
 mod support;

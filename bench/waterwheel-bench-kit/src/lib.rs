@@ -1,5 +1,5 @@
-//! The kit of all benchmarks and load generators of this repository: `tools/suite`, `durable/bench`, `tools/rpc-timeouts`,
-//! `tools/soak`, `tools/contention` and `tools/ports`.
+//! The kit of all benchmarks and load generators of this repository: `bench/waterwheel-suite`, `bench/waterwheel-durable-bench`, `testing/waterwheel-rpc-timeouts`,
+//! `testing/waterwheel-soak`, `bench/waterwheel-contention` and `testing/waterwheel-ports`.
 //!
 //! A benchmark takes samples in child processes ([`output`]), in interleaved rounds, and writes them to a file of JSON with the
 //! conditions of the run ([`machine`], [`read_json`], [`write_json`]). Programs read that file: they make a [`Spread`] of the rounds,

@@ -31,7 +31,7 @@ pub(crate) struct Conditions {
 
 /// Asks the machine, cargo and git.
 pub(crate) fn read(flags: &Flags) -> Conditions {
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     let version = |package: &str| (package.to_owned(), machine::locked(&lock, package));
     Conditions {
         date: machine::date(),

@@ -17,7 +17,7 @@
 //! | `targets/` | what is wanted, and is it reached? |
 //! | `pages`, `blocks`, `charts`, `results` | where does it go? |
 //!
-//! The root's `tools/kit` draws, fills pages, and starts the child processes.
+//! The root's `bench/waterwheel-bench-kit` draws, fills pages, and starts the child processes.
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
 
 mod blocks;

@@ -10,7 +10,7 @@ use crate::results::Results;
 use crate::{blocks, charts};
 
 fn durable() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/waterwheel-durable")
 }
 
 /// The file of the last whole run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waterwheel_durable::{Builder, Durable};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::disk::syncs_a_second;
 use crate::process;

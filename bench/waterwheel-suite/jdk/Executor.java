@@ -1,7 +1,7 @@
 // JDK 17's ScheduledThreadPoolExecutor, with the two operations of the suite's workload `schedule`, as context: another language, another
 // memory manager. No part of the gate.
 //
-//   java tools/suite/jdk/Executor.java [rounds]
+//   java bench/waterwheel-suite/jdk/Executor.java [rounds]
 //
 // Submit + cancel: 128 tasks due in 30 s are submitted, then all are cancelled, with setRemoveOnCancelPolicy(true), as a cancelled job here
 // leaves at once. Submit + run: 1000 tasks due in a millisecond are submitted and awaited, each for its value. With two threads, two submit at

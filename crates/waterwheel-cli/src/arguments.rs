@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use waterwheel_store::{Due, Id, Scope};
+use waterwheel_durable_core::store::{Due, Id, Scope};
 
 /// Inspects and changes a file of durable timers.
 ///
@@ -11,7 +11,7 @@ use waterwheel_store::{Due, Id, Scope};
 ///
 /// Exit codes: 0 on success, 1 if the command failed, also if only for some of the timers, 2 if the arguments are invalid.
 #[derive(Debug, Parser)]
-#[command(name = "waterwheel-timers", version, max_term_width = 100)]
+#[command(name = "waterwheel", version, max_term_width = 100)]
 pub(crate) struct Arguments {
     /// The file that the service opens, such as timers.db.
     pub(crate) file: PathBuf,
@@ -244,7 +244,7 @@ pub(crate) struct Wait {
 /// What names a timer.
 #[derive(Debug, Clone)]
 pub(crate) enum Name {
-    Handle(waterwheel_store::Handle),
+    Handle(waterwheel_durable_core::store::Handle),
     Id(Id),
 }
 
@@ -256,11 +256,11 @@ impl std::str::FromStr for Name {
             true => text
                 .parse()
                 .map(Name::Handle)
-                .map_err(|it: waterwheel_store::InvalidHandle| it.to_string()),
+                .map_err(|it: waterwheel_durable_core::store::InvalidHandle| it.to_string()),
             false => text
                 .parse()
                 .map(Name::Id)
-                .map_err(|it: waterwheel_store::InvalidId| it.to_string()),
+                .map_err(|it: waterwheel_durable_core::store::InvalidId| it.to_string()),
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use waterwheel_store::{Bucket, Command, Notice, Op, Outcome, Store};
-use waterwheel_store_sqlite::{
+use waterwheel_durable_core::store::{Bucket, Command, Notice, Op, Outcome, Store};
+use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Options, Reader, SqliteStore, VERSION, send_commands,
 };
 

@@ -69,7 +69,7 @@ pub(crate) fn say(text: &str) {
     use std::io::Write;
 
     let text = super::text::clean(text);
-    let _: io::Result<()> = writeln!(io::stderr(), "waterwheel-timers: {text}");
+    let _: io::Result<()> = writeln!(io::stderr(), "waterwheel: {text}");
 }
 
 impl From<io::Error> for Failure {
@@ -92,9 +92,9 @@ macro_rules! of_the_file {
 }
 
 of_the_file! {
-    waterwheel_store::StoreError
-    waterwheel_store_sqlite::SendError
-    waterwheel_store_sqlite::BackupError
-    waterwheel_store_sqlite::OpenError
-    waterwheel_store_sqlite::ReadError
+    waterwheel_durable_core::store::StoreError
+    waterwheel_durable_sqlite::SendError
+    waterwheel_durable_sqlite::BackupError
+    waterwheel_durable_sqlite::OpenError
+    waterwheel_durable_sqlite::ReadError
 }

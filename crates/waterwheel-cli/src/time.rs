@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use waterwheel_store::Due;
+use waterwheel_durable_core::store::Due;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;

@@ -1,7 +1,7 @@
 //! Cron schedules: cron expressions in time zones, with a policy for the days on which daylight saving time begins or ends.
 //!
 //! ```
-//! use waterwheel_schedule::calendar::Schedule;
+//! use waterwheel_cron::Schedule;
 //!
 //! let schedule = Schedule::parse("0,30 2 * * *", "Europe/Berlin")?;
 //! // On 29 March 2026 the clock goes from 2:00 to 3:00, so both times run at 3:00, once.
@@ -95,6 +95,8 @@
 //
 // croner reads the fields and has the rule for a day. Its own search treats lists and ranges of times as wildcards, and goes through the years
 // in steps of a second to a day; so the search and the policy are here. The policy is Vixie cron's, made exact.
+
+#![forbid(unsafe_code)]
 
 pub use jiff;
 

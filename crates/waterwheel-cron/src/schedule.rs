@@ -25,7 +25,7 @@ use super::pattern::Pattern;
 /// # Examples
 ///
 /// ```
-/// use waterwheel_schedule::calendar::Schedule;
+/// use waterwheel_cron::Schedule;
 ///
 /// let schedule = Schedule::parse("0 9 * * TUE", "UTC")?; // every Tuesday at 9
 /// let next = schedule.next_after("2026-07-01T12:00Z".parse()?);
@@ -71,7 +71,7 @@ impl Schedule {
     ///
     /// ```
     /// use jiff::tz::{TimeZone, offset};
-    /// use waterwheel_schedule::calendar::Schedule;
+    /// use waterwheel_cron::Schedule;
     ///
     /// let schedule = Schedule::parse_in("30 8 * * *", TimeZone::fixed(offset(2)))?;
     /// assert_eq!(schedule.next_after("2026-07-01T12:00Z".parse()?), Some("2026-07-02T06:30Z".parse()?));
@@ -129,7 +129,7 @@ impl Schedule {
     /// # Examples
     ///
     /// ```
-    /// use waterwheel_schedule::calendar::Schedule;
+    /// use waterwheel_cron::Schedule;
     ///
     /// let schedule = Schedule::parse("30 2 * * *", "Europe/Berlin")?;
     /// // On 29 March 2026 the clock goes from 2:00 to 3:00, which is 1:00 UTC.
@@ -152,7 +152,7 @@ impl Schedule {
     /// # Examples
     ///
     /// ```
-    /// use waterwheel_schedule::calendar::Schedule;
+    /// use waterwheel_cron::Schedule;
     ///
     /// let schedule = Schedule::parse("*/15 9-17 * * MON-FRI", "Europe/Berlin")?;
     /// assert!(schedule.matches("2026-07-01T09:45+02:00".parse()?));
@@ -170,7 +170,7 @@ impl Schedule {
     /// # Examples
     ///
     /// ```
-    /// use waterwheel_schedule::calendar::Schedule;
+    /// use waterwheel_cron::Schedule;
     ///
     /// let schedule = Schedule::parse("0 9 12 * *", "UTC")?; // every 12th at 9
     /// let next: Vec<_> = schedule.upcoming("2026-11-20T00:00Z".parse()?).take(3).map(|it| it.to_string()).collect();
@@ -226,7 +226,7 @@ impl fmt::Debug for Schedule {
 /// # Examples
 ///
 /// ```
-/// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+/// use waterwheel_cron::{Schedule, ScheduleOptions};
 ///
 /// let options = ScheduleOptions::new().years(true);
 /// let schedule = options.parse("0 0 12 1 7 ? 2030-2032", "UTC")?;
@@ -269,7 +269,7 @@ impl ScheduleOptions {
     /// # Examples
     ///
     /// ```
-    /// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+    /// use waterwheel_cron::{Schedule, ScheduleOptions};
     ///
     /// assert!(Schedule::parse("*/60 * * * *", "UTC").is_err());
     /// let hourly = ScheduleOptions::new().wide_steps(true).parse("*/60 * * * *", "UTC")?;

@@ -7,21 +7,21 @@ pub const DEFAULT: &str = "default";
 pub const NAME_LIMIT: usize = 255;
 
 /// The longest name of a namespace: with the shortest name of a handler, it is as long as a name may be.
-pub(crate) const LONGEST_NAMESPACE: usize = NAME_LIMIT - 2;
+pub const LONGEST_NAMESPACE: usize = NAME_LIMIT - 2;
 
 /// No name of a handler begins so: each has one name.
-pub(crate) const BEFORE_DEFAULT: &str = "default/";
+pub const BEFORE_DEFAULT: &str = "default/";
 
 /// How much of a name a message shows.
 const LONGEST_SHOWN: usize = 64;
 
 /// The beginning of a name, for a message.
-pub(crate) fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     name.chars().take(LONGEST_SHOWN).collect()
 }
 
 /// Whether this is a handler's name: `name`, or `namespace/name`.
-pub(crate) fn is_handler_name(name: &str) -> bool {
+pub fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {
         // Those of the default one have no `/`, so that each has one name.
         Some((DEFAULT, _)) => false,
@@ -32,19 +32,10 @@ pub(crate) fn is_handler_name(name: &str) -> bool {
 }
 
 /// Whether this is the name of a namespace, or of a handler in it.
-pub(crate) fn is_namespace_name(name: &str) -> bool {
+pub fn is_namespace_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
 }
 
 /// The maximum length of a payload together with its key: 16 MiB. A commit contains the timers of many callers, and one
 /// that is too large for the store would make the others fail with it.
 pub const PAYLOAD_LIMIT: usize = 16 << 20;
-
-/// The maximum length of the payload of a calendar: 64 KiB. It is written with each occurrence, and again with the
-/// progress of the calendar.
-#[cfg(feature = "calendar")]
-pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
-
-/// The maximum number of missed occurrences that are delivered: see [`Misfire::All`](crate::Misfire::All).
-#[cfg(feature = "calendar")]
-pub const MISFIRE_LIMIT: u32 = 1_000;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use waterwheel_conformance::all;
-use waterwheel_store::{
+use waterwheel_durable_core::conformance::all;
+use waterwheel_durable_core::store::{
     ArchiveCursor, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
     RowCursor, Scope, Store, StoreError, pass_on,
 };

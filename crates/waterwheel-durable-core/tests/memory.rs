@@ -1,10 +1,10 @@
 //! The store in memory passes the suite.
 
-use waterwheel_store::{MemoryStore, Store};
+use waterwheel_durable_core::store::{MemoryStore, Store};
 
 #[test]
 fn the_store_in_memory_passes_all_cases() {
-    let report = waterwheel_conformance::all(|| Box::new(MemoryStore::new()));
+    let report = waterwheel_durable_core::conformance::all(|| Box::new(MemoryStore::new()));
     assert!(report.verdicts().len() >= 60);
     report.expect_all();
 }
@@ -15,5 +15,5 @@ fn a_store_may_be_another_one_each_time() {
         Some(store) => store,
         None => Box::new(MemoryStore::new()),
     };
-    waterwheel_conformance::all_reopened(open).expect_all();
+    waterwheel_durable_core::conformance::all_reopened(open).expect_all();
 }

@@ -4,7 +4,7 @@
 //! copy, counts all timers, lists the first ones, gives commands, and reads until the WAL is long, by commits of a hundred timers of 1 KB. For each: how long it
 //! took, how long the commits took meanwhile, and how far the WAL has grown.
 //!
-//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a WAL of so many bytes. The file
+//! `cargo bench -p waterwheel-durable-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a WAL of so many bytes. The file
 //! lies in the target folder.
 
 use std::fs;
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Command, Due, Id, Op, PageLimit, Row, Scope, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore, backup, send_commands};
+use waterwheel_durable_core::store::{Bucket, Command, Due, Id, Op, PageLimit, Row, Scope, Store};
+use waterwheel_durable_sqlite::{Reader, SqliteStore, backup, send_commands};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use waterwheel_store::{ArchiveCursor, Archived, Due, Id, Outcome};
+use waterwheel_durable_core::store::{ArchiveCursor, Archived, Due, Id, Outcome};
 
 use super::keys::Keys;
 use super::read::stored;

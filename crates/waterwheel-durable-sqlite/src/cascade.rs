@@ -4,7 +4,7 @@
 //! to minutes, and else to seconds. So SQL can do it for a page of rows at once.
 
 use rusqlite::{Connection, params};
-use waterwheel_store::{Bucket, Due, Level, Outcome, PageLimit};
+use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
 
 use super::read::sql_limit;
 use super::write::Writer;

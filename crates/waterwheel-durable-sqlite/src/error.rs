@@ -327,11 +327,11 @@ impl fmt::Display for OpenError {
             ),
             OpenError::Corrupt(what) => write!(
                 f,
-                "the file is damaged: {what}: restore a backup; before you delete the file and its `-wal`, run `waterwheel-timers FILE check` to see what else is damaged"
+                "the file is damaged: {what}: restore a backup; before you delete the file and its `-wal`, run `waterwheel FILE check` to see what else is damaged"
             ),
             OpenError::AcknowledgedLost(loss) => write!(
                 f,
-                "{loss}: {}; to continue without what is gone, open the file with `accept_loss(true)`, or run a `waterwheel-timers` command that changes \
+                "{loss}: {}; to continue without what is gone, open the file with `accept_loss(true)`, or run a `waterwheel` command that changes \
                  something with `--accept-loss`",
                 loss.cure()
             ),

@@ -1,7 +1,7 @@
 //! Is it certain that nothing was written?
 
 use rusqlite::ErrorCode;
-use waterwheel_store::StoreError;
+use waterwheel_durable_core::store::StoreError;
 
 use super::words::boxed;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
-use waterwheel_store::{Due, Handle, Id, Level};
+use waterwheel_durable_core::store::{Due, Handle, Id, Level};
 
 use super::handlers::Handlers;
 use super::keys::{Holder, Keys};

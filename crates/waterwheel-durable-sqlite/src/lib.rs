@@ -1,8 +1,8 @@
-//! Durable timers in a SQLite file: a [`Store`](waterwheel_store::Store) for `waterwheel-durable`.
+//! Durable timers in a SQLite file: a [`Store`](waterwheel_durable_core::store::Store) for `waterwheel-durable`.
 //!
 //! ```
-//! use waterwheel_store::{Bucket, Due, Id, Level, PageLimit, Op, Outcome, RowCursor, Row, Store};
-//! use waterwheel_store_sqlite::SqliteStore;
+//! use waterwheel_durable_core::store::{Bucket, Due, Id, Level, PageLimit, Op, Outcome, RowCursor, Row, Store};
+//! use waterwheel_durable_sqlite::SqliteStore;
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -54,8 +54,8 @@
 //! the wall clock: if the clock is set back meanwhile, the command may still be carried out.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, PageLimit, Scope};
-//! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
+//! use waterwheel_durable_core::store::{Due, Id, PageLimit, Scope};
+//! use waterwheel_durable_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -83,7 +83,7 @@
 //! | power failure, or the process is killed | everything acknowledged is there. A commit in progress is there completely, or not at all |
 //! | an `fsync` fails, in a commit or during a checkpoint | the store fails. Nothing is written or synced any more, not even when it is dropped |
 //! | a read or a write fails, a page or a row is invalid, a value is too large for SQLite | the store fails in the same way |
-//! | the disk is full, or a quota is exhausted | inserts are answered with [`Full`](waterwheel_store::Outcome::Full), and everything else continues: see [below](#when-the-disk-is-full) |
+//! | the disk is full, or a quota is exhausted | inserts are answered with [`Full`](waterwheel_durable_core::store::Outcome::Full), and everything else continues: see [below](#when-the-disk-is-full) |
 //! | the file has a [limit](Options::limit), and seven eighths of it are used | the same as for a full disk |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has acknowledged |
 //! | another connection writes | after 50 ms the commit is refused, and the store continues |
@@ -118,7 +118,7 @@
 //! last bytes. It is overwritten in the space of the reserve. If the reserve is gone, the store fails. On btrfs, a disk
 //! without a single free byte ends the process (`SIGBUS`): SQLite maps the index of the WAL into memory, and writing it
 //! needs new blocks as well. Nothing is lost by that, and the next start continues once there is space. A limit or a
-//! quota that leaves the file system some space avoids it. `waterwheel-chaos disk-full` was passed on ext4, XFS and
+//! quota that leaves the file system some space avoids it. `waterwheel-durable-chaos disk-full` was passed on ext4, XFS and
 //! tmpfs.
 //!
 //! Damage is found where it is read. SQLite checks the structure of its pages, and the WAL by checksums, but not the

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{
+use waterwheel_durable_core::store::{
     Dead, DeadLetters, Due, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
 };
 

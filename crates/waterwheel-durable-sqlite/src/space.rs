@@ -3,7 +3,7 @@
 //! | the disk, or what the file may have of it | inserts | the rest |
 //! |---|---|---|
 //! | has space | are written | is written |
-//! | is full: a commit has found no space | are [`Full`](waterwheel_store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
+//! | is full: a commit has found no space | are [`Full`](waterwheel_durable_core::store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
 //! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
 //! | is used but for an eighth, of a file with a limit, its own or one of the process (`ulimit -f`) | are `Full`, until a little more has gone | is written, up to the limit |
 

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
-use waterwheel_store::{
+use waterwheel_durable_core::store::{
     ArchiveCursor, Archived, Command, DeadLetters, Handle, Id, Level, Notice, Op, Outcome,
     PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
 };

@@ -1,7 +1,7 @@
 //! What does a step of a commit change?
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
-use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
+use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
 use super::find::{MOVED, handle};

@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use folder::Folder;
-use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store};
-use waterwheel_store_sqlite::{Loss, OpenError, OpenOptions, Options, Reader, SqliteStore, backup};
+use waterwheel_durable_core::store::{
+    Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store,
+};
+use waterwheel_durable_faults::{Call, Content, Disk, Fault, Kind, Moment};
+use waterwheel_durable_sqlite::{
+    Loss, OpenError, OpenOptions, Options, Reader, SqliteStore, backup,
+};
 
 const LONG_WAL: i64 = 20;
 const PAGE: usize = 4_096 + 24;

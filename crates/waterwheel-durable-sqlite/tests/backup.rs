@@ -10,8 +10,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
 use rows::{fill, near, row};
-use waterwheel_store::{DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store};
-use waterwheel_store_sqlite::{
+use waterwheel_durable_core::store::{
+    DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store,
+};
+use waterwheel_durable_sqlite::{
     BackupError, EPOCHS_AHEAD, OpenError, OpenOptions, Reader, SqliteStore, backup,
 };
 
@@ -164,7 +166,7 @@ fn a_restored_copy_gives_no_id_again() {
         store = SqliteStore::open(&path).unwrap();
         later = store.begin().unwrap();
         let id = Id::new(later, 1).unwrap();
-        let row = waterwheel_store::Row {
+        let row = waterwheel_durable_core::store::Row {
             id,
             ..row(1, "mail", 5)
         };
@@ -294,7 +296,7 @@ fn a_name_that_is_taken_meanwhile_is_left_to_its_file() {
         });
         if let Err(error) = made {
             assert!(matches!(error, BackupError::Exists(_)), "{error:?}");
-            assert_eq!(fs::read(&target).unwrap(), []);
+            assert!(fs::read(&target).unwrap().is_empty());
             assert!(!fs::exists(&partial).unwrap());
             if is_taken {
                 break;

@@ -11,8 +11,10 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, row};
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store};
-use waterwheel_store_sqlite::{Checked, OpenOptions, Sizes, SqliteStore, check};
+use waterwheel_durable_core::store::{
+    Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store,
+};
+use waterwheel_durable_sqlite::{Checked, OpenOptions, Sizes, SqliteStore, check};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 

@@ -13,8 +13,8 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{near, row};
 use rusqlite::Connection;
-use waterwheel_store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
-use waterwheel_store_sqlite::{
+use waterwheel_durable_core::store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
+use waterwheel_durable_sqlite::{
     CommandResult, OpenError, Reader, SendError, SqliteStore, backup, send_commands,
 };
 

@@ -3,9 +3,9 @@
 mod folder;
 
 use folder::Folder;
-use waterwheel_conformance::{all, all_reopened};
-use waterwheel_store::{Op, Outcome, Store, StoreError, pass_on};
-use waterwheel_store_sqlite::{OpenOptions, Sizes, SqliteStore};
+use waterwheel_durable_core::conformance::{all, all_reopened};
+use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable_sqlite::{OpenOptions, Sizes, SqliteStore};
 
 #[test]
 fn a_sqlite_store_passes_all_cases() {

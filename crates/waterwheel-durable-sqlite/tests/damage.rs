@@ -9,10 +9,10 @@ use std::time::Duration;
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use support::*;
-use waterwheel_faults::{Content, Disk};
-use waterwheel_store::{
+use waterwheel_durable_core::store::{
     DeadLetters, Due, Id, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,
 };
+use waterwheel_durable_faults::{Content, Disk};
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
 
@@ -120,7 +120,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             let Some(number) = store.first_bucket(level)? else {
                 break;
             };
-            let bucket = waterwheel_store::Bucket { level, number };
+            let bucket = waterwheel_durable_core::store::Bucket { level, number };
             let now = bucket.start();
             commit += 1;
             let limit = PageLimit::rows(100);
@@ -206,7 +206,7 @@ fn damage_is_an_error_or_does_no_harm() {
         let (_, has_panicked) = case.unwrap_or_else(|_| panic!("seed {seed} hangs"));
         panicked.extend(has_panicked.then_some(seed));
     }
-    assert_eq!(panicked, [], "these seeds");
+    assert!(panicked.is_empty(), "these seeds: {panicked:?}");
     let tally = thread.join().unwrap();
     println!("{tally:?}");
     let Tally {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use support::*;
-use waterwheel_conformance::all;
-use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{
+use waterwheel_durable_core::conformance::all;
+use waterwheel_durable_core::store::{
     Due, Id, Level, Op, Outcome, PageLimit, RowCursor, Scope, Store, StoreError,
 };
-use waterwheel_store_sqlite::{Sizes, SqliteStore};
+use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_durable_sqlite::{Sizes, SqliteStore};
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {

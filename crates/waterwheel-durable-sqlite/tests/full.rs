@@ -1,4 +1,4 @@
-//! A real file system that is full. Where users may have no namespaces, none can be mounted, and only `space` and `waterwheel-chaos` are left.
+//! A real file system that is full. Where users may have no namespaces, none can be mounted, and only `space` and `waterwheel-durable-chaos` are left.
 #![cfg(target_os = "linux")]
 
 mod folder;
@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use folder::Folder;
-use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::{OpenError, OpenOptions, SqliteStore};
+use waterwheel_durable_core::store::{Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore};
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 

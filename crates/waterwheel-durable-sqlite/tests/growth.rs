@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
-use waterwheel_store_sqlite::{OpenOptions, SqliteStore, Vacuum};
+use waterwheel_durable_core::store::{
+    ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store,
+};
+use waterwheel_durable_sqlite::{OpenOptions, SqliteStore, Vacuum};
 
 const COUNT: u64 = 20_000;
 const IN_COMMIT: u64 = 100;

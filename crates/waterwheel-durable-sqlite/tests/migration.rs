@@ -5,9 +5,9 @@ mod support;
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use support::*;
-use waterwheel_faults::{Chance, Content, Disk, Fault, Moment};
-use waterwheel_store::{Level, Op, Outcome, PageLimit, RowCursor, Store};
-use waterwheel_store_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};
+use waterwheel_durable_core::store::{Level, Op, Outcome, PageLimit, RowCursor, Store};
+use waterwheel_durable_faults::{Chance, Content, Disk, Fault, Moment};
+use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};
 
 /// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
 const OLDEST: &str = "
@@ -42,7 +42,7 @@ const STEPS: [Step; 3] = [
                 has_moved INTEGER NOT NULL, key BLOB, payload BLOB NOT NULL, at INTEGER NOT NULL, error TEXT NOT NULL);",
         then: None,
     },
-    waterwheel_store_sqlite::STEPS[0],
+    waterwheel_durable_sqlite::STEPS[0],
 ];
 
 const COUNT: i64 = 60;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
-use waterwheel_store_sqlite::{OpenError, SqliteStore};
+use waterwheel_durable_core::store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
+use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 
 fn row(count: u64, payload: usize) -> Row {
     Row {

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::Store;
-use waterwheel_store_sqlite::{OpenError, Reader, SqliteStore};
+use waterwheel_durable_core::store::Store;
+use waterwheel_durable_sqlite::{OpenError, Reader, SqliteStore};
 
 /// How a path comes to be refused, what its error says, and what it is to say of the remedy.
 struct Case {

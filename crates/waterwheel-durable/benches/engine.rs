@@ -8,8 +8,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Request};
-use waterwheel_store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
+use waterwheel_durable_core::engine::{
+    Answer, Config, Ended, Engine, NewTimer, Now, Output, Request,
+};
+use waterwheel_durable_core::store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
 
 const NOW: i64 = 1_800_000_000_000;
 const IN_COMMIT: usize = 1_024;

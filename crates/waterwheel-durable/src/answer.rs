@@ -1,9 +1,9 @@
 //! What came of a request.
 
-use waterwheel_store::Handle;
+use waterwheel_durable_core::store::Handle;
 
-use crate::engine::Answer;
 use crate::error::Error;
+use waterwheel_durable_core::engine::Answer;
 
 /// The result of an insert. In both cases the timer exists, and the result can be used in place of its handle.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Dead, Due, Handle, Id};
+use waterwheel_durable_core::store::{Dead, Due, Handle, Id};
 
 /// A dead letter: a timer that is no longer retried. See [`Durable::dead_letters`](crate::Durable::dead_letters).
 #[derive(Debug, Clone, PartialEq, Eq)]

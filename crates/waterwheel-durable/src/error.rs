@@ -3,15 +3,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use waterwheel_store::StoreError;
+use waterwheel_durable_core::store::StoreError;
 #[cfg(feature = "sqlite")]
-use waterwheel_store_sqlite::OpenError as File;
+use waterwheel_durable_sqlite::OpenError as File;
 
 #[cfg(feature = "calendar")]
 use crate::calendar::CalendarError;
-use crate::engine::{Answer, OverQuota};
-use crate::limits::{BEFORE_DEFAULT, LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT, shown};
-use crate::policy::Wrong;
+use waterwheel_durable_core::engine::{Answer, OverQuota};
+use waterwheel_durable_core::limits::{
+    BEFORE_DEFAULT, LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT, shown,
+};
+use waterwheel_durable_core::policy::InvalidPolicy;
 
 /// A request failed.
 ///
@@ -198,7 +200,7 @@ impl fmt::Display for Error {
                 f,
                 "there is no namespace {name:?}: create it with `create_namespace`"
             ),
-            Error::Policy { field, why } => Wrong { field, why }.fmt(f),
+            Error::Policy { field, why } => InvalidPolicy { field, why }.fmt(f),
             Error::UnreadablePolicy { namespace } => write!(
                 f,
                 "the stored policy of the namespace {namespace:?} cannot be read, so the namespace is paused: open the store with the version that wrote the \
@@ -252,8 +254,8 @@ impl fmt::Display for Error {
 
 impl StdError for Error {}
 
-impl From<Wrong> for Error {
-    fn from(Wrong { field, why }: Wrong) -> Error {
+impl From<InvalidPolicy> for Error {
+    fn from(InvalidPolicy { field, why }: InvalidPolicy) -> Error {
         Error::Policy { field, why }
     }
 }

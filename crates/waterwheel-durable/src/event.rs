@@ -2,7 +2,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use waterwheel_store::{Id, Notice, Row};
+use waterwheel_durable_core::store::{Id, Notice, Row};
 
 /// Something that an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
 ///

@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::engine::Ended;
+use waterwheel_durable_core::engine::Ended;
 
 /// Why an attempt failed, and whether the timer is retried.
 ///

@@ -65,7 +65,7 @@
 //! | monitor the service | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
 //! | shut down | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
 //! | handle errors | [`Error`] |
-//! | write your own store | [`store`]: [`store::Store`]; the crate `waterwheel-conformance` tests it |
+//! | write your own store | [`store`]: [`store::Store`]; the crate `waterwheel-durable-core` tests it, with its feature `testing` |
 //!
 //! # What it promises
 //!
@@ -154,17 +154,17 @@
 /// The code of the pages is tested.
 #[cfg(all(doctest, feature = "calendar", feature = "sqlite"))]
 mod pages {
-    #[doc = include_str!("../../README.md")]
+    #[doc = include_str!("../README.md")]
     struct Readme;
 
     #[cfg(unix)]
-    #[doc = include_str!("../../docs/operators.md")]
+    #[doc = include_str!("../docs/operators.md")]
     struct Operators;
 
-    #[doc = include_str!("../../docs/recipes.md")]
+    #[doc = include_str!("../docs/recipes.md")]
     struct Recipes;
 
-    #[doc = include_str!("../../docs/coming-from.md")]
+    #[doc = include_str!("../docs/coming-from.md")]
     struct ComingFrom;
 }
 
@@ -172,16 +172,12 @@ mod answer;
 #[cfg(feature = "calendar")]
 mod calendar;
 mod dead_letter;
-#[doc(hidden)]
-pub mod engine;
 mod error;
 mod event;
 mod failure;
-mod limits;
 mod metrics;
 mod new_timer;
 mod options;
-mod policy;
 #[cfg(feature = "metrics")]
 mod publish;
 mod service;
@@ -189,25 +185,30 @@ mod shell;
 
 pub use answer::{Cancelled, Inserted, Redriven, Rescheduled};
 #[cfg(feature = "calendar")]
-pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo, Misfire};
+pub use calendar::{
+    CALENDAR_PAYLOAD_LIMIT, Calendar, CalendarError, CalendarField, CalendarInfo, MISFIRE_LIMIT,
+    Misfire,
+};
 pub use dead_letter::DeadLetter;
-#[cfg(feature = "calendar")]
-pub use engine::calendar::Declared;
 #[cfg(feature = "sqlite")]
 pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
-#[cfg(feature = "calendar")]
-pub use limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
-pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 pub use metrics::{Lateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
-pub use policy::{BackOff, Policy, Rate};
 pub use service::InvalidPayload;
 pub use service::{Archived, Builder, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
 pub use shell::clock::Shift;
-pub use waterwheel_store as store;
-pub use waterwheel_store::{ArchiveCursor, Handle, Id};
+#[cfg(feature = "calendar")]
+#[doc(inline)]
+pub use waterwheel_durable_core::engine::calendar::Declared;
+#[doc(inline)]
+pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+#[doc(inline)]
+pub use waterwheel_durable_core::policy::{BackOff, Policy, Rate};
+pub use waterwheel_durable_core::store;
+#[doc(inline)]
+pub use waterwheel_durable_core::store::{ArchiveCursor, Handle, Id};

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{BOUNDS, Counts, Histogram, Namespace};
 use crate::shell::state::View;
+use waterwheel_durable_core::engine::{BOUNDS, Counts, Histogram, Namespace};
 
 /// A snapshot of the service: see [`Durable::metrics`](crate::Durable::metrics). These fields are for the service as a
 /// whole. Inserts, deliveries, settled timers, dead letters and lateness are counted for each

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_store::Due;
+use waterwheel_durable_core::store::Due;
 
-use crate::engine;
 use crate::error::Error;
-use crate::limits::{LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
+use waterwheel_durable_core::engine;
+use waterwheel_durable_core::limits::{
+    LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name,
+};
 
 /// A timer to insert: by its full handler name with [`Durable::insert_many`](crate::Durable::insert_many), or by the
 /// name within the namespace with [`Namespace::insert_many`](crate::Namespace::insert_many).

@@ -86,7 +86,7 @@ async fn a_store_that_fails_in_maintenance_has_failed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_becomes_shorter_while_nothing_is_done() {
     use waterwheel_durable::store::{Due, Id, Level, Row};
-    use waterwheel_store_sqlite::{Reader, SqliteStore};
+    use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("timers.db");

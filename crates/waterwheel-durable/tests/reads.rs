@@ -1,7 +1,7 @@
 //! What follows a read that the store cannot do?
 
-use waterwheel_durable::engine::{Answer, Config, Engine, NewTimer, Now, Output};
-use waterwheel_store::{Due, StoreError};
+use waterwheel_durable_core::engine::{Answer, Config, Engine, NewTimer, Now, Output};
+use waterwheel_durable_core::store::{Due, StoreError};
 
 fn now(boot_micros: u64) -> Now {
     Now {

@@ -1,7 +1,7 @@
 //! What does an engine wait for that has been stopped?
 
-use waterwheel_durable::engine::{Config, Engine, NewTimer, Now, Output};
-use waterwheel_store::{Due, MemoryStore, Store};
+use waterwheel_durable_core::engine::{Config, Engine, NewTimer, Now, Output};
+use waterwheel_durable_core::store::{Due, MemoryStore, Store};
 
 fn now(boot_micros: u64) -> Now {
     Now {

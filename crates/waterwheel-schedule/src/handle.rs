@@ -111,7 +111,7 @@ macro_rules! controls {
         /// # }
         /// ```
         #[cfg(feature = "cron")]
-        pub fn reschedule_by_calendar(&self, schedule: $crate::calendar::Schedule) -> bool {
+        pub fn reschedule_by_calendar(&self, schedule: waterwheel_cron::Schedule) -> bool {
             self.job.table().reschedule_by_calendar(self.key, schedule)
         }
 

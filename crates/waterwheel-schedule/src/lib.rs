@@ -87,8 +87,6 @@ struct Readme;
 #[cfg(any(doc, doctest))]
 pub mod _from_java_and_netty;
 
-#[cfg(feature = "cron")]
-pub mod calendar;
 mod engine;
 mod error;
 mod group;
@@ -106,3 +104,5 @@ pub use info::{Counts, Event, JobId, JobInfo, JobStatus};
 pub use policy::{BackOff, Missed, OnError};
 pub use scheduler::{Builder, Scheduler};
 pub use submit::{Once, Repeat, Retry};
+#[cfg(feature = "cron")]
+pub use waterwheel_cron as calendar;

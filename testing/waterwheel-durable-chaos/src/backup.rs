@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fastrand::Rng;
-use waterwheel_chaos::arguments::Arguments;
+use waterwheel_durable_chaos::arguments::Arguments;
 
 use crate::child::ChildOptions;
 use crate::copies::{Copies, Way};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store_sqlite::{EPOCHS_AHEAD, backup};
+use waterwheel_durable_sqlite::{EPOCHS_AHEAD, backup};
 
 use crate::log::Line;
 use crate::script::Progress;

@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use rusqlite::Connection;
-use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event};
-use waterwheel_store_sqlite::{OpenError, SqliteStore};
+use waterwheel_durable_chaos::arguments::Arguments;
+use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 
 use crate::child::ChildOptions;
 use crate::file;

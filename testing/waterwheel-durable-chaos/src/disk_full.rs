@@ -5,7 +5,7 @@ mod place;
 use std::process::ExitCode;
 
 use fastrand::Rng;
-use waterwheel_chaos::arguments::Arguments;
+use waterwheel_durable_chaos::arguments::Arguments;
 
 use crate::child::{ChildOptions, WITHOUT_RESERVE};
 use crate::kill::{DAY, deliver_all};

@@ -4,7 +4,7 @@
 #[cfg(feature = "planted")]
 pub(crate) fn plant(name: &str) -> Result<(), String> {
     if let Some(fault) = named(name)? {
-        waterwheel_durable::engine::planted::plant_everywhere(fault);
+        waterwheel_durable_core::engine::planted::plant_everywhere(fault);
     }
     Ok(())
 }
@@ -16,8 +16,8 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
 }
 
 #[cfg(feature = "planted")]
-fn named(name: &str) -> Result<Option<waterwheel_durable::engine::planted::Planted>, String> {
-    use waterwheel_durable::engine::planted::Planted;
+fn named(name: &str) -> Result<Option<waterwheel_durable_core::engine::planted::Planted>, String> {
+    use waterwheel_durable_core::engine::planted::Planted;
 
     Ok(Some(match name {
         "" => return Ok(None),

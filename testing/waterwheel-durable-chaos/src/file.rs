@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use waterwheel_chaos::keys;
+use waterwheel_durable_chaos::keys;
 
 /// How many rows there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

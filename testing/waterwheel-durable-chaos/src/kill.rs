@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_chaos::arguments::Arguments;
+use waterwheel_durable_chaos::arguments::Arguments;
 
 use crate::child::ChildOptions;
 use crate::file;

@@ -23,7 +23,7 @@
 //! | `keys` | which timers have business keys, by what is in the file? |
 //! | `arguments` | what was asked for? |
 //!
-//! `cargo run --release -p waterwheel-chaos -- power-cut --seeds 1000` says how to repeat a seed that fails.
+//! `cargo run --release -p waterwheel-durable-chaos -- power-cut --seeds 1000` says how to repeat a seed that fails.
 
 pub mod arguments;
 pub mod keys;

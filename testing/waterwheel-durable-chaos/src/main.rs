@@ -20,18 +20,18 @@ mod soak;
 
 use std::process::ExitCode;
 
-use waterwheel_chaos::arguments::Arguments;
-use waterwheel_chaos::power_cut;
+use waterwheel_durable_chaos::arguments::Arguments;
+use waterwheel_durable_chaos::power_cut;
 
 const USAGE: &str = "\
-usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break FAULT]
-       waterwheel-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
-       waterwheel-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
-       waterwheel-chaos backup    [--rounds N] [--seed N] [--callers N] [--break FAULT]
-       waterwheel-chaos damaged-wal [--rounds N] [--seed N] [--callers N] [--break without-note]
-       waterwheel-chaos soak      [--minutes N] [--rate N] [--seed N] [--callers N] [--break FAULT]
-       waterwheel-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
-       waterwheel-chaos check LOG";
+usage: waterwheel-durable-chaos kill      [--rounds N] [--seed N] [--callers N] [--break FAULT]
+       waterwheel-durable-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
+       waterwheel-durable-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
+       waterwheel-durable-chaos backup    [--rounds N] [--seed N] [--callers N] [--break FAULT]
+       waterwheel-durable-chaos damaged-wal [--rounds N] [--seed N] [--callers N] [--break without-note]
+       waterwheel-durable-chaos soak      [--minutes N] [--rate N] [--seed N] [--callers N] [--break FAULT]
+       waterwheel-durable-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
+       waterwheel-durable-chaos check LOG";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -1,6 +1,6 @@
 //! Is each commit that was answered there after a power cut, and nothing else?
 //!
-//! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its WAL, is closed.
+//! Each seed is a life of a [`SqliteStore`](waterwheel_durable_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its WAL, is closed.
 //! In one of three lives the disk fails before the end, and in one of three it is full now and then, by files of others. At a random moment the power is cut, and the disk keeps what was synced, and of the
 //! rest what it likes. A checker reads what is left: SQLite's integrity check passes, and the tables are those after the last commit that was answered, or
 //! those after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
@@ -19,8 +19,8 @@ use std::time::Instant;
 
 use life::Life;
 pub use life::{During, Fell};
-use waterwheel_faults::Disk;
-use waterwheel_store_sqlite::OpenOptions;
+use waterwheel_durable_faults::Disk;
+use waterwheel_durable_sqlite::OpenOptions;
 
 use super::arguments::Arguments;
 
@@ -77,7 +77,7 @@ pub fn command(mut arguments: Arguments) -> Result<ExitCode, String> {
     for seed in from..from.saturating_add(seeds) {
         if let Err(broke) = run(seed, &disk, &synchronous, &mut tally) {
             eprintln!(
-                "{broke}\nrepeat it: cargo run --release -p waterwheel-chaos -- power-cut --seeds 1 --from {seed} --synchronous {synchronous}"
+                "{broke}\nrepeat it: cargo run --release -p waterwheel-durable-chaos -- power-cut --seeds 1 --from {seed} --synchronous {synchronous}"
             );
             return Ok(ExitCode::FAILURE);
         }

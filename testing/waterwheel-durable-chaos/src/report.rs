@@ -98,7 +98,7 @@ pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
 /// Where a command has its file and its log.
 pub(crate) fn folder() -> Result<TempDir, String> {
     let mut folder = tempfile::Builder::new();
-    folder.prefix("waterwheel-chaos-");
+    folder.prefix("waterwheel-durable-chaos-");
     folder.tempdir().map_err(|error| error.to_string())
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_chaos::arguments::Arguments;
+use waterwheel_durable_chaos::arguments::Arguments;
 
 use crate::child::{ChildOptions, GONE_BY};
 use crate::disk_full::{LARGEST, at_the_limit, inserts_again};

@@ -3,10 +3,11 @@
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> (bool, String) {
-    let Output { status, stdout, .. } = Command::new(env!("CARGO_BIN_EXE_waterwheel-chaos"))
-        .args(arguments)
-        .output()
-        .unwrap();
+    let Output { status, stdout, .. } =
+        Command::new(env!("CARGO_BIN_EXE_waterwheel-durable-chaos"))
+            .args(arguments)
+            .output()
+            .unwrap();
     let text = String::from_utf8(stdout).unwrap();
     println!("{text}");
     (status.success(), text)

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 fn power_cut(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_waterwheel-chaos"))
+    Command::new(env!("CARGO_BIN_EXE_waterwheel-durable-chaos"))
         .arg("power-cut")
         .args(arguments)
         .output()

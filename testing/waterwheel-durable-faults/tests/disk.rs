@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_faults::{Call, Chance, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_durable_faults::{Call, Chance, Content, Disk, Each, Fault, Kind, Moment};
 
 const FILE: &str = "test.db";
 

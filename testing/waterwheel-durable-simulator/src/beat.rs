@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::calendar::{
+use waterwheel_durable_core::engine::calendar::{
     Cursor, Misfire, Occurrences, Plan, Progress, SETTINGS, Stored,
 };
-use waterwheel_store::{Due, Setting};
+use waterwheel_durable_core::store::{Due, Setting};
 
 /// What is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

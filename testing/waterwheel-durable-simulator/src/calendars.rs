@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use waterwheel_durable::engine::calendar::Declared;
-use waterwheel_durable::engine::{Answer, Token};
-use waterwheel_store::{Dead, Id, Op, Row};
+use waterwheel_durable_core::engine::calendar::Declared;
+use waterwheel_durable_core::engine::{Answer, Token};
+use waterwheel_durable_core::store::{Dead, Id, Op, Row};
 
 use crate::beat::{Beat, name_of};
 use crate::model::Kept;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::namespaces::Terms;
 use fastrand::Rng;
-use waterwheel_durable::engine::{Call, Reply, Request};
-use waterwheel_store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
+use waterwheel_durable_core::engine::{Call, Reply, Request};
+use waterwheel_durable_core::store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
 
 /// A fault that is planted in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //! | `calendars` | and of calendars? |
 //! | `beat` | when do these come? |
 //!
-//! `cargo run --release -p waterwheel-simulator -- --seeds 100000` runs seeds, and says how to repeat one that fails.
+//! `cargo run --release -p waterwheel-durable-simulator -- --seeds 100000` runs seeds, and says how to repeat one that fails.
 
 pub mod beat;
 pub mod calendars;

@@ -1,4 +1,4 @@
-//! `cargo run --release -p waterwheel-simulator -- [--seeds N] [--from SEED]`
+//! `cargo run --release -p waterwheel-durable-simulator -- [--seeds N] [--from SEED]`
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use waterwheel_simulator::{Broke, run};
+use waterwheel_durable_simulator::{Broke, run};
 
 /// How many lives a thread takes at a time.
 const AT_A_TIME: u64 = 64;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             ("--seeds", Some(value)) => seeds = value,
             ("--from", Some(value)) => from = value,
             _ => {
-                eprintln!("usage: waterwheel-simulator [--seeds N] [--from SEED]");
+                eprintln!("usage: waterwheel-durable-simulator [--seeds N] [--from SEED]");
                 return ExitCode::from(2);
             }
         }
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let start = Instant::now();
     if let Some(broke) = live(from, from.saturating_add(seeds)) {
         eprintln!(
-            "{broke}\nrepeat it: cargo run --release -p waterwheel-simulator -- --seeds 1 --from {}",
+            "{broke}\nrepeat it: cargo run --release -p waterwheel-durable-simulator -- --seeds 1 --from {}",
             broke.seed
         );
         return ExitCode::FAILURE;

@@ -1,7 +1,7 @@
 //! A simulator that finds no fault is worth nothing: each of these is planted in the engine or in the store, and found by several of ten thousand seeds.
 
-use waterwheel_durable::engine::planted::{Planted, plant};
-use waterwheel_simulator::{Broke, Broken, run};
+use waterwheel_durable_core::engine::planted::{Planted, plant};
+use waterwheel_durable_simulator::{Broke, Broken, run};
 
 const SEEDS: u64 = 10_000;
 /// How many of them find each fault, at least.

@@ -1,6 +1,6 @@
 //! A few lives. Many more by the program.
 
-use waterwheel_simulator::run;
+use waterwheel_durable_simulator::run;
 
 #[test]
 fn every_promise_is_kept_in_the_lives_of_some_seeds() {

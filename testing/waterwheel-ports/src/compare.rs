@@ -15,7 +15,7 @@ pub(crate) fn compare(before: &Tested<'_>, after: &Tested<'_>) -> anyhow::Result
         let log = before.log();
         bail!(
             "{program} hangs before the switch, so there is nothing to compare with: see {} for the test, and look at its \
-             line in `tools/ports/src/crates.rs`. To go on without this crate, name the others",
+             line in `testing/waterwheel-ports/src/crates.rs`. To go on without this crate, name the others",
             log.display()
         );
     }

@@ -48,7 +48,7 @@ pub(crate) fn sources(
         let mut packages = metadata.packages.iter();
         let package = packages.find(|package| package.name == *name && package.version == *version);
         let folder = package.and_then(|package| package.manifest_path.parent());
-        let folder = folder.with_context(|| format!("cargo metadata names no {name} {version}: mend its line in `tools/ports/src/crates.rs`"))?;
+        let folder = folder.with_context(|| format!("cargo metadata names no {name} {version}: mend its line in `testing/waterwheel-ports/src/crates.rs`"))?;
         found.insert(*name, folder.to_owned());
     }
     Ok(found)

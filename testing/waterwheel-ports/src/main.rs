@@ -7,7 +7,7 @@
 //!
 //! It takes the crates' sources from the registry (`fetch`), copies each (`prepare`), applies the README's command to one copy
 //! (`switch`), splits the imports that the README leaves to be split by hand (`split`), and runs the tests of both (`run`,
-//! `outcome`) to compare them (`compare`). It writes `tools/ports/results.json` and the table in `COMPARISON.md` (`table`). A test
+//! `outcome`) to compare them (`compare`). It writes `testing/waterwheel-ports/results.json` and the table in `COMPARISON.md` (`table`). A test
 //! holds that table against that file.
 //!
 //! "As before": each test that passed before passes after, none is missing, and no program hangs. A test that failed before is named,
@@ -54,7 +54,7 @@ use crate::results::Port;
 use crate::run::Tested;
 
 /// From the root of the repository.
-const RESULTS: &str = "tools/ports/results.json";
+const RESULTS: &str = "testing/waterwheel-ports/results.json";
 const PAGE: &str = "COMPARISON.md";
 /// The name of the table's block.
 const BLOCK: &str = "ports";
@@ -91,7 +91,9 @@ fn wanted(names: &[String]) -> anyhow::Result<Vec<Published>> {
         crates
             .find(|published| published.name == name)
             .with_context(|| {
-                format!("no crate {name:?} is in the table of `tools/ports/src/crates.rs`")
+                format!(
+                    "no crate {name:?} is in the table of `testing/waterwheel-ports/src/crates.rs`"
+                )
             })
     });
     found.collect()

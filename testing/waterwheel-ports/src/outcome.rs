@@ -121,7 +121,7 @@ impl Program<'_> {
             return Ok(());
         }
         Err(format!(
-            "{name} counted {counted} tests, and {read} were read: teach `tools/ports/src/outcome.rs` to read this report"
+            "{name} counted {counted} tests, and {read} were read: teach `testing/waterwheel-ports/src/outcome.rs` to read this report"
         ))
     }
 }

@@ -43,7 +43,7 @@ impl Tested<'_> {
             Some(status) if status.success() => {}
             Some(_) => bail!(
                 "its tests do not compile, see {}. If this is before the switch, look at its flags in \
-                 `tools/ports/src/crates.rs`; if after, it is a difference to report",
+                 `testing/waterwheel-ports/src/crates.rs`; if after, it is a difference to report",
                 log.display()
             ),
             None => return Err(late(&log)),
@@ -105,7 +105,7 @@ impl Tested<'_> {
 /// The build of a crate, or cargo before the first test program, took longer than it may.
 fn late(log: &Path) -> anyhow::Error {
     anyhow!(
-        "no end in the time that `tools/ports/src/run.rs` gives it, see {}",
+        "no end in the time that `testing/waterwheel-ports/src/run.rs` gives it, see {}",
         log.display()
     )
 }

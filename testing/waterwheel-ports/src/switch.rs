@@ -30,7 +30,7 @@ pub(crate) fn command(readme: &str) -> anyhow::Result<&str> {
     let mut lines = readme.lines();
     lines
         .find(|line| line.starts_with(BEGINS))
-        .with_context(|| format!("README.md has no line that begins with `{BEGINS}`: name the new command in `tools/ports/src/switch.rs`"))
+        .with_context(|| format!("README.md has no line that begins with `{BEGINS}`: name the new command in `testing/waterwheel-ports/src/switch.rs`"))
 }
 
 /// Whether all that the command calls is in a folder of this `PATH`.
@@ -61,7 +61,7 @@ pub(crate) fn switch(folder: &Path, command: &str) -> anyhow::Result<Changed> {
         .sum();
     let mut imports = 0;
     for (path, text) in sources.into_iter().zip(after) {
-        let (text, count) = split::split(&text).map_err(|line| anyhow!("{}:{line}: an import of tokio without an end: teach it to `tools/ports/src/split.rs`", path.display()))?;
+        let (text, count) = split::split(&text).map_err(|line| anyhow!("{}:{line}: an import of tokio without an end: teach it to `testing/waterwheel-ports/src/split.rs`", path.display()))?;
         if count > 0 {
             fs::write(&path, text).map_err(file(&path))?;
             imports += count;

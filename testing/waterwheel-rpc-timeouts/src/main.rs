@@ -30,7 +30,7 @@
 //! | `check` | the self-check of the counts |
 //! | `report`, `table`, `conclusion` | the printed text |
 //!
-//! Random numbers, histograms and text are those of `tools/kit`.
+//! Random numbers, histograms and text are those of `bench/waterwheel-bench-kit`.
 //!
 //! Exit code: 0 if the self-check holds, also after Ctrl-C; 1 if it fails, or if the load cannot be
 //! set up; 2 for flags that make no sense.

@@ -22,7 +22,7 @@
 //! | `memory` | measures resident memory over time, and whether it grows |
 //! | `report` | prints the results |
 //!
-//! Random numbers, histograms and text are those of `tools/kit`.
+//! Random numbers, histograms and text are those of `bench/waterwheel-bench-kit`.
 //!
 //! Exit code: 0 if the test passed; 1 if a timer was lost or early, an interval left its grid, counters did not add up, a task
 //! panicked, or memory grew; 2 for invalid flags.

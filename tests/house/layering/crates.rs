@@ -7,11 +7,11 @@ use super::imports::{Sources, circles};
 
 /// The crates with a circle of more than two files, each with the size of its largest one.
 const KNOWN: &[(&str, usize)] = &[
-    ("durable/chaos", 15),
-    ("durable/durable", 12),
-    ("durable/simulator", 4),
-    ("durable/sqlite", 14),
-    ("durable/store", 3),
+    ("crates/waterwheel-durable", 6),
+    ("crates/waterwheel-durable-core", 12),
+    ("crates/waterwheel-durable-sqlite", 14),
+    ("testing/waterwheel-durable-chaos", 15),
+    ("testing/waterwheel-durable-simulator", 4),
 ];
 
 /// The folders below this one that have a manifest and sources.

@@ -4,39 +4,48 @@ use super::house::House;
 use super::imports::Import;
 
 const HOUSE: House = House {
-    sources: "durable/durable/src",
+    sources: "crates/waterwheel-durable/src",
     rooms: ROOMS,
     nested: &[],
     lower: "Let the upper room hand the lower one what it needs, as a `Handler` is a closure that knows `Delivery`; or, if the arrow is right, enter it \
             in `ROOMS` of tests/house/layering/durable.rs and in ARCHITECTURE.md, \"Dependencies\".",
 };
 
+/// The part without I/O.
+const CORE: House = House {
+    sources: "crates/waterwheel-durable-core/src",
+    rooms: &[
+        // An exported macro belongs to the root.
+        ("lib", &[]),
+        ("limits", &[]),
+        ("policy", &[]),
+        ("store", &["lib"]),
+        ("engine", &["limits", "policy", "store"]),
+        ("conformance", &["store"]),
+    ],
+    nested: &[],
+    lower: "The engine knows no clock, thread or file: let the caller hand it what it needs.",
+};
+
 /// From the ground up.
 const ROOMS: &[(&str, &[&str])] = &[
-    // Values: how a namespace is served, and how long something may be.
-    ("policy", &[]),
-    ("limits", &[]),
-    // No clock, no thread, no file.
-    ("engine", &["limits", "policy"]),
     // Values.
     ("options", &[]),
     ("event", &[]),
     ("dead_letter", &[]),
-    ("failure", &["engine"]),
-    ("calendar", &["engine", "limits"]),
-    ("error", &["engine", "calendar", "limits", "policy"]),
-    ("answer", &["engine", "error"]),
-    ("new_timer", &["engine", "error", "limits"]),
+    ("failure", &[]),
+    ("calendar", &[]),
+    ("error", &["calendar"]),
+    ("answer", &["error"]),
+    ("new_timer", &["error"]),
     // What the engine needs to run.
-    ("shell", &["engine", "error", "event", "options"]),
-    ("metrics", &["engine", "shell"]),
+    ("shell", &["error", "event", "options"]),
+    ("metrics", &["shell"]),
     ("publish", &["metrics"]),
     // What users have: each is a way into the shell.
     (
         "service",
         &[
-            "limits",
-            "engine",
             "calendar",
             "options",
             "event",
@@ -47,38 +56,95 @@ const ROOMS: &[(&str, &[&str])] = &[
             "new_timer",
             "shell",
             "metrics",
-            "policy",
         ],
     ),
     ("lib", &[]),
 ];
 
-/// From the ground up: the folders of the crates in `durable/`, and those that each is built on. What tests are built on is not looked at.
+/// From the ground up: the published crates above `waterwheel`, and those of ours that each is built on.
 const CRATES: &[(&str, &[&str])] = &[
-    ("store", &[]),
-    ("conformance", &["store"]),
-    ("sqlite", &["store"]),
-    ("durable", &["store", "sqlite"]),
+    ("waterwheel-cron", &[]),
+    ("waterwheel-schedule", &["waterwheel", "waterwheel-cron"]),
+    ("waterwheel-durable-core", &["waterwheel"]),
+    ("waterwheel-durable-sqlite", &["waterwheel-durable-core"]),
+    (
+        "waterwheel-durable",
+        &[
+            "waterwheel",
+            "waterwheel-cron",
+            "waterwheel-durable-core",
+            "waterwheel-durable-sqlite",
+        ],
+    ),
     // It reads and changes a file, and needs no runtime.
-    ("cli", &["store", "sqlite"]),
+    (
+        "waterwheel-cli",
+        &["waterwheel-durable-core", "waterwheel-durable-sqlite"],
+    ),
 ];
 
+fn manifest(package: &str) -> String {
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/crates");
+    let path = std::path::Path::new(crates)
+        .join(package)
+        .join("Cargo.toml");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The dependencies that are not for tests alone.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let sections = manifest.split("\n[").skip(1);
+    let sections =
+        sections.filter(|it| it.contains("dependencies]") && !it.contains("dev-dependencies]"));
+    let lines = sections.flat_map(str::lines);
+    lines
+        .filter_map(|line| Some(line.split_once(" = ")?.0))
+        .collect()
+}
+
 #[test]
-fn the_crates_of_durable_timers_are_built_on_those_below() {
+fn the_published_crates_are_built_on_those_below() {
     for (name, below) in CRATES {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/durable");
-        let page = std::path::Path::new(folder).join(name).join("Cargo.toml");
-        let page = std::fs::read_to_string(page).unwrap();
-        let section = page.split("\n[").find(|it| it.starts_with("dependencies]"));
-        let lines = section.unwrap_or_default().lines();
-        // Of paths that lead to another folder of `durable/`, and to nothing above it.
-        let found = lines.filter_map(|line| line.split("path = \"../").nth(1)?.split('"').next());
-        let mut found: Vec<_> = found.filter(|it| !it.starts_with("..")).collect();
+        let manifest = manifest(name);
+        let mut found = dependencies(&manifest);
+        found.retain(|it| it.starts_with("waterwheel"));
         found.sort_unstable();
-        let mut below = below.to_vec();
-        below.sort_unstable();
-        assert_eq!(found, below, "durable/{name}");
+        assert_eq!(found, *below, "{name}");
     }
+}
+
+#[test]
+fn the_core_of_durable_timers_knows_no_runtime_and_of_waterwheel_the_wheel_alone() {
+    CORE.assert_one_way();
+    CORE.assert_ordered();
+    let manifest = manifest("waterwheel-durable-core");
+    let found = dependencies(&manifest);
+    assert_eq!(
+        found,
+        ["foldhash", "serde", "serde_json", "slab", "waterwheel"]
+    );
+    let sources = CORE.sources();
+    let mut wheels = 0;
+    for (file, code) in sources.code() {
+        for word in [
+            "tokio",
+            "std::fs",
+            "std::net",
+            "std::thread",
+            "Instant::now",
+            "SystemTime::now",
+        ] {
+            assert!(!code.contains(word), "{file}: {word}");
+        }
+        for path in code.split("waterwheel::").skip(1) {
+            assert!(
+                path.starts_with("wheel::"),
+                "{file}: waterwheel::{path:.20}"
+            );
+            wheels += 1;
+        }
+    }
+    assert!(wheels > 0, "the engine files its timers in a wheel");
 }
 
 #[test]

@@ -15,17 +15,16 @@ const HOUSE: House = House {
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     // Values, which no lock and no clock stands behind.
-    ("calendar", &[]),
     ("policy", &[]),
     ("info", &[]),
-    ("engine", &["error", "calendar", "policy", "info"]),
+    ("engine", &["error", "policy", "info"]),
     // What users have: each is a way into the engine.
     ("group", &["engine"]),
-    ("handle", &["error", "calendar", "info", "engine"]),
+    ("handle", &["error", "info", "engine"]),
     ("submit", &["error", "policy", "engine", "group", "handle"]),
     (
         "scheduler",
-        &["calendar", "info", "engine", "group", "handle", "submit"],
+        &["info", "engine", "group", "handle", "submit"],
     ),
     ("lib", &[]),
     // A page, and no code.

@@ -1,4 +1,4 @@
-//! `service`: the load generator `tools/rpc-timeouts`, which is much like a service: a server and its client over loopback TCP,
+//! `service`: the load generator `testing/waterwheel-rpc-timeouts`, which is much like a service: a server and its client over loopback TCP,
 //! thousands of calls in flight, each under a timeout, idle deadlines that each frame postpones, and heartbeats.
 //!
 //! Each sample is a run of it with one clock alone (`--only`), as a process of its own. Its figures are the

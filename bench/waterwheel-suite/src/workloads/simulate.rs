@@ -5,7 +5,7 @@
 //! - *1 sleep* a `block_on`, over and over, as a simulator steps its hosts.
 //! - *50 tasks* that sleep over and over, all at the same milliseconds, under the `block_on` of a long sleep.
 //!
-//! Each sample is taken by another program, the package `tools/simulate`: its build has tokio's feature `test-util`, with
+//! Each sample is taken by another program, the package `bench/waterwheel-paused-clock`: its build has tokio's feature `test-util`, with
 //! which every clock may be paused, and each read of it costs more. Services are not built so, nor are the other workloads.
 //! Tests are built without optimisation as a rule, so the program is built in the profile `dev` as well.
 
@@ -119,7 +119,7 @@ impl Size {
 }
 
 pub(crate) fn build() -> Result<(), String> {
-    let package = ["--package", "waterwheel-simulate"];
+    let package = ["--package", "waterwheel-paused-clock"];
     let features = ["--features", "paused-clock"];
     [&BENCH, &DEV].into_iter().try_for_each(|profile| {
         let profile = ["--profile", profile.name];

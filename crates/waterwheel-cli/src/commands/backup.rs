@@ -1,7 +1,7 @@
 //! A copy of the file.
 
 use serde::Serialize;
-use waterwheel_store_sqlite::{Reader, backup};
+use waterwheel_durable_sqlite::{Reader, backup};
 
 use super::stats::size;
 use crate::arguments::Backup;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Serialize;
-use waterwheel_store_sqlite::{Finding, VERSION, check};
+use waterwheel_durable_sqlite::{Finding, VERSION, check};
 
 use crate::arguments::Json;
 use crate::failure::Failure;

@@ -1,8 +1,8 @@
 //! What was given up?
 
 use serde::Serialize;
-use waterwheel_store::{Dead as DeadLetter, Id, Row};
-use waterwheel_store_sqlite::Reader;
+use waterwheel_durable_core::store::{Dead as DeadLetter, Id, Row};
+use waterwheel_durable_sqlite::Reader;
 
 use super::list::PAYLOAD;
 use super::page;

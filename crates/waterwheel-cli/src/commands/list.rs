@@ -1,8 +1,8 @@
 //! Which timers wait?
 
 use serde::Serialize;
-use waterwheel_store::Due;
-use waterwheel_store_sqlite::{Pending, Reader};
+use waterwheel_durable_core::store::Due;
+use waterwheel_durable_sqlite::{Pending, Reader};
 
 use super::page;
 use super::timer::{Timer, level};

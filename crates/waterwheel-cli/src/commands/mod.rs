@@ -11,7 +11,7 @@ mod show;
 mod stats;
 mod timer;
 
-use waterwheel_store_sqlite::{Options, Reader, SqliteStore};
+use waterwheel_durable_sqlite::{Options, Reader, SqliteStore};
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, say};

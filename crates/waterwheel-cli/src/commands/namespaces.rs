@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use waterwheel_store::{Due, Scope, Setting};
-use waterwheel_store_sqlite::{Count, Reader};
+use waterwheel_durable_core::store::{Due, Scope, Setting};
+use waterwheel_durable_sqlite::{Count, Reader};
 
 use super::stats::Counts;
 use crate::arguments::Json;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use waterwheel_store::{PageLimit, Scope};
-use waterwheel_store_sqlite::Reader;
+use waterwheel_durable_core::store::{PageLimit, Scope};
+use waterwheel_durable_sqlite::Reader;
 
 use crate::carry_out::namespaces;
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! Cancel, redrive, discard, pause, resume.
 
-use waterwheel_store::{Command, Id, Scope};
-use waterwheel_store_sqlite::Reader;
+use waterwheel_durable_core::store::{Command, Id, Scope};
+use waterwheel_durable_sqlite::Reader;
 
 use super::page;
 use crate::arguments::{Cancel, DeadLetters, Name, Named, Wait};

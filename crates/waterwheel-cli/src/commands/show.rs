@@ -1,8 +1,8 @@
 //! What is known of one timer?
 
 use serde::Serialize;
-use waterwheel_store::{Dead, Handle, Id, Level, Row, Scope};
-use waterwheel_store_sqlite::{Keyed, Pending, Reader};
+use waterwheel_durable_core::store::{Dead, Handle, Id, Level, Row, Scope};
+use waterwheel_durable_sqlite::{Keyed, Pending, Reader};
 
 use super::dead::{Listed as DeadListed, attempts};
 use super::page;

@@ -1,8 +1,8 @@
 //! How many timers are there, and how large is the file?
 
 use serde::Serialize;
-use waterwheel_store::{Due, Level, Scope};
-use waterwheel_store_sqlite::{Count, Extent, Holder, Reader};
+use waterwheel_durable_core::store::{Due, Level, Scope};
+use waterwheel_durable_sqlite::{Count, Extent, Holder, Reader};
 
 use super::timer::level;
 use crate::arguments::Json;

@@ -1,7 +1,7 @@
 //! A timer for programs. README.md documents the names of the fields.
 
 use serde::Serialize;
-use waterwheel_store::{Due, Level, Row, Scope};
+use waterwheel_durable_core::store::{Due, Level, Row, Scope};
 
 use crate::text::{self, Encoding};
 use crate::time;

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use waterwheel_durable::{
     Cancelled, Delivery, Drain, Durable, Handle, Inserted, NewTimer, Policy, Retry,
 };
-use waterwheel_store::{Bucket, Command, Due, Op, Row, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::{Bucket, Command, Due, Op, Row, Store};
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::{
     DAY, Folder, Said, beside, cli, dead, insert, now, row, store, within, words,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
-use waterwheel_store::{Due, Level, Op, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::{Due, Level, Op, Store};
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::{Folder, Said, cli, filled, insert, now, row, words};
 

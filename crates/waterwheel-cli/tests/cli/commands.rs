@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Policy};
-use waterwheel_store::{DeadLetters, Op, Row, Scope, Setting, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore};
+use waterwheel_durable_core::store::{DeadLetters, Op, Row, Scope, Setting, Store};
+use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
 use crate::support::{
     DAY, Folder, beside, cli, command, dead, insert, row, set, store, within, words,
@@ -378,7 +378,7 @@ fn what_a_process_answers_that_will_not_is_said() {
         store.commit(1, &[reply]).unwrap();
         sending.join().unwrap().failure()
     });
-    assert_eq!(said, "waterwheel-timers: shop: the service shuts down\n");
+    assert_eq!(said, "waterwheel: shop: the service shuts down\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use waterwheel_store::{Op, Row};
+use waterwheel_durable_core::store::{Op, Row};
 
 use crate::support::{
     Folder, Said, cli, command, dead, filled, insert, row, run, set, store, words,

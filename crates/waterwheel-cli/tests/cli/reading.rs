@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
-use waterwheel_store::{Level, Op, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::{Level, Op, Store};
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, dead, filled, insert, now, row, store, words};
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use waterwheel_store::Store;
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::Store;
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, filled, words};
 
@@ -33,7 +33,7 @@ fn is_refused(folder: &Folder, file: &Path, why: &str) {
         let said = cli(file, words(&line));
         assert_eq!(said.out, "", "{line}");
         let said = said.failure();
-        let name = format!("waterwheel-timers: {}: ", file.display());
+        let name = format!("waterwheel: {}: ", file.display());
         assert!(said.starts_with(&name), "{line}: {said}");
         assert!(said.contains(why), "{line}: {said}");
         assert!(!copy.exists(), "{line}");
@@ -133,7 +133,7 @@ mod rights {
             let is_root = fs::metadata(folder.file(".")).unwrap().uid() == 0;
             // The command lies in a folder that the other user may not have a right to.
             let copy = folder.file("command");
-            fs::copy(env!("CARGO_BIN_EXE_waterwheel-timers"), &copy).unwrap();
+            fs::copy(env!("CARGO_BIN_EXE_waterwheel"), &copy).unwrap();
             set_mode(&copy, 0o755);
             set_mode(&folder.file("."), 0o755);
             Other { folder, is_root }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, filled, words};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use waterwheel_store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_durable_sqlite::SqliteStore;
 
 pub(crate) struct Folder(TempDir);
 
@@ -60,7 +60,7 @@ impl Said {
 }
 
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_waterwheel-timers"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_waterwheel"));
     command.stdin(Stdio::null());
     command
 }

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use waterwheel_schedule::calendar::{Field, Schedule, ScheduleError, ScheduleOptions};
+use waterwheel_cron::{Field, Schedule, ScheduleError, ScheduleOptions};
 
 #[track_caller]
 fn error(expression: &str) -> ScheduleError {

@@ -5,7 +5,7 @@ use croner::parser::{CronParser, Year};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use waterwheel_schedule::calendar::{Schedule, ScheduleError};
+use waterwheel_cron::{Schedule, ScheduleError};
 
 use crate::random::{a_zone, expression, instant};
 

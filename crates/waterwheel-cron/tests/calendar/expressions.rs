@@ -1,6 +1,6 @@
 //! The syntax of expressions: names, nicknames, lists, steps, seconds and years.
 
-use waterwheel_schedule::calendar::ScheduleOptions;
+use waterwheel_cron::ScheduleOptions;
 
 use crate::support::{schedule, utc, with_years};
 
@@ -13,9 +13,7 @@ fn same(one: &str, other: &str) {
     );
     assert_eq!(one, other);
     let start = utc("2026-02-20T10:00");
-    let many = |it: &waterwheel_schedule::calendar::Schedule| {
-        it.upcoming(start).take(100).collect::<Vec<_>>()
-    };
+    let many = |it: &waterwheel_cron::Schedule| it.upcoming(start).take(100).collect::<Vec<_>>();
     assert_eq!(many(&one), many(&other), "{one} and {other}");
 }
 

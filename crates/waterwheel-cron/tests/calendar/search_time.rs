@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use waterwheel_schedule::calendar::{Schedule, ScheduleError};
+use waterwheel_cron::{Schedule, ScheduleError};
 
 use crate::random::{a_zone, expression, instant};
 use crate::support::{schedule, utc, with_years};

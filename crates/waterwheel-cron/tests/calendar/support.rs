@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+use waterwheel_cron::{Schedule, ScheduleOptions};
 
 /// A zone of the bundled database, which is the one that the oracle used, whatever the machine has.
 pub(crate) fn zone(name: &str) -> TimeZone {

@@ -1,7 +1,7 @@
 //! Every change of seven zones' clocks from 2015 to 2037, beside the oracle.
 
 use jiff::Timestamp;
-use waterwheel_schedule::calendar::Schedule;
+use waterwheel_cron::Schedule;
 
 use crate::oracle::{Change, ORACLE};
 use crate::support::schedule;

@@ -3,7 +3,7 @@
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use jiff::tz::TimeZone;
-use waterwheel_schedule::calendar::{Field, Schedule, ScheduleError, ScheduleOptions, Upcoming};
+use waterwheel_cron::{Field, Schedule, ScheduleError, ScheduleOptions, Upcoming};
 
 use crate::support::{schedule, utc, zone};
 

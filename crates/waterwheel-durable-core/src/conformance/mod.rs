@@ -1,9 +1,9 @@
 //! One suite for every store of durable timers: does a [`Store`] keep what the trait promises?
 //!
 //! ```
-//! use waterwheel_store::MemoryStore;
+//! use waterwheel_durable_core::store::MemoryStore;
 //!
-//! let report = waterwheel_conformance::all(|| Box::new(MemoryStore::new()));
+//! let report = waterwheel_durable_core::conformance::all(|| Box::new(MemoryStore::new()));
 //! report.expect_all();
 //! ```
 //!
@@ -21,7 +21,7 @@ mod rows;
 mod subject;
 mod verdict;
 
-use waterwheel_store::Store;
+use crate::store::Store;
 
 use subject::Subject;
 pub use verdict::{Report, Verdict};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Row};
+use crate::store::{Bucket, Due, Handle, Id, Level, Op, Row};
 
 /// The handler of most cases.
 pub(crate) const MAIL: &str = "mail";

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use waterwheel_store::{
+use crate::store::{
     Bucket, Dead, DeadLetters, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row, RowCursor,
     Scope, Store,
 };
@@ -244,7 +244,7 @@ fn short(value: &impl Debug) -> String {
     text
 }
 
-fn words(error: waterwheel_store::StoreError) -> String {
+fn words(error: crate::store::StoreError) -> String {
     match std::error::Error::source(&error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

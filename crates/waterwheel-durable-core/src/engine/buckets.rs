@@ -1,6 +1,6 @@
 //! Which bucket cascades next?
 
-use waterwheel_store::{Bucket, Due, Level, Op};
+use crate::store::{Bucket, Due, Level, Op};
 
 use super::in_flight::Purpose;
 use super::next::Next;

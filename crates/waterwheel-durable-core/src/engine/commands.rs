@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Command, Op};
+use crate::store::{Command, Op};
 
 use super::planted::{self, Planted};
 use super::{Answer, Engine, Token};

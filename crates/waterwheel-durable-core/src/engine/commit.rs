@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Level, Op, Outcome, PageLimit, Row, StoreError};
+use crate::store::{Bucket, Level, Op, Outcome, PageLimit, Row, StoreError};
 
 use super::in_flight::Purpose;
 use super::planted::{self, Planted};
@@ -351,7 +351,7 @@ impl Engine {
     }
 
     /// The store has failed. Nothing is asked of it any more.
-    pub(crate) fn fail(&mut self, error: &StoreError) {
+    pub fn fail(&mut self, error: &StoreError) {
         self.has_failed = true;
         let cause = error.source().map(ToString::to_string);
         let cause: Arc<str> = cause.unwrap_or_else(|| error.to_string()).into();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Id, Op, Row};
+use crate::store::{Due, Id, Op, Row};
 
 use super::loaded::Up;
 use super::planted::{self, Planted};

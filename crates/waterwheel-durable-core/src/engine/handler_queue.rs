@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, PageLimit, Row, RowCursor};
+use crate::store::{Due, PageLimit, Row, RowCursor};
 
 use super::in_flight::Purpose;
 use super::loaded::Up;

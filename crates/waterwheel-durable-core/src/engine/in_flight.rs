@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::store::{Level, PageLimit, StoreError};
 use foldhash::HashMap;
-use waterwheel_store::{Level, PageLimit, StoreError};
 
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 

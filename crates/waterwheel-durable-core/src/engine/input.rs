@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, PageLimit};
+use crate::store::{Due, PageLimit};
 
 /// What names a request in the answer to it.
 pub type Token = u64;

@@ -1,8 +1,8 @@
 //! The timers in memory.
 
+use crate::store::{Due, Id, Row};
 use foldhash::{HashMap, HashMapExt as _};
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
-use waterwheel_store::{Due, Id, Row};
 
 use super::Now;
 use super::planted::{self, Planted};
@@ -13,7 +13,7 @@ use super::tombstones::Tombstones;
 const BATCH: usize = 4_096;
 
 /// What a row takes in memory beside its key and its payload, about: its places in the tables, and what the allocator adds.
-pub(crate) const ROW_BYTES: usize = 256;
+pub const ROW_BYTES: usize = 256;
 
 /// A timer that counts as one in memory, until it is known that it has left.
 #[derive(Debug, Clone, Copy)]

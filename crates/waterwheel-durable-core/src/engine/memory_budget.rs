@@ -8,8 +8,8 @@
 //!
 //! What is in memory for its time keeps nothing out that is due in an earlier second: it leaves memory again, and is read once there is memory.
 
+use crate::store::{Id, PageLimit, Row};
 use foldhash::HashSet;
-use waterwheel_store::{Id, PageLimit, Row};
 
 use super::Engine;
 use super::loaded::{ROW_BYTES, Share};

@@ -58,8 +58,8 @@ mod tombstones;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::store::{Due, Id};
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
-use waterwheel_store::{Due, Id};
 
 use buckets::Buckets;
 use calendar::Calendars;
@@ -68,10 +68,10 @@ use handler_queue::HandlerQueue;
 use in_flight::InFlight;
 pub use input::{Config, Ended, NewTimer, Token};
 use loaded::Loaded;
-pub(crate) use loaded::ROW_BYTES;
+pub use loaded::ROW_BYTES;
 use memory_budget::MemoryBudget;
 pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
-pub(crate) use namespace::{Namespace, by_namespace, namespace_in};
+pub use namespace::{Namespace, by_namespace, namespace_in};
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, OverQuota, Reply, Request};
 use poison::Poison;
@@ -146,7 +146,7 @@ struct Refusals {
 }
 
 impl Engine {
-    /// An engine on a store that was [begun](waterwheel_store::Store::begin), with the names of its handlers.
+    /// An engine on a store that was [begun](crate::store::Store::begin), with the names of its handlers.
     #[must_use]
     pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
         let mut engine = Engine {
@@ -194,7 +194,7 @@ impl Engine {
     }
 
     /// Takes over what is known of the namespaces from an engine that has ended.
-    pub(crate) fn take_namespaces(&mut self, ended: &mut Engine) {
+    pub fn take_namespaces(&mut self, ended: &mut Engine) {
         self.namespaces = std::mem::take(&mut ended.namespaces);
         self.namespace_at = std::mem::take(&mut ended.namespace_at);
         for namespace in &mut self.namespaces {

@@ -1,4 +1,4 @@
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::planted::{self, Planted};
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Handle, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
+use crate::store::{Handle, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
 
 use super::Token;
 use super::calendar::Declared;
@@ -43,9 +43,9 @@ pub struct Request {
 /// What the store is asked.
 #[derive(Debug, Clone)]
 pub enum Call {
-    /// [`Store::commit`](waterwheel_store::Store::commit).
+    /// [`Store::commit`](crate::store::Store::commit).
     Commit(u64, Arc<Vec<Op>>),
-    /// [`Store::load`](waterwheel_store::Store::load).
+    /// [`Store::load`](crate::store::Store::load).
     Load {
         /// The handler whose rows are read.
         handler: Arc<str>,
@@ -56,11 +56,11 @@ pub enum Call {
         /// So many at most.
         limit: PageLimit,
     },
-    /// [`Store::first_second`](waterwheel_store::Store::first_second).
+    /// [`Store::first_second`](crate::store::Store::first_second).
     FirstSecond(Arc<str>, i64),
-    /// [`Store::first_bucket`](waterwheel_store::Store::first_bucket).
+    /// [`Store::first_bucket`](crate::store::Store::first_bucket).
     FirstBucket(Level),
-    /// [`Store::first_archived`](waterwheel_store::Store::first_archived).
+    /// [`Store::first_archived`](crate::store::Store::first_archived).
     FirstArchived(Arc<str>),
 }
 

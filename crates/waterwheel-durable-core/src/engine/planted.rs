@@ -51,12 +51,12 @@ pub enum Planted {
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.
 #[cfg(feature = "planted")]
-pub(crate) fn is(fault: Planted) -> bool {
+pub fn is(fault: Planted) -> bool {
     CHOSEN.with(|chosen| chosen.get() == Some(fault)) || EVERYWHERE.get() == Some(&fault)
 }
 
 #[cfg(not(feature = "planted"))]
-pub(crate) const fn is(_: Planted) -> bool {
+pub const fn is(_: Planted) -> bool {
     false
 }
 

@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
+use crate::store::{Due, Id, Op, Row};
 use foldhash::HashMap;
-use waterwheel_store::{Due, Id, Op, Row};
 
 use super::planted::{self, Planted};
 use super::{Engine, Now, Output};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
+use crate::store::{Bucket, Due, Handle, Id, Op, Row};
 
 use super::loaded::Free;
 use super::planted::{self, Planted};

@@ -6,8 +6,8 @@
 //! The wheel goes forward only. So when the wall clock is set, ticks are counted from the present one by the clock as it is then, and timers are filed again. A clock
 //! that is slewed needs nothing: each turn reads it.
 
+use crate::store::Due;
 use waterwheel::wheel::Tick;
-use waterwheel_store::Due;
 
 use super::Now;
 use super::planted::{self, Planted};

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::store::Id;
 use foldhash::{HashMap, HashMapExt as _};
-use waterwheel_store::Id;
 
 /// A load that was requested before a timer left may have read its row, and would bring it back. A tombstone prevents that.
 #[derive(Debug)]

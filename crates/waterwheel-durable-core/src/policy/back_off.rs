@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LONGEST_DELAY, Wrong};
+use super::{InvalidPolicy, LONGEST_DELAY};
 
 /// Exponential backoff: delays that double with each failure, up to a maximum.
 ///
@@ -43,7 +43,7 @@ impl BackOff {
         self
     }
 
-    pub(super) fn check(&self, max: u32) -> Result<(), Wrong> {
+    pub(super) fn check(&self, max: u32) -> Result<(), InvalidPolicy> {
         let why = if self.attempts == 0 || self.attempts > max {
             "it must have 1 to 1 000 attempts"
         } else if self.first.is_zero() {
@@ -55,7 +55,7 @@ impl BackOff {
         } else {
             return Ok(());
         };
-        Err(Wrong {
+        Err(InvalidPolicy {
             field: "back_off",
             why,
         })

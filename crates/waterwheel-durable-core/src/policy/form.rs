@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{BackOff, Policy, Rate, Wrong};
+use super::{BackOff, InvalidPolicy, Policy, Rate};
 
 /// All that a policy may have. A field with a slip in its name would leave a namespace without the limit that was meant.
 #[derive(Deserialize, Default)]
@@ -21,9 +21,9 @@ pub(super) struct Form {
 }
 
 impl TryFrom<Form> for Policy {
-    type Error = Wrong;
+    type Error = InvalidPolicy;
 
-    fn try_from(form: Form) -> Result<Policy, Wrong> {
+    fn try_from(form: Form) -> Result<Policy, InvalidPolicy> {
         let Form {
             retry_delays,
             back_off,
@@ -35,7 +35,7 @@ impl TryFrom<Form> for Policy {
             starts,
         } = form;
         if retry_delays.is_some() && back_off.is_some() {
-            return Err(Wrong {
+            return Err(InvalidPolicy {
                 field: "back_off",
                 why: "it replaces `retry_delays`, so give only one of them",
             });

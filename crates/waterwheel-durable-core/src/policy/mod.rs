@@ -29,22 +29,26 @@ pub(crate) const STARTS: u32 = 5;
 /// The maximum number of retry delays, and of attempts.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-/// The longest delay after a failure.
-pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
+/// The longest delay after a failure: 366 days.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
 
 /// The longest retention: ten years.
 const LONGEST_RETENTION: u32 = 3_660;
 
-/// A field of a policy that makes no sense.
+/// The error of [`Policy::check`]: a field has a value that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) field: &'static str,
-    pub(crate) why: &'static str,
+pub struct InvalidPolicy {
+    /// The name of the method that sets the field.
+    pub field: &'static str,
+    /// What is wrong with its value, and what is allowed.
+    pub why: &'static str,
 }
 
-impl fmt::Display for Wrong {
+impl std::error::Error for InvalidPolicy {}
+
+impl fmt::Display for InvalidPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Wrong { field, why } = self;
+        let InvalidPolicy { field, why } = self;
         write!(f, "the policy's `{field}` is invalid: {why}")
     }
 }
@@ -186,8 +190,12 @@ impl Policy {
         self
     }
 
-    /// The first field that makes no sense.
-    pub(crate) fn check(&self) -> Result<(), Wrong> {
+    /// Checks that the values are allowed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`InvalidPolicy`] that names the first field whose value is not allowed.
+    pub fn check(&self) -> Result<(), InvalidPolicy> {
         let Policy {
             retry_delays,
             back_off,
@@ -198,7 +206,7 @@ impl Policy {
             retention,
             starts,
         } = self;
-        let wrong = |field, why| Err(Wrong { field, why });
+        let wrong = |field, why| Err(InvalidPolicy { field, why });
         if let Some(retry_delays) = retry_delays {
             if retry_delays.len() > MAX_ATTEMPTS as usize {
                 return wrong("retry_delays", "it must have at most 1 000 delays");
@@ -315,7 +323,7 @@ mod tests {
                 "back_off",
             ),
         ] {
-            let Err(Wrong { field, .. }) = policy.check() else {
+            let Err(InvalidPolicy { field, .. }) = policy.check() else {
                 panic!("{policy:?} is taken");
             };
             assert_eq!(field, expected, "{policy:?}");

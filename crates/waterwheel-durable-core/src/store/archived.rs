@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{Due, Id};
 
-/// The record of a delivered timer that was [archived](crate::Op::Archive).
+/// The record of a delivered timer that was [archived](crate::store::Op::Archive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archived {
     /// The id of the timer.

@@ -81,7 +81,7 @@ impl Bucket {
     /// cascaded.
     ///
     /// ```
-    /// use waterwheel_store::{Bucket, Due, Level};
+    /// use waterwheel_durable_core::store::{Bucket, Due, Level};
     ///
     /// let now = Due::from_millis(0);
     /// let level = |minutes: i64| Bucket::of(Due::from_millis(minutes * 60_000), now).level;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Handle, Id};
 
-/// A command from another process to the service that has the store open: see [`Store::commands`](crate::Store::commands).
+/// A command from another process to the service that has the store open: see [`Store::commands`](crate::store::Store::commands).
 /// Its text form is `cancel HANDLE` and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {

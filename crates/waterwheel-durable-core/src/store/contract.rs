@@ -83,7 +83,7 @@ pub trait Store: Send {
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError>;
 
     /// Returns the first dead letters of these handlers with ids after `after`, in order of their ids: as many as
-    /// `limit` allows by [their bytes](crate::Dead::bytes), or fewer. A store examines about a thousand dead letters in
+    /// `limit` allows by [their bytes](crate::store::Dead::bytes), or fewer. A store examines about a thousand dead letters in
     /// a call, of any handler, so that commits are not delayed for long; the page contains the id after which the next
     /// one starts. Payloads of other handlers are not read.
     ///

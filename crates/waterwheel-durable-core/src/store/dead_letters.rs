@@ -1,6 +1,6 @@
 use super::{Dead, Id, PageLimit, Scope, Store, StoreError};
 
-/// A page of [dead letters](crate::Store::dead).
+/// A page of [dead letters](crate::store::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetters {
     /// The dead letters, in order of their ids.
@@ -70,7 +70,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Due, Row};
+    use crate::store::{Due, Row};
 
     fn dead_letter(number: u64) -> Dead {
         Dead {

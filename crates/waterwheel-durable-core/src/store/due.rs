@@ -17,7 +17,7 @@ impl Due {
     ///
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
-    /// use waterwheel_store::Due;
+    /// use waterwheel_durable_core::store::Due;
     ///
     /// let due = Due::at_or_after(UNIX_EPOCH + Duration::from_micros(1_001)).unwrap();
     /// assert_eq!(due.as_millis(), 2); // never early

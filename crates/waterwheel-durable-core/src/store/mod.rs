@@ -7,7 +7,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
+//! | write a store | [`Store`]; `conformance`, with the feature `testing`, tests it |
 //! | describe what is written, and the result | [`Op`], [`Outcome`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list archived timers | [`Archived`], [`ArchiveCursor`] |
@@ -25,6 +25,7 @@
 mod archived;
 mod bucket;
 mod command;
+mod contract;
 mod dead_letters;
 mod due;
 mod error;
@@ -36,11 +37,13 @@ mod pass_on;
 mod row;
 mod scope;
 mod setting;
-mod store;
 
+#[doc(hidden)]
+pub use crate::pass_on;
 pub use archived::{ArchiveCursor, Archived};
 pub use bucket::{Bucket, Level, RowCursor};
 pub use command::{Command, InvalidCommand};
+pub use contract::Store;
 pub use dead_letters::DeadLetters;
 pub use due::Due;
 pub use error::StoreError;
@@ -51,4 +54,3 @@ pub use op::{Op, Outcome};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
 pub use scope::Scope;
 pub use setting::Setting;
-pub use store::Store;

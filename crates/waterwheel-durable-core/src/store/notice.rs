@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 /// Something that the operator of a store should know, and that does not stop the store: see
-/// [`Store::notices`](crate::Store::notices).
+/// [`Store::notices`](crate::store::Store::notices).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use super::{Bucket, Due, Handle, Id, PageLimit, Row};
 
-/// One step of a [commit](crate::Store::commit).
+/// One step of a [commit](crate::store::Store::commit).
 ///
-/// Rows that are passed to a step by value are in the bucket of [`Level::Second`](crate::Level::Second) of their due
+/// Rows that are passed to a step by value are in the bucket of [`Level::Second`](crate::store::Level::Second) of their due
 /// time: they were loaded from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
@@ -57,7 +57,7 @@ pub enum Op {
     /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader
     /// of the store sees each row exactly once, before and after.
     Cascade {
-        /// The bucket, of any level except [`Level::Second`](crate::Level::Second).
+        /// The bucket, of any level except [`Level::Second`](crate::store::Level::Second).
         bucket: Bucket,
         /// The current time.
         now: Due,
@@ -66,7 +66,7 @@ pub enum Op {
     },
     /// Sets the value of a setting, or deletes it: [`Done`](Outcome::Done).
     Set(Arc<str>, Option<Arc<[u8]>>),
-    /// Answers a [command](crate::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
+    /// Answers a [command](crate::store::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
     /// Carries out these steps atomically: [`All`](Outcome::All). None of its inserts is refused for lack of space, and
     /// none of its steps is an `All`.

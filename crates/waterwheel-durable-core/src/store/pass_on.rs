@@ -1,4 +1,4 @@
-/// The calls of a [`Store`](crate::Store) that passes them on to another one: `pass_on!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
+/// The calls of a [`Store`](crate::store::Store) that passes them on to another one: `pass_on!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
 /// `maintain`; `rest` for those of them that have no name here.
 #[doc(hidden)]
 #[macro_export]
@@ -10,13 +10,13 @@ macro_rules! pass_on {
         $crate::pass_on!($this => $inner; load first_second first_bucket handlers dead find rest);
     };
     (@begin $this:ident $inner:expr) => {
-        fn begin(&mut self) -> Result<u64, $crate::StoreError> {
+        fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
             let $this = self;
             $inner.begin()
         }
     };
     (@maintain $this:ident $inner:expr) => {
-        fn maintain(&mut self) -> Result<(), $crate::StoreError> {
+        fn maintain(&mut self) -> Result<(), $crate::store::StoreError> {
             let $this = self;
             $inner.maintain()
         }
@@ -25,10 +25,10 @@ macro_rules! pass_on {
         fn load(
             &mut self,
             handler: &str,
-            after: $crate::RowCursor,
+            after: $crate::store::RowCursor,
             before: i64,
-            limit: $crate::PageLimit,
-        ) -> Result<Vec<$crate::Row>, $crate::StoreError> {
+            limit: $crate::store::PageLimit,
+        ) -> Result<Vec<$crate::store::Row>, $crate::store::StoreError> {
             let $this = self;
             $inner.load(handler, after, before, limit)
         }
@@ -38,7 +38,7 @@ macro_rules! pass_on {
             &mut self,
             handler: &str,
             from: i64,
-        ) -> Result<Option<i64>, $crate::StoreError> {
+        ) -> Result<Option<i64>, $crate::store::StoreError> {
             let $this = self;
             $inner.first_second(handler, from)
         }
@@ -46,14 +46,14 @@ macro_rules! pass_on {
     (@first_bucket $this:ident $inner:expr) => {
         fn first_bucket(
             &mut self,
-            level: $crate::Level,
-        ) -> Result<Option<i64>, $crate::StoreError> {
+            level: $crate::store::Level,
+        ) -> Result<Option<i64>, $crate::store::StoreError> {
             let $this = self;
             $inner.first_bucket(level)
         }
     };
     (@handlers $this:ident $inner:expr) => {
-        fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, $crate::StoreError> {
+        fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, $crate::store::StoreError> {
             let $this = self;
             $inner.handlers()
         }
@@ -61,10 +61,10 @@ macro_rules! pass_on {
     (@dead $this:ident $inner:expr) => {
         fn dead(
             &mut self,
-            scope: $crate::Scope<'_>,
-            after: $crate::Id,
-            limit: $crate::PageLimit,
-        ) -> Result<$crate::DeadLetters, $crate::StoreError> {
+            scope: $crate::store::Scope<'_>,
+            after: $crate::store::Id,
+            limit: $crate::store::PageLimit,
+        ) -> Result<$crate::store::DeadLetters, $crate::store::StoreError> {
             let $this = self;
             $inner.dead(scope, after, limit)
         }
@@ -74,7 +74,7 @@ macro_rules! pass_on {
             &mut self,
             handler: &str,
             key: &[u8],
-        ) -> Result<Option<$crate::Handle>, $crate::StoreError> {
+        ) -> Result<Option<$crate::store::Handle>, $crate::store::StoreError> {
             let $this = self;
             $inner.find(handler, key)
         }
@@ -83,22 +83,22 @@ macro_rules! pass_on {
         fn archived(
             &mut self,
             handler: &str,
-            after: $crate::ArchiveCursor,
+            after: $crate::store::ArchiveCursor,
             before: i64,
             limit: usize,
-        ) -> Result<Vec<($crate::ArchiveCursor, $crate::Archived)>, $crate::StoreError> {
+        ) -> Result<Vec<($crate::store::ArchiveCursor, $crate::store::Archived)>, $crate::store::StoreError> {
             let $this = self;
             $inner.archived(handler, after, before, limit)
         }
 
-        fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, $crate::StoreError> {
+        fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, $crate::store::StoreError> {
             let $this = self;
             $inner.first_archived(handler)
         }
 
         fn settings(
             &mut self,
-        ) -> Result<Vec<$crate::Setting>, $crate::StoreError> {
+        ) -> Result<Vec<$crate::store::Setting>, $crate::store::StoreError> {
             let $this = self;
             $inner.settings()
         }
@@ -108,12 +108,12 @@ macro_rules! pass_on {
             $inner.takes_commands()
         }
 
-        fn commands(&mut self) -> Result<Vec<(u64, $crate::Command)>, $crate::StoreError> {
+        fn commands(&mut self) -> Result<Vec<(u64, $crate::store::Command)>, $crate::store::StoreError> {
             let $this = self;
             $inner.commands()
         }
 
-        fn notices(&mut self) -> Vec<$crate::Notice> {
+        fn notices(&mut self) -> Vec<$crate::store::Notice> {
             let $this = self;
             $inner.notices()
         }

@@ -179,7 +179,7 @@ pub struct Row {
     pub handler: Arc<str>,
     /// The number of failed attempts.
     pub failures: u32,
-    /// The recorded [starts](crate::Op::Start): their number in the lower 32 bits, and above them the series of runs to
+    /// The recorded [starts](crate::store::Op::Start): their number in the lower 32 bits, and above them the series of runs to
     /// which they belong. At most 2⁶³ − 1. A retry and a reschedule reset it.
     pub starts: u64,
     /// Whether the store records that the timer is no longer due at the time in its [`Handle`].
@@ -225,7 +225,7 @@ impl Row {
         }
     }
 
-    /// Returns the cursor of the row once it is in a bucket of [`Level::Second`](crate::Level::Second).
+    /// Returns the cursor of the row once it is in a bucket of [`Level::Second`](crate::store::Level::Second).
     #[must_use]
     pub fn cursor(&self) -> RowCursor {
         RowCursor {

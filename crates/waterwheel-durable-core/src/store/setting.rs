@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// A named value in a store: see [`Op::Set`](crate::Op::Set).
+/// A named value in a store: see [`Op::Set`](crate::store::Op::Set).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The name.

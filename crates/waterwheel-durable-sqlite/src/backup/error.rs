@@ -58,7 +58,7 @@ impl fmt::Display for BackupError {
             ),
             BackupError::Sqlite(what) => write!(
                 f,
-                "the copy could not be made: {what}: free space on its disk if that is full; if the file is damaged, run `waterwheel-timers FILE check` to see where"
+                "the copy could not be made: {what}: free space on its disk if that is full; if the file is damaged, run `waterwheel FILE check` to see where"
             ),
         }
     }

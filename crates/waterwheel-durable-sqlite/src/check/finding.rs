@@ -1,6 +1,6 @@
 use std::fmt;
 
-use waterwheel_store::Id;
+use waterwheel_durable_core::store::Id;
 
 use crate::Loss;
 

@@ -6,7 +6,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
-use waterwheel_store::{Due, Level};
+use waterwheel_durable_core::store::{Due, Level};
 
 use super::finding::{Finding, KEY_IS_TAKEN, ROW, USELESS};
 use super::rows::{ARCHIVE, Cells, run};
@@ -167,7 +167,9 @@ impl Check<'_> {
                 (self.found)(Finding {
                     table: Some(table.to_owned()),
                     row: Some(row),
-                    timer: Some(waterwheel_store::Id::from_stored(holder.id.unsigned_abs())),
+                    timer: Some(waterwheel_durable_core::store::Id::from_stored(
+                        holder.id.unsigned_abs(),
+                    )),
                     what: "it has the key of this timer, which does not exist".to_owned(),
                     cure: KEY_IS_TAKEN,
                 });

@@ -2,7 +2,7 @@
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
-use waterwheel_store::{Command, Due, Id, Level};
+use waterwheel_durable_core::store::{Command, Due, Id, Level};
 
 use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW, STRAY};
 use super::{Check, Known};

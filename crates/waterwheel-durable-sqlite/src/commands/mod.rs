@@ -19,7 +19,7 @@ mod send;
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
-use waterwheel_store::{Command, Op};
+use waterwheel_durable_core::store::{Command, Op};
 
 pub use self::error::SendError;
 pub use self::send::{CommandResult, send_commands};
@@ -103,7 +103,7 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Comman
             Ok(command) => taken.push((number.unsigned_abs(), command)),
             Err(_) => {
                 let sql = "UPDATE commands SET answer = ?2 WHERE number = ?1";
-                let answer = "the service does not know this request: use the `waterwheel-timers` of the service's release";
+                let answer = "the service does not know this request: use the `waterwheel` of the service's release";
                 connection.prepare_cached(sql)?.execute((number, answer))?;
             }
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_store::Command;
+use waterwheel_durable_core::store::Command;
 
 use super::{NOW, SendError, answer_of};
 use crate::OpenError;

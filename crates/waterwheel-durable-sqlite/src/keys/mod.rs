@@ -6,11 +6,11 @@
 //!
 //! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
 //!   is opened.
-//! - When there is much of it, it is written in order, as a [run](run). A run does not change.
+//! - When there is much of it, it is written in order, as a [run]. A run does not change.
 //! - When there are four runs of about the same size, they are [merged](merge) into one, step by step, each a transaction of its own.
 //!
 //! A lookup asks what is fresh and then the runs, the youngest first, and the first answer holds: the timer that has the key, or that the key is free. A
-//! [filter](filter) in memory rules most runs out. All is found by the [name](name) of a key.
+//! [filter] in memory rules most runs out. All is found by the [name] of a key.
 //!
 //! | file | question |
 //! |---|---|

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Level};
+use waterwheel_durable_core::store::{Due, Level};
 
 use super::snapshot::Snapshot;
 use crate::handlers::Handlers;

@@ -1,7 +1,7 @@
 //! What was given up?
 
 use rusqlite::OptionalExtension;
-use waterwheel_store::{Dead, Id, PageLimit, Scope};
+use waterwheel_durable_core::store::{Dead, Id, PageLimit, Scope};
 
 use super::snapshot::Snapshot;
 use crate::read::{self, DEAD, dead_letter, stored};

@@ -52,7 +52,7 @@ impl fmt::Display for ReadError {
             ),
             ReadError::Corrupt(what) => write!(
                 f,
-                "the file is damaged: {what}: restore a backup; run `waterwheel-timers FILE check` to see what else is damaged"
+                "the file is damaged: {what}: restore a backup; run `waterwheel FILE check` to see what else is damaged"
             ),
             ReadError::Sqlite(what) => write!(
                 f,

@@ -1,7 +1,7 @@
 //! Where is this timer?
 
 use rusqlite::{OptionalExtension, Row};
-use waterwheel_store::{Bucket, Due, Handle, Id, Level};
+use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level};
 
 use super::snapshot::Snapshot;
 use super::{Keyed, Pending};

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Level};
+use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level};
 
 use super::snapshot::Snapshot;
 use crate::read::{misplaced, stored};

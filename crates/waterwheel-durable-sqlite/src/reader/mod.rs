@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Dead, Due, Handle, Id, PageLimit, Row, Scope, Setting};
+use waterwheel_durable_core::store::{
+    Bucket, Dead, Due, Handle, Id, PageLimit, Row, Scope, Setting,
+};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
@@ -141,7 +143,7 @@ impl Reader {
     ///
     /// This reads no payloads, and no timer twice, so it is suited for large pages of all timers, while
     /// [`pending`](Reader::pending) is for those that are due first. A timer that is moved by a
-    /// [cascade](waterwheel_store::Op::Cascade) between two calls is in one of the pages, or in both.
+    /// [cascade](waterwheel_durable_core::store::Op::Cascade) between two calls is in one of the pages, or in both.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use waterwheel_store::{Bucket, Due, Id, Level, PageLimit};
+use waterwheel_durable_core::store::{Bucket, Due, Id, Level, PageLimit};
 
 use super::snapshot::Snapshot;
 use super::{Pending, find};

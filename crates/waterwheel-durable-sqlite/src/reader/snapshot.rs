@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{CachedStatement, Connection};
-use waterwheel_store::Scope;
+use waterwheel_durable_core::store::Scope;
 
 use crate::handlers::Handlers;
 use crate::schema::VERSION;

@@ -1,6 +1,6 @@
 //! What does a store do after a commit, and while nothing is done? It copies its WAL, maintains its reserve, sorts its keys, and gives free pages back.
 
-use waterwheel_store::StoreError;
+use waterwheel_durable_core::store::StoreError;
 
 use super::SqliteStore;
 use crate::checkpointer::Length;
@@ -14,7 +14,7 @@ const SHORT_WAL: i64 = 64;
 pub(super) const FRAME: u64 = 4_120;
 
 impl SqliteStore {
-    /// As the [contract](waterwheel_store::Store::maintain) says.
+    /// As the [contract](waterwheel_durable_core::store::Store::maintain) says.
     pub(super) fn tend_itself(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let there = self.is_there();

@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use fastrand::Rng;
-use waterwheel_store::{Bucket, DeadLetters, Due, Id, Level, Op, PageLimit, Row, Scope, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore};
+use waterwheel_durable_core::store::{
+    Bucket, DeadLetters, Due, Id, Level, Op, PageLimit, Row, Scope, Store,
+};
+use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
 use crate::folder::Folder;

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use fastrand::Rng;
-use waterwheel_store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_durable_sqlite::SqliteStore;
 
 pub(crate) const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/notify", "shopping/close"];
 

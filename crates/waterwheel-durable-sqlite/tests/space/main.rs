@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use support::*;
-use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Level, Op, Outcome, Row, Store, StoreError};
-use waterwheel_store_sqlite::{OpenError, Sizes, SqliteStore};
+use waterwheel_durable_core::store::{Due, Level, Op, Outcome, Row, Store, StoreError};
+use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_durable_sqlite::{OpenError, Sizes, SqliteStore};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: usize = 2 << 20;
@@ -392,7 +392,7 @@ fn a_full_disk_names_the_timer_that_has_a_key() {
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
     let mut again = keyed.clone();
-    again.id = waterwheel_store::Id::from_stored(9_999);
+    again.id = waterwheel_durable_core::store::Id::from_stored(9_999);
     let mut other = again.clone();
     other.key = Some(b"order-18".as_slice().into());
     other.handler = "a new one".into();

@@ -4,9 +4,11 @@
 
 use std::fmt::Debug;
 
-use waterwheel_faults::{Call, Content, Disk, Kind};
-use waterwheel_store::{Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
-use waterwheel_store_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
+use waterwheel_durable_core::store::{
+    Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError,
+};
+use waterwheel_durable_faults::{Call, Content, Disk, Kind};
+use waterwheel_durable_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 pub(crate) const FILE: &str = "timers.db";
 pub(crate) const WAL: &str = "timers.db-wal";
@@ -80,7 +82,7 @@ pub(crate) fn insert(number: u64, payload: usize) -> Op {
 
 pub(crate) fn row(number: u64, payload: usize) -> Row {
     Row {
-        id: waterwheel_store::Id::from_stored(number),
+        id: waterwheel_durable_core::store::Id::from_stored(number),
         due: Due::from_millis(number.cast_signed() * 1_000),
         handler: "mail".into(),
         failures: 0,

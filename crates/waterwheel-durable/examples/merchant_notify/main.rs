@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! cargo run --release -p waterwheel-durable --example merchant_notify               # some seconds
-//! cargo run --release -p waterwheel-durable --example merchant_notify -- FILE       # keeps the file, for `waterwheel-timers FILE stats`, and for another run
+//! cargo run --release -p waterwheel-durable --example merchant_notify -- FILE       # keeps the file, for `waterwheel FILE stats`, and for another run
 //! ```
 //!
 //! Failed attempts are retried on a schedule of milliseconds, which would be 15 s, 30 s, 3 min, 10 min … in a service. A timer whose retries are used up becomes a

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::calendar::jiff::tz::TimeZone;
-use waterwheel_store::Due;
+use waterwheel_cron::Schedule;
+use waterwheel_cron::jiff::tz::TimeZone;
+use waterwheel_durable_core::store::Due;
 
 use super::stored::{self, Definition};
 use super::zone::{self, timestamp};
-use crate::engine::calendar::{Occurrences, Progress};
+use waterwheel_durable_core::engine::calendar::{Occurrences, Progress};
 
 /// A cron expression in a zone, between two times.
 #[derive(Debug)]

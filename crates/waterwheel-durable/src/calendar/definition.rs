@@ -1,16 +1,21 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use waterwheel_schedule::calendar::Schedule;
-use waterwheel_store::Due;
+use waterwheel_cron::Schedule;
+use waterwheel_durable_core::store::Due;
 
 use super::error::{CalendarError, CalendarField};
 use super::stored::Definition;
 use super::zone::timestamp;
-use crate::engine::calendar::{self, FIRST, Plan};
-use crate::limits::{
-    BEFORE_DEFAULT, CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name, shown,
-};
+use waterwheel_durable_core::engine::calendar::{self, FIRST, Plan};
+use waterwheel_durable_core::limits::{BEFORE_DEFAULT, NAME_LIMIT, is_handler_name, shown};
+
+/// The maximum length of the payload of a calendar: 64 KiB. It is written with each occurrence, and again with the
+/// progress of the calendar.
+pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
+
+/// The maximum number of missed occurrences that are delivered: see [`Misfire::All`].
+pub const MISFIRE_LIMIT: u32 = 1_000;
 
 /// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
 /// [`Durable::calendar`](crate::Durable::calendar).
@@ -22,7 +27,7 @@ use crate::limits::{
 /// ```
 ///
 /// For the syntax of expressions, time zones, and times that the wall clock skips or repeats, see
-/// [`waterwheel_schedule::calendar`].
+/// [`waterwheel_cron`].
 #[derive(Debug, Clone)]
 #[must_use = "a calendar does nothing until it is declared"]
 pub struct Calendar {
@@ -48,7 +53,7 @@ pub enum Misfire {
     #[default]
     Once,
     /// Delivers the last `n` of them, whether they are late or on time; from 1 to
-    /// [`MISFIRE_LIMIT`](crate::MISFIRE_LIMIT).
+    /// [`MISFIRE_LIMIT`].
     All(u32),
     /// Skips the late ones, and delivers those on time.
     Skip,
@@ -111,7 +116,7 @@ impl Calendar {
     }
 
     /// Sets the payload of each occurrence to these bytes; at most
-    /// [`CALENDAR_PAYLOAD_LIMIT`](crate::CALENDAR_PAYLOAD_LIMIT).
+    /// [`CALENDAR_PAYLOAD_LIMIT`].
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> Calendar {
         self.payload = Ok(payload.into());
         self

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use waterwheel_schedule::calendar::ScheduleError;
+use waterwheel_cron::ScheduleError;
 
 /// An invalid [`Calendar`](super::Calendar): which field is invalid, and a message that says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use waterwheel_store::Due;
+use waterwheel_durable_core::store::Due;
 
 use super::stored::Definition;
-use crate::engine::calendar::Info;
+use waterwheel_durable_core::engine::calendar::Info;
 
 /// The state of a calendar: see [`Durable::calendars`](crate::Durable::calendars).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! | `info` | what is seen of one that is there? |
 //! | `stored` | what is kept of it, as JSON? |
 //!
-//! What becomes of the occurrences is for [`engine::calendar`](crate::engine::calendar) to say.
+//! What becomes of the occurrences is for [`engine::calendar`](waterwheel_durable_core::engine::calendar) to say.
 
 mod cron;
 mod definition;
@@ -20,7 +20,7 @@ mod stored;
 mod tests;
 mod zone;
 
-pub use definition::{Calendar, Misfire};
+pub use definition::{CALENDAR_PAYLOAD_LIMIT, Calendar, MISFIRE_LIMIT, Misfire};
 pub use error::{CalendarError, CalendarField};
 pub use info::CalendarInfo;
 pub(crate) use stored::read;

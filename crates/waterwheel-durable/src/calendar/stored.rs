@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use waterwheel_schedule::calendar::Schedule;
-use waterwheel_store::Due;
+use waterwheel_cron::Schedule;
+use waterwheel_durable_core::store::Due;
 
 use super::cron::Cron;
 use super::error::CalendarError;
-use crate::engine::calendar::{Cursor, Misfire, Plan, Progress};
+use waterwheel_durable_core::engine::calendar::{Cursor, Misfire, Plan, Progress};
 
 /// Of the form. A newer one is not read.
 const VERSION: u32 = 1;

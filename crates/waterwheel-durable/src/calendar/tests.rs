@@ -2,12 +2,13 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use waterwheel_schedule::calendar::jiff::Timestamp;
-use waterwheel_store::{Due, Id};
+use waterwheel_cron::jiff::Timestamp;
+use waterwheel_durable_core::store::{Due, Id};
 
+use super::definition::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
 use super::*;
-use crate::engine::calendar::{Cursor, Plan, Progress, decide};
-use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT};
+use waterwheel_durable_core::engine::calendar::{Cursor, Plan, Progress, decide};
+use waterwheel_durable_core::limits::NAME_LIMIT;
 
 fn due(text: &str) -> Due {
     let at: Timestamp = text.parse().unwrap();

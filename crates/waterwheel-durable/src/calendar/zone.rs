@@ -1,10 +1,10 @@
 //! What does the clock on a zone's wall show, and by which rules?
 
-use waterwheel_schedule::calendar::jiff::Timestamp;
-use waterwheel_schedule::calendar::jiff::tz::{AmbiguousOffset, Offset, TimeZone};
-use waterwheel_store::Due;
+use waterwheel_cron::jiff::Timestamp;
+use waterwheel_cron::jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use waterwheel_durable_core::store::Due;
 
-use crate::engine::calendar::Hash;
+use waterwheel_durable_core::engine::calendar::Hash;
 
 /// For how long after a time its rules are looked at: a law is known for less.
 const YEARS: i64 = 3 * 366 * 86_400;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{self as store, ArchiveCursor, Due, Id};
+use waterwheel_durable_core::store::{self as store, ArchiveCursor, Due, Id};
 
 /// The archived record of a settled timer: see [`Namespace::archived`](crate::Namespace::archived). The payload is
 /// not archived.

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
 use waterwheel::{Timer, Waking};
-use waterwheel_store::{Setting, Store, StoreError};
+use waterwheel_durable_core::store::{Setting, Store, StoreError};
 
 use super::Durable;
 #[cfg(feature = "calendar")]
 use crate::calendar;
-#[cfg(feature = "calendar")]
-use crate::engine::calendar::SETTINGS;
-use crate::engine::calendar::Stored;
-use crate::engine::{Config, Engine};
 #[cfg(feature = "sqlite")]
 use crate::error::FileError;
 use crate::error::OpenError;
 use crate::event::{Event, Hook};
-use crate::policy::LONGEST_DELAY;
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::intake::Intake;
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
 use crate::shell::unwound;
+#[cfg(feature = "calendar")]
+use waterwheel_durable_core::engine::calendar::SETTINGS;
+use waterwheel_durable_core::engine::calendar::Stored;
+use waterwheel_durable_core::engine::{Config, Engine};
+use waterwheel_durable_core::policy::LONGEST_DELAY;
 
 /// That long before its start, a bucket of a minute cascades into seconds.
 const LONGEST_WINDOW: i64 = 15;
@@ -53,7 +53,7 @@ pub struct Builder {
     hook: Option<Hook>,
     clock: Clock,
     #[cfg(feature = "sqlite")]
-    options: waterwheel_store_sqlite::Options,
+    options: waterwheel_durable_sqlite::Options,
 }
 
 impl Builder {
@@ -134,7 +134,7 @@ impl Builder {
     /// Sets whether a file is opened even though acknowledged work is missing from it. By default this is an
     /// [`OpenError`], so that it does not go unnoticed: after a crash, the `-wal` file was missing, truncated or
     /// damaged, or the database was replaced by an older file. An
-    /// [`Event::AcknowledgedLost`](crate::Event::AcknowledgedLost) reports what is missing. Default: `false`.
+    /// [`Event::AcknowledgedLost`] reports what is missing. Default: `false`.
     ///
     /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
     /// again. No id is used twice. A damaged database is refused in any case.
@@ -171,7 +171,7 @@ impl Builder {
     /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
-        use waterwheel_store_sqlite::SqliteStore;
+        use waterwheel_durable_sqlite::SqliteStore;
 
         let path = path.as_ref().to_owned();
         let options = self.options.clone();
@@ -274,7 +274,7 @@ fn calendars(_: &[Setting]) -> Vec<Stored> {
 
 #[cfg(test)]
 mod tests {
-    use waterwheel_store::Level;
+    use waterwheel_durable_core::store::Level;
 
     use super::*;
 

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use super::{Durable, Namespace};
 use crate::calendar::{Calendar, CalendarInfo};
-use crate::engine::calendar::Declared;
-use crate::engine::{Answer, namespace_in};
 use crate::error::Error;
+use waterwheel_durable_core::engine::calendar::Declared;
+use waterwheel_durable_core::engine::{Answer, namespace_in};
 
 impl Durable {
     /// Declares a calendar: from now on, each of its occurrences becomes a durable timer of its

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Id, PageLimit, Scope, Store};
+use waterwheel_durable_core::store::{Id, PageLimit, Scope, Store};
 
 use super::{Durable, Namespace};
 use crate::dead_letter::DeadLetter;

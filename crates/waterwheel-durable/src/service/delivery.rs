@@ -2,10 +2,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Due, Handle, Id, Row};
+use waterwheel_durable_core::store::{Due, Handle, Id, Row};
 
 use super::{Durable, Namespace};
-use crate::engine::namespace_in;
+use waterwheel_durable_core::engine::namespace_in;
 
 /// A due timer, as it is passed to its handler.
 ///

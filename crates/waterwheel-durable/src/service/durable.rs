@@ -3,20 +3,20 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use waterwheel_store::{Handle, Id};
+use waterwheel_durable_core::store::{Handle, Id};
 
 use super::{Builder, Delivery, Insert, Namespace};
 use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
-use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
-use crate::policy::Policy;
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::state::View;
+use waterwheel_durable_core::engine::{Answer, Ended, Engine, Token, namespace_in};
+use waterwheel_durable_core::policy::Policy;
 
 /// How many timers of a batch are inserted under one lock.
 const CHUNK: usize = 8_192;
@@ -480,7 +480,7 @@ mod tests {
     async fn an_engine_that_panics_leaves_no_caller_waiting() {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
         let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-        let store = waterwheel_store::MemoryStore::new();
+        let store = waterwheel_durable_core::store::MemoryStore::new();
         let timers = builder.open_store(store).await.unwrap();
         let shared = Arc::clone(&timers.shared);
         // It waits for an answer that never comes.

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Handle, Store};
+use waterwheel_durable_core::store::{Handle, Store};
 
 use super::{Durable, Namespace};
-use crate::engine::namespace_in;
 use crate::error::Error;
 use crate::new_timer::check_name;
+use waterwheel_durable_core::engine::namespace_in;
 
 impl Durable {
     /// Finds the timer of a handler that has this [key](crate::Insert::key), to cancel or reschedule it:

@@ -3,17 +3,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_store::{ArchiveCursor, Due};
+use waterwheel_durable_core::store::{ArchiveCursor, Due};
 
 use super::{Archived, Delivery, Durable, Insert};
 use crate::answer::Inserted;
-use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::metrics::NamespaceMetrics;
 use crate::new_timer::{NewTimer, check_name};
 use crate::options::{Drain, HandlerOptions};
-use crate::policy::Policy;
+use waterwheel_durable_core::engine::{Answer, DEFAULT, Engine, Token};
+use waterwheel_durable_core::policy::Policy;
 
 /// How many archived records are read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
@@ -301,7 +301,7 @@ impl Namespace {
         while found.len() < limit {
             // A call of the store each: other calls, and commits, come in between.
             let of = Arc::clone(&handler);
-            let read = move |store: &mut dyn waterwheel_store::Store| {
+            let read = move |store: &mut dyn waterwheel_durable_core::store::Store| {
                 store.archived(&of, after, i64::MAX, size)
             };
             let page = self.timers.shared.read(read).await?;

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use waterwheel::Timer;
 use waterwheel::clocks::sleep_until_wall;
 
-use crate::engine::Now;
+use waterwheel_durable_core::engine::Now;
 
 /// From this wait on, a sleep by the wall clock stands beside the one by the monotonic clock. Below it, a clock that is set, and the end of a suspension, are
 /// noticed so much later at most.

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use waterwheel_store::Row;
+use waterwheel_durable_core::store::Row;
 
 use super::shared::Shared;
-use crate::engine::Ended;
+use waterwheel_durable_core::engine::Ended;
 
 /// The handlers, by their names.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::engine::{NewTimer, ROW_BYTES};
 use crate::error::Error;
+use waterwheel_durable_core::engine::{NewTimer, ROW_BYTES};
 
 /// The part that inserts have: one of so many.
 const PARTS: usize = 4;
@@ -73,12 +73,12 @@ mod tests {
 
     use futures::future::join_all;
     use futures::poll;
-    use waterwheel_store::{MemoryStore, Store};
+    use waterwheel_durable_core::store::{MemoryStore, Store};
 
     use super::super::state::View;
     use super::PARTS;
-    use crate::engine::DEFAULT;
     use crate::{Drain, Durable, NewTimer};
+    use waterwheel_durable_core::engine::DEFAULT;
 
     const PAYLOAD: usize = 10_000;
     /// So many of them fit.

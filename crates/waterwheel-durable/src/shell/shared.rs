@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Command, Due, Store, StoreError};
+use waterwheel_durable_core::store::{Command, Due, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
@@ -16,11 +16,11 @@ use super::state::{Closes, Left, State, Todo, View, Waiting};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
 use super::worker::{Called, Workers, unwound};
-use crate::engine::{
-    Answer, Config, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
-};
 use crate::error::Error;
 use crate::event::{Event, Hook};
+use waterwheel_durable_core::engine::{
+    Answer, Config, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
+};
 
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;

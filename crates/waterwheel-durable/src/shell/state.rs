@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use waterwheel_store::Due;
+use waterwheel_durable_core::store::Due;
 
 use super::worker::{Workers, unwound};
-use crate::engine::{Answer, Delivery, Engine, Output};
 use crate::event::Event;
+use waterwheel_durable_core::engine::{Answer, Delivery, Engine, Output};
 
 #[derive(Debug)]
 pub(super) struct State {

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use waterwheel_store::{Store, StoreError};
+use waterwheel_durable_core::store::{Store, StoreError};
 
 use super::shared::Shared;
 use super::worker::{into_message, unwound};
-use crate::engine::{Call, Request};
 use crate::event::Event;
+use waterwheel_durable_core::engine::{Call, Request};
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use crate::event::Event;
 const TARGET: &str = "waterwheel_durable";
 
 #[cfg(feature = "tracing")]
-pub(super) fn span(row: &waterwheel_store::Row) -> tracing::Span {
+pub(super) fn span(row: &waterwheel_durable_core::store::Row) -> tracing::Span {
     tracing::info_span!(
         target: TARGET,
         "delivery",

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tokio::task::AbortHandle;
-use waterwheel_store::{Due, Id, Row};
+use waterwheel_durable_core::store::{Due, Id, Row};
 
 use super::give_way::give_way;
 use super::handlers::Handler;
 use super::shared::Shared;
-use crate::engine::planted::{self, Planted};
-use crate::engine::{Delivery, Ended};
+use waterwheel_durable_core::engine::planted::{self, Planted};
+use waterwheel_durable_core::engine::{Delivery, Ended};
 
 /// How many attempts a worker makes before it gives way to other tasks, if none of them has to wait for anything.
 const AT_A_TIME: usize = 32;

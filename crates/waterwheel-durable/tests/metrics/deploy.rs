@@ -1,4 +1,4 @@
-//! Do the alert rules and the dashboard of `durable/deploy` name the metrics that are published, with their labels, and each of them?
+//! Do the alert rules and the dashboard of `crates/waterwheel-durable/deploy` name the metrics that are published, with their labels, and each of them?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use waterwheel_durable::{Drain, Durable};
 
 use super::published;
 
-const ALERTS: &str = include_str!("../../../deploy/alerts.yaml");
-const DASHBOARD: &str = include_str!("../../../deploy/dashboard.json");
-const GUIDE: &str = include_str!("../../../docs/operators.md");
+const ALERTS: &str = include_str!("../../deploy/alerts.yaml");
+const DASHBOARD: &str = include_str!("../../deploy/dashboard.json");
+const GUIDE: &str = include_str!("../../docs/operators.md");
 
 /// Prometheus adds these labels to each series that it scrapes.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
@@ -189,7 +189,7 @@ fn of_the_alerts() -> Named {
             named.add_text(line);
         }
         if let Some(runbook) = line.strip_prefix("runbook: ") {
-            let anchor = runbook.strip_prefix("durable/docs/operators.md#");
+            let anchor = runbook.strip_prefix("crates/waterwheel-durable/docs/operators.md#");
             assert!(anchor.is_some_and(is_in_guide), "{line}");
         }
     }

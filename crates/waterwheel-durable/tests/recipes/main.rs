@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-const PAGE: &str = include_str!("../../../docs/recipes.md");
+const PAGE: &str = include_str!("../../docs/recipes.md");
 
 /// Its folder is the process's to work in.
 const FOLDER: &str = "WATERWHEEL_RECIPE";

@@ -11,10 +11,10 @@ use waterwheel::wheel::Key;
 use super::plan::first_occurrence;
 use super::plan::{NextRun, Plan, Recurrence};
 use super::table::{AdmittedRun, EndReason, Entry, Job, Phase, State, Status, Table, wake};
-#[cfg(feature = "cron")]
-use crate::calendar::Schedule;
 use crate::error::JobError;
 use crate::info::{JobInfo, JobStatus};
+#[cfg(feature = "cron")]
+use waterwheel_cron::Schedule;
 
 /// How many places of the wheel's slab are read while the lock is held, for about 10 µs.
 const BATCH: usize = 128;

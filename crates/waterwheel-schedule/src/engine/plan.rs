@@ -10,13 +10,13 @@
 
 use std::time::{Duration, SystemTime};
 
-#[cfg(feature = "cron")]
-use jiff::Timestamp;
 use tokio::time::Instant;
-
 #[cfg(feature = "cron")]
-use crate::calendar::Schedule;
+use waterwheel_cron::jiff::Timestamp;
+
 use crate::policy::{BackOff, Missed, OnError};
+#[cfg(feature = "cron")]
+use waterwheel_cron::Schedule;
 
 /// The plan of a job that may run more than once. A job that runs once and is not retried has none.
 #[derive(Debug, Clone)]

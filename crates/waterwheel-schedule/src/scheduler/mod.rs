@@ -187,15 +187,15 @@ impl Scheduler {
         &self,
         expression: &str,
         zone: &str,
-    ) -> Result<Repeat<'_>, crate::calendar::ScheduleError> {
-        Ok(self.by_calendar(crate::calendar::Schedule::parse(expression, zone)?))
+    ) -> Result<Repeat<'_>, waterwheel_cron::ScheduleError> {
+        Ok(self.by_calendar(waterwheel_cron::Schedule::parse(expression, zone)?))
     }
 
     /// Prepares a job by a schedule that was parsed before.
     ///
     /// If the schedule has no time left, the job ends as soon as it is submitted, and its handle yields `Ok(())`.
     #[cfg(feature = "cron")]
-    pub fn by_calendar(&self, schedule: crate::calendar::Schedule) -> Repeat<'_> {
+    pub fn by_calendar(&self, schedule: waterwheel_cron::Schedule) -> Repeat<'_> {
         let now = self.table.wall.now(&self.table.timer);
         let first = crate::engine::plan::first_occurrence(&schedule, now);
         let (timer, wall) = (&self.table.timer, &self.table.wall);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use waterwheel_faults::{Content, Disk};
-use waterwheel_store_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
+use waterwheel_durable_faults::{Content, Disk};
+use waterwheel_durable_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 use super::{ChildOptions, WITHOUT_RESERVE};
 

@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
-use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
-use waterwheel_store_sqlite::{OpenOptions, Options, SqliteStore};
+use waterwheel_durable_chaos::arguments::Arguments;
+use waterwheel_durable_sqlite::{OpenOptions, Options, SqliteStore};
 
 use crate::check::RETRY_DELAYS_MILLIS;
 use crate::log::Line;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, pass_on};
 
 use super::Log;
 use crate::log::Line;

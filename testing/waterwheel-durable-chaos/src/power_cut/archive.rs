@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Error};
-use waterwheel_store::{Due, Row};
+use waterwheel_durable_core::store::{Due, Row};
 
 use crate::keys::each;
 

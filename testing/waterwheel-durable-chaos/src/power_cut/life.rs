@@ -6,9 +6,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
-use waterwheel_store::{Outcome, Store, StoreError};
-use waterwheel_store_sqlite::{Files, OpenOptions, Sizes, SqliteStore, Vacuum};
+use waterwheel_durable_core::store::{Outcome, Store, StoreError};
+use waterwheel_durable_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
+use waterwheel_durable_sqlite::{Files, OpenOptions, Sizes, SqliteStore, Vacuum};
 
 use super::tables::Tables;
 

@@ -1,6 +1,6 @@
 //! What is a store asked to commit?
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Op, PageLimit, Row};
+use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Op, PageLimit, Row};
 
 use super::life::{Life, UnderWay};
 use super::tables::{Tables, Timer};

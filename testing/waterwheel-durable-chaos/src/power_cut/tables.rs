@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Row as SqlRow};
-use waterwheel_store::{Bucket, Due, Handle, Level, Op, PageLimit, Row};
+use waterwheel_durable_core::store::{Bucket, Due, Handle, Level, Op, PageLimit, Row};
 
 use super::archive::Archive;
 use crate::keys::{self, each};

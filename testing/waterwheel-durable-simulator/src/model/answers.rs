@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{Answer, Token};
-use waterwheel_store::Handle;
+use waterwheel_durable_core::engine::{Answer, Token};
+use waterwheel_durable_core::store::Handle;
 
 use super::timer::{Archived, Settled, Timer};
 use super::{InFlight, Kept, Model, NOTED_FROM, Process};

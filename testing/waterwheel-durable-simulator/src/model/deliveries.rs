@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{NewTimer, Token};
-use waterwheel_store::{Due, Handle, Id, Op, Row};
+use waterwheel_durable_core::engine::{NewTimer, Token};
+use waterwheel_durable_core::store::{Due, Handle, Id, Op, Row};
 
 use super::timer::{Archived, Settled, Timer};
 use super::{Insert, Kept, Model, NOTED_FROM, Process};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use waterwheel_store::{Archived as Archive, Dead, Id};
+use waterwheel_durable_core::store::{Archived as Archive, Dead, Id};
 
 use super::timer::{Archived, Settled, Timer};
 use super::{InFlight, Kept, Model, Process};

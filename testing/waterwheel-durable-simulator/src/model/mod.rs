@@ -15,8 +15,8 @@ mod timer;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use waterwheel_durable::engine::{NewTimer, Token};
-use waterwheel_store::{Due, Handle, Id};
+use waterwheel_durable_core::engine::{NewTimer, Token};
+use waterwheel_durable_core::store::{Due, Handle, Id};
 
 pub use timer::Settled;
 use timer::Timer;

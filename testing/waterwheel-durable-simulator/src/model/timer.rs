@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Handle, Row};
+use waterwheel_durable_core::store::{Due, Handle, Row};
 
 use super::Process;
 

@@ -1,6 +1,6 @@
 //! What may expire, and what is certainly kept?
 
-use waterwheel_store::Op;
+use waterwheel_durable_core::store::Op;
 
 use super::{CALM, DAY, NAMES, Namespaces, of};
 use crate::model::{Kept, Settled};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waterwheel_store::Row;
+use waterwheel_durable_core::store::Row;
 
 use super::{InFlight, NAMES, NOT_NOTED, Namespaces, STARTS, of};
 use crate::model::Kept;

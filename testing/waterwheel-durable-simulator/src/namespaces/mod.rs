@@ -16,8 +16,8 @@ mod terms;
 
 use std::collections::HashMap;
 
-use waterwheel_durable::engine::{Answer, Token};
-use waterwheel_store::Setting;
+use waterwheel_durable_core::engine::{Answer, Token};
+use waterwheel_durable_core::store::Setting;
 
 use crate::model::Kept;
 pub use allowance::{Allowance, Limit};

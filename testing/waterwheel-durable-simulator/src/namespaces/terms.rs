@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::{BackOff, Policy, Rate};
+use waterwheel_durable_core::policy::{BackOff, Policy, Rate};
 
 use super::allowance::Limit;
 

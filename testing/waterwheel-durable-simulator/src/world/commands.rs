@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{Answer, Engine, Token};
-use waterwheel_store::{Command, Op};
+use waterwheel_durable_core::engine::{Answer, Engine, Token};
+use waterwheel_durable_core::store::{Command, Op};
 
 use super::World;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{Delivery, Ended};
+use waterwheel_durable_core::engine::{Delivery, Ended};
 
 use super::{DAY, RETRY_DELAYS, World};
 use crate::model::Settled;

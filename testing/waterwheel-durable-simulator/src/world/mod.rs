@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Config, Engine, Now, Reply, Token};
-use waterwheel_store::{Id, Row};
+use waterwheel_durable_core::engine::{Config, Engine, Now, Reply, Token};
+use waterwheel_durable_core::store::{Id, Row};
 
 use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};

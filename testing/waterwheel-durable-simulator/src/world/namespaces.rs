@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use waterwheel_store::{ArchiveCursor, Store};
+use waterwheel_durable_core::store::{ArchiveCursor, Store};
 
 use super::{HANDLERS, World};
 use crate::namespaces::{NAMES, Terms, of};
@@ -76,7 +76,10 @@ impl World {
     }
 
     /// A delivery has begun.
-    pub(super) fn begins(&mut self, row: &waterwheel_store::Row) -> Result<(), String> {
+    pub(super) fn begins(
+        &mut self,
+        row: &waterwheel_durable_core::store::Row,
+    ) -> Result<(), String> {
         let at = of(&row.handler);
         let with_handlers = self.with_handlers.iter();
         let running = with_handlers.filter(|it| of(&it.handler) == at).count();

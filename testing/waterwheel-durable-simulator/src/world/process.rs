@@ -1,7 +1,7 @@
 //! How does a process end, and the next one begin?
 
-use waterwheel_durable::engine::{Config, Engine, Now};
-use waterwheel_store::{DeadLetters, Scope, Store};
+use waterwheel_durable_core::engine::{Config, Engine, Now};
+use waterwheel_durable_core::store::{DeadLetters, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
 use crate::beat::read;

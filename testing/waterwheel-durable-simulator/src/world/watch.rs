@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{Answer, Call, Output, Token};
-use waterwheel_store::{Op, PageLimit, Row};
+use waterwheel_durable_core::engine::{Answer, Call, Output, Token};
+use waterwheel_durable_core::store::{Op, PageLimit, Row};
 
 use super::{HANDLERS, SECOND, TICK, World};
 use crate::calendars::Calendars;

@@ -1,11 +1,11 @@
 //! Writes the figures of a run of the suite into the pages of the repository, so that none is written by hand.
 //!
 //! ```text
-//! cargo run --release -p waterwheel-suite --bin pages                # from tools/suite/results.json
+//! cargo run --release -p waterwheel-suite --bin pages                # from bench/waterwheel-suite/results.json
 //! cargo run --release -p waterwheel-suite --bin pages -- NEW.json    # from a new run, which becomes that file
 //! ```
 //!
-//! It writes `tools/suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`filled`). The
+//! It writes `bench/waterwheel-suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`filled`). The
 //! same results make the same bytes. A test holds the pages in the repository against the results in the repository.
 
 #![forbid(unsafe_code)]
@@ -29,15 +29,15 @@ const PAGES: [&str; 4] = [
     "README.md",
     "BENCHMARKS.md",
     "docs/decisions/0004-tokio-wakes-a-watchdog-guards.md",
-    "tools/suite/TARGETS.md",
+    "bench/waterwheel-suite/TARGETS.md",
 ];
-const RESULTS: &str = "tools/suite/results.json";
-const REPORT: &str = "tools/suite/results.md";
+const RESULTS: &str = "bench/waterwheel-suite/results.json";
+const REPORT: &str = "bench/waterwheel-suite/results.md";
 
 /// Writes the figures of a run of the suite into the pages of the repository.
 #[derive(Parser)]
 struct Flags {
-    /// A new run, which becomes tools/suite/results.json [default: that file]
+    /// A new run, which becomes bench/waterwheel-suite/results.json [default: that file]
     results: Option<PathBuf>,
 }
 

@@ -1,9 +1,11 @@
 //! What is kept of a timer that was delivered, and for how long?
 
-use waterwheel_store::{ArchiveCursor, Archived, Op, Outcome, Row};
+use crate::store::{ArchiveCursor, Archived, Op, Outcome, Row};
 
-use crate::rows::{MAIL, NOW, due, handle, keyed, moved, near, of, reschedule, row, second};
-use crate::subject::{Done, Subject, same};
+use crate::conformance::rows::{
+    MAIL, NOW, due, handle, keyed, moved, near, of, reschedule, row, second,
+};
+use crate::conformance::subject::{Done, Subject, same};
 
 const DAY: i64 = 86_400_000;
 
@@ -216,6 +218,6 @@ pub(super) fn a_key_of_another_timer_does_not_expire(it: &mut Subject<'_>) -> Do
     )])
 }
 
-fn second_of(row: &Row) -> waterwheel_store::Bucket {
+fn second_of(row: &Row) -> crate::store::Bucket {
     second(row.due.as_millis())
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waterwheel_store::{Bucket, Due, Level, Op, PageLimit, Row};
+use crate::store::{Bucket, Due, Level, Op, PageLimit, Row};
 
-use crate::rows::{MAIL, NOW, due, handle, insert, moved, of, reschedule, row};
-use crate::subject::{Done, Page, Subject, same};
+use crate::conformance::rows::{MAIL, NOW, due, handle, insert, moved, of, reschedule, row};
+use crate::conformance::subject::{Done, Page, Subject, same};
 
 /// Rows all over a bucket, of two handlers, not in the order of their due times.
 fn spread(bucket: Bucket, count: u64) -> Vec<Row> {
@@ -135,7 +135,9 @@ pub(super) fn a_cascade_moves_the_first_rows(it: &mut Subject<'_>) -> Done {
         let page = it.cascade(minute, minute.cascades_at(), limit)?;
         same("whether it is empty", page.is_empty, moved == 9)?;
         let near = it.near(MAIL)?.into_iter().map(|row| row.id);
-        let first = (1..=moved).map(crate::rows::id).collect::<Vec<_>>();
+        let first = (1..=moved)
+            .map(crate::conformance::rows::id)
+            .collect::<Vec<_>>();
         same("the rows that have moved", near.collect::<Vec<_>>(), first)?;
     }
     Ok(())

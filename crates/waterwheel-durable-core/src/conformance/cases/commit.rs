@@ -1,9 +1,9 @@
 //! What is a commit, and when is it done?
 
-use waterwheel_store::{Op, Outcome};
+use crate::store::{Op, Outcome};
 
-use crate::rows::{MAIL, NOW, due, handle, insert, near, reschedule, row, second};
-use crate::subject::{Done, Subject, same};
+use crate::conformance::rows::{MAIL, NOW, due, handle, insert, near, reschedule, row, second};
+use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn epochs_rise(it: &mut Subject<'_>) -> Done {
     // `reopen` compares each epoch with the last one.
@@ -43,7 +43,7 @@ pub(super) fn a_settle_of_a_moved_row_does_nothing(it: &mut Subject<'_>) -> Done
     it.commit(&[near(&row)])?;
     it.commit(&[reschedule(&row, NOW + 5_000)])?;
     it.does([(Op::Settle(row.clone()), Outcome::Done)])?;
-    let moved = crate::rows::moved(&row, NOW + 5_000);
+    let moved = crate::conformance::rows::moved(&row, NOW + 5_000);
     same("the row that was moved", it.near(MAIL)?, vec![moved])
 }
 
@@ -52,8 +52,8 @@ pub(super) fn a_repeated_commit_is_not_done_again(it: &mut Subject<'_>) -> Done 
     it.commit_only(&[near(&row)])?;
     let steps = [
         Op::Cancel(handle(&row)),
-        near(&crate::rows::row(2, NOW)),
-        Op::Retry(crate::rows::row(2, NOW), due(NOW), second(NOW)),
+        near(&crate::conformance::rows::row(2, NOW)),
+        Op::Retry(crate::conformance::rows::row(2, NOW), due(NOW), second(NOW)),
     ];
     let first = it.commit_as(2, &steps)?;
     let again = it.commit_as(2, &steps)?;
@@ -77,7 +77,7 @@ pub(super) fn the_next_epoch_begins_its_own_commits(it: &mut Subject<'_>) -> Don
 
 pub(super) fn steps_are_done_in_order(it: &mut Subject<'_>) -> Done {
     let row = row(1, NOW);
-    let later = crate::rows::moved(&row, NOW + 600_000);
+    let later = crate::conformance::rows::moved(&row, NOW + 600_000);
     it.does([
         (Op::Cancel(handle(&row)), Outcome::Cancelled(false)),
         (near(&row), Outcome::Inserted),

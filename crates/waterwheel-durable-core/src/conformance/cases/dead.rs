@@ -1,11 +1,11 @@
 //! What becomes of a timer that was given up?
 
-use waterwheel_store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
+use crate::store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
 
-use crate::rows::{
+use crate::conformance::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, id, keyed, moved, near, of, row, second,
 };
-use crate::subject::{Done, Subject, same};
+use crate::conformance::subject::{Done, Subject, same};
 
 fn bury(row: &Row) -> Op {
     Op::Bury {

@@ -1,11 +1,11 @@
 //! To which timer does a business key belong?
 
-use waterwheel_store::{Bucket, Handle, Level, Op, Outcome, Row};
+use crate::store::{Bucket, Handle, Level, Op, Outcome, Row};
 
-use crate::rows::{
+use crate::conformance::rows::{
     DISTANCES, MAIL, NOW, due, handle, id, insert, keyed, near, of, reschedule, row, second,
 };
-use crate::subject::{Done, Subject, same};
+use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn a_key_belongs_to_one_timer(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {

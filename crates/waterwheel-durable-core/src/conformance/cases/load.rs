@@ -1,9 +1,9 @@
 //! Which rows are there, and in which order?
 
-use waterwheel_store::{Level, PageLimit, RowCursor};
+use crate::store::{Level, PageLimit, RowCursor};
 
-use crate::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
-use crate::subject::{Done, Subject, same};
+use crate::conformance::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
+use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn an_empty_store_has_nothing(it: &mut Subject<'_>) -> Done {
     it.is_empty()?;
@@ -181,7 +181,7 @@ pub(super) fn the_first_bucket_of_each_level_is_found(it: &mut Subject<'_>) -> D
         let bucket = bucket(row.due.as_millis());
         for level in Level::FAR {
             let buckets = rows.iter().chain([&row]);
-            let buckets = buckets.map(|row| crate::rows::bucket(row.due.as_millis()));
+            let buckets = buckets.map(|row| crate::conformance::rows::bucket(row.due.as_millis()));
             let expected = buckets.filter(|of| of.level == level).min();
             let expected = expected.map(|of| of.number);
             same("the first bucket", it.first_bucket(level)?, expected)?;

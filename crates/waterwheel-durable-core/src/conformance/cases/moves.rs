@@ -1,11 +1,11 @@
 //! Where is a timer that was moved, and is it found by its handle?
 
-use waterwheel_store::{Op, Outcome};
+use crate::store::{Op, Outcome};
 
-use crate::rows::{
+use crate::conformance::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, of, reschedule, row, second,
 };
-use crate::subject::{Done, Subject, same};
+use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn a_timer_is_cancelled_in_each_level(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..)
@@ -49,7 +49,7 @@ pub(super) fn a_timer_moves_between_all_levels(it: &mut Subject<'_>) -> Done {
             it.does([(reschedule(&row, NOW + to + 7), outcome)])?;
             let to = bucket(NOW + to + 7);
             match to.level {
-                waterwheel_store::Level::Second => {
+                crate::store::Level::Second => {
                     same("the rows", it.near(MAIL)?, vec![expected])?;
                 }
                 level => {
@@ -115,7 +115,10 @@ pub(super) fn a_handle_of_another_handler_finds_no_timer(it: &mut Subject<'_>) -
     for (count, distance) in (1..).zip(DISTANCES) {
         let row = row(count * 2, NOW + distance);
         // There is such a handler, or there is none.
-        let known = of("call", crate::rows::row(count * 2 + 1, NOW + distance));
+        let known = of(
+            "call",
+            crate::conformance::rows::row(count * 2 + 1, NOW + distance),
+        );
         it.commit(&[insert(&row), insert(&known)])?;
         for handler in ["call", "unknown"] {
             let wrong = of(handler, row.clone());

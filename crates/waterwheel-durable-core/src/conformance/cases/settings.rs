@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Op, Outcome, Setting};
+use crate::store::{Op, Outcome, Setting};
 
-use crate::rows::{
+use crate::conformance::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, reschedule, row, second,
 };
-use crate::subject::{Done, Subject, same};
+use crate::conformance::subject::{Done, Subject, same};
 
 type Settings = Vec<Setting>;
 
@@ -147,7 +147,7 @@ pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Don
     it.commit(&[Op::Cascade {
         bucket: from,
         now: from.cascades_at(),
-        limit: waterwheel_store::PageLimit::rows(9),
+        limit: crate::store::PageLimit::rows(9),
     }])?;
     same("the rows", it.near(MAIL)?, vec![far])
 }

@@ -1,9 +1,9 @@
 //! Are the ends of each range kept?
 
-use waterwheel_store::{Bucket, Id, Level, Op, Outcome};
+use crate::store::{Bucket, Id, Level, Op, Outcome};
 
-use crate::rows::{DISTANCES, MAIL, NOW, due, handle, insert, keyed, near, of, row};
-use crate::subject::{Done, Subject, same};
+use crate::conformance::rows::{DISTANCES, MAIL, NOW, due, handle, insert, keyed, near, of, row};
+use crate::conformance::subject::{Done, Subject, same};
 
 fn keeps_payload(it: &mut Subject<'_>, payload: &[u8]) -> Done {
     let mut rows = DISTANCES.map(|distance| row(distance as u64, NOW + distance));
@@ -63,7 +63,7 @@ pub(super) fn handlers_may_have_strange_names(it: &mut Subject<'_>) -> Done {
             let row = of(name, keyed(b"key", row(count, NOW + distance)));
             let row = match distance == DISTANCES[1] {
                 true => row,
-                false => waterwheel_store::Row { key: None, ..row },
+                false => crate::store::Row { key: None, ..row },
             };
             it.does([(insert(&row), Outcome::Inserted)])?;
         }
@@ -141,7 +141,7 @@ pub(super) fn the_last_id_may_be_used(it: &mut Subject<'_>) -> Done {
         Id::MAX,
     ];
     for distance in DISTANCES {
-        let rows = ids.map(|id| waterwheel_store::Row {
+        let rows = ids.map(|id| crate::store::Row {
             id,
             ..row(1, NOW + distance)
         });

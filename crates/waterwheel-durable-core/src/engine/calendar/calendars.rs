@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::hash::Hash;
 use super::plan::{Plan, Progress};

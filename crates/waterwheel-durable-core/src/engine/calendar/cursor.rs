@@ -1,6 +1,6 @@
 //! How far has a calendar come, if its zone's rules have changed, or the clock was wrong?
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::plan::{Cursor, Occurrences};
 

@@ -1,6 +1,6 @@
 //! Which occurrences are filed now, and when is to be looked again?
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::plan::{Cursor, MISSED_AFTER, Misfire, Plan};
 use super::search;

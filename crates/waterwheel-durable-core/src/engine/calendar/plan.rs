@@ -1,11 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 /// When a calendar's occurrences are. The engine knows no zones, so a simulator needs none.
 pub trait Occurrences: fmt::Debug + Send + Sync {
-    /// The first occurrence after this time, in a whole second that [ids](waterwheel_store::Id::of_occurrence) have: from 1970 to the year 10 000. `None` if there is
+    /// The first occurrence after this time, in a whole second that [ids](crate::store::Id::of_occurrence) have: from 1970 to the year 10 000. `None` if there is
     /// none any more.
     fn next_after(&self, after: Due) -> Option<Due>;
 
@@ -57,7 +57,7 @@ pub const MISSED_AFTER: i64 = 60_000;
 /// What the engine keeps of a calendar beside its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The calendar's part of the [ids](waterwheel_store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
+    /// The calendar's part of the [ids](crate::store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
     /// used twice.
     pub number: u32,
     /// How far it has come.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Op};
+use crate::store::{Due, Op};
 
 use super::calendars::{CalendarRequest, Declared, State, Writes};
 use super::plan::{Cursor, Plan, Progress};

@@ -4,7 +4,7 @@
 //! is the answer "yes". So the last one is found as a word is in a dictionary: some 100 questions in the worst case, and 2 if it is as far away as the one after it
 //! was, as most are.
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::plan::Occurrences;
 

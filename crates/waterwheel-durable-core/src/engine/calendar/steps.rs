@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Due, Id, Op, Outcome, Row};
+use crate::store::{Bucket, Due, Id, Op, Outcome, Row};
 
 use super::calendars::{State, Writes};
 use super::decide::decide;

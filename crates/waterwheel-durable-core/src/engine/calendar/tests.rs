@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use waterwheel_store::Due;
+use crate::store::Due;
 
 use super::*;
 

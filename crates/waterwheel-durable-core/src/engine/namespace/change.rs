@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Op, Setting};
+use crate::store::{Op, Setting};
 
 use super::super::planted::{self, Planted};
 use super::super::{Answer, Engine, Output, Token};

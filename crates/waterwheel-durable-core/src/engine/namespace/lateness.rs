@@ -14,7 +14,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn count(&mut self, micros: u64) {
+    pub fn count(&mut self, micros: u64) {
         let bucket = BOUNDS.partition_point(|bound| bound * 1_000 < micros);
         self.counts[bucket] += 1;
         self.sum_micros = self.sum_micros.saturating_add(micros);

@@ -18,12 +18,12 @@ mod quota;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::{Due, Id, Op, Row};
+use crate::store::{Due, Id, Op, Row};
 
 pub use counts::Counts;
 pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
-pub(crate) use quota::by_namespace;
+pub use quota::by_namespace;
 
 use super::Engine;
 use super::planted::{self, Planted};
@@ -32,20 +32,20 @@ pub use crate::limits::DEFAULT;
 use crate::policy::{LONGEST_DELAY, Policy};
 
 #[derive(Debug)]
-pub(crate) struct Namespace {
-    pub(crate) name: Arc<str>,
+pub struct Namespace {
+    pub name: Arc<str>,
     /// It is the default one, or was created. Else only its name has been seen.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// It has a policy of its own in the store.
     is_created: bool,
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
-    pub(crate) is_unreadable: bool,
+    pub is_unreadable: bool,
     /// As long as the store says so.
     is_paused: bool,
     /// Nothing more begins in this run.
-    pub(crate) is_drained: bool,
-    pub(crate) running: usize,
+    pub is_drained: bool,
+    pub running: usize,
     /// The handlers, by their queues.
     pub(super) queues: Vec<usize>,
     /// The one that comes next.
@@ -60,8 +60,8 @@ pub(crate) struct Namespace {
     waits: bool,
     /// A timer of it that may be what ends the process, and is with its handler.
     pub(super) trial: Option<Trial>,
-    pub(crate) counts: Counts,
-    pub(crate) lateness: Histogram,
+    pub counts: Counts,
+    pub lateness: Histogram,
 }
 
 impl Namespace {
@@ -105,7 +105,7 @@ impl Namespace {
         self.deficit = self.deficit.min(self.priority());
     }
 
-    pub(crate) fn has_handlers(&self) -> bool {
+    pub fn has_handlers(&self) -> bool {
         !self.queues.is_empty()
     }
 
@@ -115,7 +115,7 @@ impl Namespace {
     }
 
     /// Whether nothing of it begins, in this run and in the next.
-    pub(crate) fn is_paused(&self) -> bool {
+    pub fn is_paused(&self) -> bool {
         self.is_paused || self.is_unreadable
     }
 
@@ -205,7 +205,7 @@ fn chance(id: Id, failures: u32) -> u64 {
 }
 
 /// The namespace in the full name of a handler.
-pub(crate) fn namespace_in(handler: &str) -> &str {
+pub fn namespace_in(handler: &str) -> &str {
     match handler.split_once('/') {
         Some((namespace, _)) => namespace,
         None => DEFAULT,
@@ -227,11 +227,11 @@ impl Engine {
 
     /// A namespace by its name.
     #[must_use]
-    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.index_of(name).and_then(|at| self.namespaces.get(at))
     }
 
-    pub(crate) fn namespaces(&self) -> &[Namespace] {
+    pub fn namespaces(&self) -> &[Namespace] {
         &self.namespaces
     }
 
@@ -270,7 +270,7 @@ impl Engine {
             Some(delay) => {
                 let delay = requested.map_or(delay, |requested| requested.min(LONGEST_DELAY));
                 let due = self.present().after(delay);
-                Op::Retry(row, due, waterwheel_store::Bucket::of(due, self.present()))
+                Op::Retry(row, due, crate::store::Bucket::of(due, self.present()))
             }
             None => self.burial(row, error),
         }
@@ -278,7 +278,7 @@ impl Engine {
 
     /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
     /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
-    pub(crate) fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
+    pub fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
         let queues = namespace.queues.iter();
         queues
             .filter_map(|queue| self.oldest_of(*queue, present))

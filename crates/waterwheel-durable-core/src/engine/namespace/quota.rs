@@ -11,7 +11,7 @@ use super::namespace_in;
 /// How many timers of a batch are of which namespace, in the order in which these come up: the names are those of their handlers. A batch may be large, so that is
 /// reckoned without an engine.
 #[must_use]
-pub(crate) fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
+pub fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let mut at: HashMap<&str, usize> = HashMap::new();
     for handler in handlers {

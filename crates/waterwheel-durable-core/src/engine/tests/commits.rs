@@ -139,7 +139,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
         starts: 0,
         has_moved: false,
     };
-    let bucket = waterwheel_store::Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
+    let bucket = crate::store::Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
     for at in 0..8 {
         let both = [1, 2].map(|count| Op::Insert(row(2 * at + count), bucket));
         it.engine.commits.push(Op::All(both.to_vec()));

@@ -42,7 +42,7 @@ mod withdrawals;
 
 use std::time::Duration;
 
-use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
+use crate::store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
 use crate::policy::{BackOff, Policy, Rate};

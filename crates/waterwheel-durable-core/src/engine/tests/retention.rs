@@ -1,6 +1,6 @@
 //! What is archived, and when does it expire?
 
-use waterwheel_store::ArchiveCursor;
+use crate::store::ArchiveCursor;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! What becomes of a timer whose start is noted first?
 
-use waterwheel_store::RowCursor;
+use crate::store::RowCursor;
 
 use super::poison::subject;
 use super::*;
@@ -39,7 +39,7 @@ impl Subject {
 
     /// How often the first timer was started, as the store has noted.
     pub(super) fn starts(&mut self) -> u64 {
-        let limit = waterwheel_store::PageLimit {
+        let limit = crate::store::PageLimit {
             rows: 1,
             bytes: usize::MAX,
         };

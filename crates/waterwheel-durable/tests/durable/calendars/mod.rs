@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc;
+use waterwheel_cron::jiff::Timestamp;
 use waterwheel_durable::{Calendar, Declared, Durable, Shift};
-use waterwheel_schedule::calendar::jiff::Timestamp;
 
 use crate::support::{Shelf, until, within};
 

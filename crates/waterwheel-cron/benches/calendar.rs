@@ -13,9 +13,9 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use croner::Cron;
-use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::calendar::jiff::tz::TimeZoneDatabase;
-use waterwheel_schedule::calendar::jiff::{SignedDuration, Timestamp};
+use waterwheel_cron::Schedule;
+use waterwheel_cron::jiff::tz::TimeZoneDatabase;
+use waterwheel_cron::jiff::{SignedDuration, Timestamp};
 
 const ROUNDS: usize = 11;
 const SEARCHES: u32 = 20_000;
