@@ -4,10 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::namespaces::Terms;
 use fastrand::Rng;
-use waterwheel_durable_core::engine::{Call, Reply, Request};
+use waterwheel_durable_core::engine::{Call, Config, Engine, Now, Reply, Request};
 use waterwheel_durable_core::store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
+
+use crate::beat::read;
+use crate::namespaces::Terms;
 
 /// A fault that is planted in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +82,24 @@ impl Disk {
 
     pub(crate) fn store(&mut self) -> &mut MemoryStore {
         &mut self.store
+    }
+
+    /// A new process opens the store.
+    pub(crate) fn begin(
+        &mut self,
+        config: &Config,
+        now: Now,
+        ahead: i64,
+        handlers: &[&str],
+    ) -> Engine {
+        let store = &mut self.store;
+        let epoch = store.begin().unwrap_or(1);
+        let known = store.handlers().unwrap_or_default();
+        let settings = store.settings().unwrap_or_default();
+        let mut engine = Engine::new(config.clone(), epoch, known, now);
+        engine.restore_settings(&settings);
+        engine.restore_calendars(read(&settings, ahead, handlers));
+        engine
     }
 
     /// There is space for inserts from now on, or none.

@@ -1,4 +1,4 @@
-//! `cargo run --release -p waterwheel-durable-simulator -- [--seeds N] [--from SEED]`
+//! `cargo run --release -p waterwheel-durable-simulator -- [--seeds N] [--from SEED] [--steps N,N+]`
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -6,31 +6,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use waterwheel_durable_simulator::{Broke, run};
+use waterwheel_durable_simulator::{Broke, Life, Step, run, shrink};
 
 /// How many lives a thread takes at a time.
 const AT_A_TIME: u64 = 64;
 
+const USAGE: &str = "usage: waterwheel-durable-simulator [--seeds N] [--from SEED] [--steps N,N+]";
+
 fn main() -> ExitCode {
     let (mut seeds, mut from) = (100_000_u64, 0_u64);
+    let mut steps = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
-        let value = arguments.next().and_then(|value| value.parse().ok());
-        match (flag.as_str(), value) {
-            ("--seeds", Some(value)) => seeds = value,
-            ("--from", Some(value)) => from = value,
-            _ => {
-                eprintln!("usage: waterwheel-durable-simulator [--seeds N] [--from SEED]");
-                return ExitCode::from(2);
-            }
+        let value = arguments.next().unwrap_or_default();
+        let is_known = match flag.as_str() {
+            "--seeds" => value.parse().map(|it| seeds = it).is_ok(),
+            "--from" => value.parse().map(|it| from = it).is_ok(),
+            "--steps" => listed(&value).map(|it| steps = Some(it)).is_some(),
+            _ => false,
+        };
+        if !is_known {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
         }
+    }
+    if let Some(steps) = steps {
+        return replay(from, &steps);
     }
     let start = Instant::now();
     if let Some(broke) = live(from, from.saturating_add(seeds)) {
-        eprintln!(
-            "{broke}\nrepeat it: cargo run --release -p waterwheel-durable-simulator -- --seeds 1 --from {}",
-            broke.seed
-        );
+        report(&broke);
         return ExitCode::FAILURE;
     }
     println!(
@@ -38,6 +43,53 @@ fn main() -> ExitCode {
         start.elapsed()
     );
     ExitCode::SUCCESS
+}
+
+/// Steps, in order. None is left of a life that breaks a promise as it begins or ends.
+fn listed(list: &str) -> Option<Vec<Step>> {
+    let steps = list.split(',').filter(|it| !it.is_empty());
+    let steps: Result<Vec<Step>, _> = steps.map(str::parse).collect();
+    steps.ok().filter(|it| it.is_sorted_by_key(|it| it.number))
+}
+
+/// Runs some of the steps of a life.
+fn replay(seed: u64, steps: &[Step]) -> ExitCode {
+    let (life, _) = Life::record(seed, None);
+    if let Some(step) = steps.iter().find(|it| it.number >= life.len()) {
+        eprintln!("seed {seed} has {} steps, and no step {step}", life.len());
+        return ExitCode::from(2);
+    }
+    match life.replay(steps, Some(&mut |step, told| println!("{step}: {told}"))) {
+        Ok(()) => {
+            println!("every promise was kept");
+            ExitCode::SUCCESS
+        }
+        Err(broke) => {
+            eprintln!("{broke}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says which seed repeats what was broken, and which few of its steps.
+fn report(broke: &Broke) {
+    let repeat = "cargo run --release -p waterwheel-durable-simulator --";
+    let seed = broke.seed;
+    eprintln!("{broke}\nrepeat it: {repeat} --seeds 1 --from {seed}");
+    let Some(shrunk) = shrink(seed, None) else {
+        return eprintln!("it is not broken when the seed is repeated");
+    };
+    let steps: Vec<String> = shrunk.steps.iter().map(Step::to_string).collect();
+    eprintln!(
+        "\nshrunk to {} steps, after those with a + the store rests: {}",
+        steps.len(),
+        shrunk.broke.what
+    );
+    for told in &shrunk.told {
+        eprintln!("  {told}");
+    }
+    let steps = steps.join(",");
+    eprintln!("repeat them: {repeat} --from {seed} --steps {steps}");
 }
 
 /// Runs these lives, on all processors. The first one in which a promise was not kept.

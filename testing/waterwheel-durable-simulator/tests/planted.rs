@@ -1,11 +1,13 @@
 //! A simulator that finds no fault is worth nothing: each of these is planted in the engine or in the store, and found by several of ten thousand seeds.
 
 use waterwheel_durable_core::engine::planted::{Planted, plant};
-use waterwheel_durable_simulator::{Broke, Broken, run};
+use waterwheel_durable_simulator::{Broke, Broken, Life, Shrunk, run, shrink};
 
 const SEEDS: u64 = 10_000;
 /// How many of them find each fault, at least.
 const FIND: usize = 5;
+/// How many steps are left of the shortest of these lives, at most, once they are shrunk.
+const LEFT: usize = 20;
 
 /// The first seeds that find it. All of them with `RATES=1`, to see how often it is found.
 fn found(broken: Option<Broken>) -> Vec<Broke> {
@@ -37,11 +39,32 @@ fn check(what: &str, found: &[Broke]) {
     }
 }
 
+/// The lives that find a fault are shrunk to a few steps each, which find it as well. Returns the shortest.
+fn shortest(found: &[Broke], broken: Option<Broken>) -> Option<Shrunk> {
+    let shrunk = found.iter().take(FIND).map(|broke| {
+        let shrunk = shrink(broke.seed, broken).expect("the seed finds it again");
+        let (life, _) = Life::record(broke.seed, broken);
+        assert_eq!(life.replay(&shrunk.steps, None).unwrap_err(), shrunk.broke);
+        println!("{} of {} steps", shrunk.steps.len(), life.len());
+        shrunk
+    });
+    shrunk.min_by_key(|it| it.steps.len())
+}
+
+fn check_steps(shrunk: Option<Shrunk>) {
+    let shrunk = shrunk.expect("a seed finds it");
+    println!("shortest {}: {shrunk:#?}", shrunk.steps.len());
+    assert!(shrunk.steps.len() <= LEFT);
+    assert_eq!(shrunk.told.len(), shrunk.steps.len());
+}
+
 fn is_found(fault: Planted) {
     plant(Some(fault));
     let found = found(None);
+    let shrunk = shortest(&found, None);
     plant(None);
     check(&format!("{fault:?}"), &found);
+    check_steps(shrunk);
 }
 
 #[test]
@@ -145,7 +168,9 @@ fn wheel_entries_that_are_left_behind_are_found() {
 }
 
 fn is_found_in_the_store(broken: Broken) {
-    check(&format!("{broken:?}"), &found(Some(broken)));
+    let found = found(Some(broken));
+    check(&format!("{broken:?}"), &found);
+    check_steps(shortest(&found, Some(broken)));
 }
 
 #[test]

@@ -11,7 +11,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/waterwheel-durable-core", 12),
     ("crates/waterwheel-durable-sqlite", 14),
     ("testing/waterwheel-durable-chaos", 15),
-    ("testing/waterwheel-durable-simulator", 4),
 ];
 
 /// The folders below this one that have a manifest and sources.

@@ -37,8 +37,19 @@ pub enum Retries {
 }
 
 impl Terms {
+    /// Some, by chance: a priority alone where places are short.
+    pub fn by_chance(rng: &mut Rng, is_crowded: bool) -> Terms {
+        match is_crowded {
+            true => Terms {
+                priority: Some(rng.u32(1..8)),
+                ..Terms::default()
+            },
+            false => Terms::some(rng),
+        }
+    }
+
     /// Some, by chance.
-    pub fn some(rng: &mut Rng) -> Terms {
+    fn some(rng: &mut Rng) -> Terms {
         let mut maybe = |limit: u32| rng.u32(0..3 * limit).checked_sub(2 * limit);
         let (concurrency, priority) = (maybe(3), maybe(4));
         let (retention, starts, retries) = (maybe(4), maybe(3), maybe(2));

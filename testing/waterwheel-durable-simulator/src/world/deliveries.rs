@@ -31,6 +31,7 @@ impl World {
             3 => Ended::Dead(Arc::from("never")),
             _ => Ended::Well,
         };
+        self.tell(|| format!("end the delivery of {}: {ended:?}", row.id));
         let terms = self.namespaces.terms(of(&row.handler));
         let is_archived = terms.map(|it| it.retention.is_some_and(|days| days > 0));
         let delays = terms.map(|it| it.delays(row.failures, &RETRY_DELAYS));

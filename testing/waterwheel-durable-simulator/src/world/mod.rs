@@ -5,8 +5,8 @@
 //! | `calendars` | which calendars are declared and removed? |
 //! | `deliveries` | how does a delivery end? |
 //! | `namespaces` | which policies are given, and which namespaces are paused? |
-//! | `commands` | what do other processes command? |
-//! | `requests` | what do callers ask for? |
+//! | `commands` | which commands of other processes wait for their answers? |
+//! | `requests` | what do callers and other processes ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
 
@@ -19,7 +19,6 @@ mod requests;
 mod watch;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +31,6 @@ use crate::disk::{Broken, Disk};
 use crate::model::Model;
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
 use commands::Commands;
-use namespaces::some_terms;
-use process::begin;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -42,55 +39,34 @@ const TICK: u64 = 1_000;
 const RETRY_DELAYS: [u64; 3] = [1, 20, 400];
 const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/later", "bank/mail"];
 
-/// A promise that was not kept in the life of a seed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broke {
-    /// The seed that repeats it.
-    pub seed: u64,
-    /// After how many steps.
-    pub step: usize,
-    /// What was not kept.
-    pub what: String,
+/// A step of a life, with all that chance decides about which one it is.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    AskForCalendar,
+    ChangeNamespace,
+    ReadCommands,
+    Insert,
+    Command,
+    Cancel,
+    Reschedule,
+    Redrive,
+    EndDelivery,
+    /// The store does something; and the machine stops before that is synced, or does not.
+    Work {
+        stops: bool,
+    },
+    Reply,
+    Wait,
+    Jump,
+    Slew,
+    Deploy,
+    SetFull(bool),
+    Crash,
+    Stop,
+    Nothing,
 }
 
-impl fmt::Display for Broke {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Broke { seed, step, what } = self;
-        write!(f, "seed {seed}, step {step}: {what}")
-    }
-}
-
-impl std::error::Error for Broke {}
-
-/// Runs the life of a seed.
-///
-/// # Errors
-///
-/// What was promised and not kept.
-pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
-    let mut world = World::new(seed, broken).map_err(|what| Broke {
-        seed,
-        step: 0,
-        what,
-    })?;
-    let limit = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
-    let steps = world.rng.usize(20..limit);
-    let mut step = 0;
-    let mut live = || {
-        while step < steps {
-            world.step()?;
-            step += 1;
-        }
-        world.come_to_an_end()
-    };
-    let lived: Result<(), String> = live();
-    if world.traces {
-        eprintln!("{:?}\n{:?}", world.config, world.namespaces);
-    }
-    lived.map_err(|what| Broke { seed, step, what })
-}
-
-struct World {
+pub(crate) struct World {
     rng: Rng,
     now: Now,
     disk: Disk,
@@ -156,11 +132,13 @@ struct World {
     /// Commands from other processes that have not been answered.
     commands: Commands,
     traces: bool,
+    /// The last step in words, if it is to be told.
+    told: Option<String>,
     config: Config,
 }
 
 impl World {
-    fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
+    pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
         let mut rng = Rng::with_seed(seed);
         let wall = 1_800_000_000 * SECOND + rng.i64(0..DAY);
         let now = Now {
@@ -190,11 +168,11 @@ impl World {
         let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
         let mut disk = Disk::new(broken, refuses);
         let terms = std::array::from_fn(|_| match has_policies && rng.bool() {
-            true => some_terms(&mut rng, is_crowded),
+            true => Terms::by_chance(&mut rng, is_crowded),
             false => Terms::default(),
         });
         disk.create(NAMES.into_iter().zip(&terms));
-        let engine = begin(&mut disk, &config, now, 0);
+        let engine = disk.begin(&config, now, 0, &HANDLERS);
         let mut world = World {
             has_faults,
             fills: rng.u32(0..4) == 0,
@@ -225,6 +203,7 @@ impl World {
             last_commit: 0,
             commands: Commands::default(),
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
+            told: None,
             rng,
             now,
             disk,
@@ -242,44 +221,111 @@ impl World {
         Ok(world)
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    /// How many steps this life has before its end.
+    pub(crate) fn length(&mut self) -> usize {
+        let limit = if self.rng.u32(0..4) == 0 { 1_000 } else { 200 };
+        self.rng.usize(20..limit)
+    }
+
+    /// What decides about all that comes: with the same state, the same step has the same fate.
+    pub(crate) fn chance(&self) -> u64 {
+        self.rng.get_seed()
+    }
+
+    pub(crate) fn set_chance(&mut self, state: u64) {
+        self.rng.seed(state);
+    }
+
+    /// Steps are told in words from now on.
+    pub(crate) fn tells(&mut self) {
+        self.told = Some(String::new());
+    }
+
+    fn tell(&mut self, text: impl FnOnce() -> String) {
+        if let Some(told) = &mut self.told {
+            *told = text();
+        }
+    }
+
+    /// The last step in words.
+    pub(crate) fn told(&self) -> &str {
+        self.told.as_deref().unwrap_or_default()
+    }
+
+    /// Prints how the life was made, if it is traced.
+    pub(crate) fn trace_terms(&self) {
+        if self.traces {
+            eprintln!("{:?}\n{:?}", self.config, self.namespaces);
+        }
+    }
+
+    pub(crate) fn step(&mut self) -> Result<(), String> {
+        let action = self.choose();
+        self.tell(|| format!("{action:?}"));
+        self.act(action)?;
+        self.follow()
+    }
+
+    fn choose(&mut self) -> Action {
         if self.has_calendars && self.rng.u32(0..20) == 0 {
-            self.ask_for_calendar();
-            return self.follow();
+            return Action::AskForCalendar;
         }
         if self.has_policies && self.rng.u32(0..16) == 0 {
-            self.change_namespace();
-            return self.follow();
+            return Action::ChangeNamespace;
         }
         if self.commands.is_any() && self.rng.u32(0..10) == 0 {
-            self.commands.read(&mut self.engine);
-            return self.follow();
+            return Action::ReadCommands;
         }
         match self.rng.u32(0..100) {
-            0..14 => self.insert(),
-            14 => self.command(),
-            15..18 => self.cancel(),
-            18..22 => self.reschedule(),
-            22 if self.rng.bool() => self.redrive(),
-            23..38 => self.end_delivery()?,
-            38..58 => {
-                let stops = self.crashes && self.rng.u32(0..6) == 0;
+            0..14 => Action::Insert,
+            14 => Action::Command,
+            15..18 => Action::Cancel,
+            18..22 => Action::Reschedule,
+            22 if self.rng.bool() => Action::Redrive,
+            23..38 => Action::EndDelivery,
+            38..58 => Action::Work {
+                stops: self.crashes && self.rng.u32(0..6) == 0,
+            },
+            58..78 => Action::Reply,
+            78..95 => Action::Wait,
+            95..97 if self.jumps => Action::Jump,
+            96 => Action::Slew,
+            97 => Action::Deploy,
+            22 => Action::SetFull(self.fills && self.rng.bool()),
+            98 if self.crashes => Action::Crash,
+            99 if self.crashes || self.rng.u32(0..4) == 0 => Action::Stop,
+            _ => Action::Nothing,
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), String> {
+        match action {
+            Action::AskForCalendar => self.ask_for_calendar(),
+            Action::ChangeNamespace => self.change_namespace(),
+            Action::ReadCommands => self.commands.read(&mut self.engine),
+            Action::Insert => self.insert(),
+            Action::Command => self.command(),
+            Action::Cancel => self.cancel(),
+            Action::Reschedule => self.reschedule(),
+            Action::Redrive => self.redrive(),
+            Action::EndDelivery => self.end_delivery()?,
+            Action::Work { stops } => {
                 self.work(self.has_faults, stops);
                 if stops && self.disk.is_unsynced() {
                     self.crash()?;
                 }
             }
-            58..78 => self.reply()?,
-            78..95 => self.wait(),
-            95..97 if self.jumps => self.jump(),
-            96 => self.slew(),
-            97 => self.deploy(),
-            22 => self.disk.set_full(self.fills && self.rng.bool()),
-            98 if self.crashes => self.crash()?,
-            99 if self.crashes || self.rng.u32(0..4) == 0 => self.stop()?,
-            _ => {}
+            Action::Reply => self.reply()?,
+            Action::Wait => self.wait(),
+            Action::Jump => self.jump(),
+            Action::Slew => self.slew(),
+            Action::Deploy => self.deploy(),
+            Action::SetFull(is_full) => self.disk.set_full(is_full),
+            Action::Crash => self.crash()?,
+            Action::Stop => self.stop()?,
+            Action::Nothing => {}
         }
-        self.follow()
+        Ok(())
     }
 
     /// Time goes on, towards what the engine waits for, or not.
@@ -293,6 +339,7 @@ impl World {
             3 => towards + self.rng.u64(0..5_000),
             _ => towards,
         };
+        self.tell(|| format!("wait {micros} us"));
         self.pass(micros);
     }
 
@@ -330,6 +377,7 @@ impl World {
             8 => self.rng.i64(0..2 * DAY),
             _ => self.rng.i64(-400 * DAY..400 * DAY),
         };
+        self.tell(|| format!("set the clock by {by} us"));
         self.now.wall_micros += by;
         self.turn();
     }
@@ -375,6 +423,7 @@ impl World {
                 eprintln!("{number} is answered: {reply:?}");
             }
             let is_done = matches!(reply, Ok(Reply::Committed(_)));
+            self.tell(|| format!("reply to {number}: {reply:?}"));
             self.calendars.replied(number, is_done);
             for id in self.model.replied(number, is_done) {
                 self.has_left(id);

@@ -2,22 +2,10 @@
 
 use std::sync::Arc;
 
-use fastrand::Rng;
 use waterwheel_durable_core::store::{ArchiveCursor, Store};
 
 use super::{HANDLERS, World};
 use crate::namespaces::{NAMES, Terms, of};
-
-/// What a namespace is served by, by chance.
-pub(super) fn some_terms(rng: &mut Rng, is_crowded: bool) -> Terms {
-    match is_crowded {
-        true => Terms {
-            priority: Some(rng.u32(1..8)),
-            ..Terms::default()
-        },
-        false => Terms::some(rng),
-    }
-}
 
 impl World {
     /// An operator changes a namespace.
@@ -25,7 +13,7 @@ impl World {
         let at = self.rng.usize(0..NAMES.len());
         match self.rng.u32(0..8) {
             0..4 => {
-                let terms = some_terms(&mut self.rng, self.is_crowded);
+                let terms = Terms::by_chance(&mut self.rng, self.is_crowded);
                 self.give(at, terms);
             }
             // Most of the time it goes on.

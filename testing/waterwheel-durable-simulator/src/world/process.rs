@@ -1,11 +1,8 @@
 //! How does a process end, and the next one begin?
 
-use waterwheel_durable_core::engine::{Config, Engine, Now};
 use waterwheel_durable_core::store::{DeadLetters, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
-use crate::beat::read;
-use crate::disk::Disk;
 
 impl World {
     /// The service shuts down, as far as it comes, and starts again.
@@ -95,7 +92,9 @@ impl World {
         self.calendars.shows(self.now.wall_micros);
         self.change_zone();
         self.last_commit = 0;
-        self.engine = begin(&mut self.disk, &self.config, self.now, self.ahead);
+        self.engine = self
+            .disk
+            .begin(&self.config, self.now, self.ahead, &HANDLERS);
         (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
         self.inserts = None;
         self.accused.extend(self.starts.drain());
@@ -117,8 +116,23 @@ impl World {
         self.namespaces.begins(&settings, self.now.boot_micros)
     }
 
+    /// The store does and answers all that it was asked, and nothing goes wrong with it.
+    pub(crate) fn rest(&mut self) -> Result<(), String> {
+        for _ in 0..1_000 {
+            if self.disk.has_replied() {
+                self.reply()?;
+            } else if self.disk.is_in_flight() {
+                self.work(false, false);
+            } else {
+                break;
+            }
+            self.follow()?;
+        }
+        Ok(())
+    }
+
     /// Lets all that is left come up.
-    pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
+    pub(crate) fn come_to_an_end(&mut self) -> Result<(), String> {
         (self.is_ending, self.has_faults) = (true, false);
         self.disk.set_full(false);
         self.deploy();
@@ -182,15 +196,4 @@ impl World {
             )),
         }
     }
-}
-
-pub(super) fn begin(disk: &mut Disk, config: &Config, now: Now, ahead: i64) -> Engine {
-    let store = disk.store();
-    let epoch = store.begin().unwrap_or(1);
-    let handlers = store.handlers().unwrap_or_default();
-    let settings = store.settings().unwrap_or_default();
-    let mut engine = Engine::new(config.clone(), epoch, handlers, now);
-    engine.restore_settings(&settings);
-    engine.restore_calendars(read(&settings, ahead, &HANDLERS));
-    engine
 }

@@ -1,9 +1,9 @@
-//! What do callers ask for?
+//! What do callers and other processes ask for?
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::engine::{NewTimer, Token};
-use waterwheel_durable_core::store::{Due, Handle, Id, PageLimit, Scope, Store};
+use waterwheel_durable_core::engine::{Answer, NewTimer, Token};
+use waterwheel_durable_core::store::{Command, Due, Handle, Id, PageLimit, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, World};
 
@@ -17,6 +17,10 @@ impl World {
             payload: vec![7; self.rng.usize(0..self.largest)].into(),
         };
         let token = self.model.inserts(&mut timer);
+        self.tell(|| {
+            let (handler, due, key) = (&timer.handler, timer.due, &timer.key);
+            format!("insert {token} of {handler}, due {due:?}, key {key:?}")
+        });
         self.inserts = Some((token, Arc::clone(&timer.handler)));
         self.engine.insert(token, timer);
     }
@@ -25,6 +29,7 @@ impl World {
         if let Some(mut handle) = self.any() {
             let token = self.model.cancels(handle.id);
             self.forge(token, &mut handle);
+            self.tell(|| format!("cancel {handle:?}"));
             self.engine.cancel(token, handle);
         }
     }
@@ -34,6 +39,7 @@ impl World {
             let due = self.some_due();
             let token = self.model.reschedules(handle.id, due);
             self.forge(token, &mut handle);
+            self.tell(|| format!("reschedule {handle:?} to {due:?}"));
             self.engine.reschedule(token, handle, due);
         }
     }
@@ -69,9 +75,33 @@ impl World {
         let dead = dead.map_or(Vec::new(), |page| page.dead);
         let dead = dead.first().filter(|it| it.row.id.occurrence().is_none());
         if let Some(dead) = dead.filter(|it| !self.model.is_redriven(it.row.id)) {
-            let token = self.model.redrives(dead.row.id);
-            self.engine.redrive(token, dead.row.id);
+            let (token, id) = (self.model.redrives(dead.row.id), dead.row.id);
+            self.tell(|| format!("redrive {id}"));
+            self.engine.redrive(token, id);
         }
+    }
+
+    /// Another process commands a cancel. Timers with keys are left out: that a key is free again is known before the answer is written.
+    pub(super) fn command(&mut self) {
+        let handle = self.any().filter(|it| !self.model.has_key(it.id));
+        let Some(handle) = handle else {
+            return;
+        };
+        let token = self.model.cancels(handle.id);
+        self.tell(|| format!("command a cancel of {handle:?}"));
+        self.commands.add(Command::Cancel(handle), token);
+        self.commands.read(&mut self.engine);
+    }
+
+    /// A commit is done, and the answers in it are written.
+    pub(super) fn are_answered(&mut self, request: u64) -> Result<(), String> {
+        for (token, answer) in self.commands.written(request) {
+            if let Some(id) = self.model.moves(token).filter(|_| answer == Answer::Done) {
+                self.has_left(id);
+            }
+            self.model.answered(token, answer)?;
+        }
+        Ok(())
     }
 
     pub(super) fn some_due(&mut self) -> Due {

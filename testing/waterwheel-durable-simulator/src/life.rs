@@ -1,0 +1,158 @@
+//! What comes of the life of a seed, and of some of its steps?
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use crate::disk::Broken;
+use crate::world::World;
+
+/// A promise that was not kept in the life of a seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broke {
+    /// The seed that repeats it.
+    pub seed: u64,
+    /// After how many steps.
+    pub step: usize,
+    /// What was not kept.
+    pub what: String,
+}
+
+impl fmt::Display for Broke {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Broke { seed, step, what } = self;
+        write!(f, "seed {seed}, step {step}: {what}")
+    }
+}
+
+impl std::error::Error for Broke {}
+
+/// Runs the life of a seed.
+///
+/// # Errors
+///
+/// What was promised and not kept.
+pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
+    Life::record(seed, broken).1
+}
+
+/// The steps of the life of a seed. Each is known by the state of the random numbers before it, so it has the same fate whichever
+/// steps came before: a life may be repeated without some of them.
+#[derive(Debug)]
+pub struct Life {
+    seed: u64,
+    broken: Option<Broken>,
+    steps: Vec<u64>,
+    /// The state before all that is left comes up, if the life came to that.
+    end: Option<u64>,
+}
+
+/// A step that is left of a life. Its text form is its number, and a `+` if the store rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its number in the life.
+    pub number: usize,
+    /// Whether the store does and answers all that it was asked after this step, in place of the steps of the life by which it did.
+    pub rests: bool,
+}
+
+/// Is handed each step that is replayed, in words.
+pub type Tell<'a> = &'a mut dyn FnMut(Step, &str);
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.number, if self.rests { "+" } else { "" })
+    }
+}
+
+impl FromStr for Step {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Step, ParseIntError> {
+        let number = text.strip_suffix('+');
+        Ok(Step {
+            number: number.unwrap_or(text).parse()?,
+            rests: number.is_some(),
+        })
+    }
+}
+
+impl Life {
+    /// Runs the life of a seed, and returns its steps and what came of them.
+    pub fn record(seed: u64, broken: Option<Broken>) -> (Life, Result<(), Broke>) {
+        let mut life = Life {
+            seed,
+            broken,
+            steps: Vec::new(),
+            end: None,
+        };
+        let lived = World::new(seed, broken).and_then(|mut world| {
+            let lived = life.live(&mut world);
+            world.trace_terms();
+            lived
+        });
+        // The step that has failed is among them.
+        let failed = usize::from(life.end.is_none());
+        let step = life.steps.len().saturating_sub(failed);
+        (life, lived.map_err(|what| Broke { seed, step, what }))
+    }
+
+    fn live(&mut self, world: &mut World) -> Result<(), String> {
+        for _ in 0..world.length() {
+            self.steps.push(world.chance());
+            world.step()?;
+        }
+        self.end = Some(world.chance());
+        world.come_to_an_end()
+    }
+
+    /// How many steps there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Runs the life once more with these steps alone, each of which it has had, and lets all that is left come up. `told` is handed each step in words.
+    ///
+    /// # Errors
+    ///
+    /// What was promised and not kept.
+    pub fn replay(&self, steps: &[Step], mut told: Option<Tell<'_>>) -> Result<(), Broke> {
+        let mut step = 0;
+        let mut live = || {
+            let mut world = World::new(self.seed, self.broken)?;
+            world.length();
+            if told.is_some() {
+                world.tells();
+            }
+            for kept in steps {
+                step = kept.number;
+                world.set_chance(self.steps[step]);
+                let stepped = world.step();
+                if let Some(told) = &mut told {
+                    told(*kept, world.told());
+                }
+                stepped?;
+                if kept.rests {
+                    world.rest()?;
+                }
+            }
+            step = self.steps.len();
+            if let Some(end) = self.end {
+                world.set_chance(end);
+            }
+            let ended = world.come_to_an_end();
+            world.trace_terms();
+            ended
+        };
+        let lived: Result<(), String> = live();
+        let seed = self.seed;
+        lived.map_err(|what| Broke { seed, step, what })
+    }
+}
