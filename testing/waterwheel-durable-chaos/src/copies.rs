@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use waterwheel_durable_sqlite::{EPOCHS_AHEAD, backup};
 
-use crate::log::Line;
-use crate::script::Progress;
+use crate::protocol::Line;
+use crate::schedule::Progress;
 
 /// The fault that the file is copied alone, without its WAL.
 const WITHOUT_WAL: &str = "without-wal";

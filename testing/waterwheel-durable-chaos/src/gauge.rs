@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::check::Checker;
-use crate::log::{How, Line};
+use crate::protocol::{How, Line, MEASURED};
 
 /// After a start and after a move of the clock, so much of the child's time is not measured: what has come due meanwhile is late.
 const CATCHING_UP_MICROS: u64 = 5_000_000;
 /// What is over for so long is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
-/// The handler whose lateness counts: its namespace has no trouble of its own.
-pub(crate) const MEASURED: &str = "plain";
 
 /// What was measured in a minute, or in a shorter time where the run is short.
 #[derive(Debug, Clone, Default)]
@@ -84,14 +82,14 @@ impl Gauge {
             Line::Round { .. } => self.calm_at = CATCHING_UP_MICROS,
             Line::ClockMoves { .. } => self.calm_at = u64::MAX,
             Line::ClockMoved { at } => self.calm_at = at + CATCHING_UP_MICROS,
-            Line::Inserted { is_new: true, .. } => present.inserted += 1,
+            Line::Created { .. } => present.inserted += 1,
             Line::Full { .. } => present.full += 1,
-            Line::Answered { .. } => present.answered += 1,
+            Line::Done { .. } | Line::Fired { .. } | Line::NotFound { .. } => present.answered += 1,
             Line::End {
                 how: How::Failed | How::Dropped,
                 ..
             } => present.failed += 1,
-            Line::Fault(text) => present.faults.push(text.clone()),
+            Line::Fault { text } => present.faults.push(text.clone()),
             Line::Begin {
                 at,
                 attempt,

@@ -1,7 +1,8 @@
 //! Who starts the children, reads their lines, and kills them.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -10,12 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{Checker, Flight};
-use crate::child::ChildOptions;
 use crate::copies::Copies;
 use crate::gauge::Gauge;
-use crate::log::Line;
-use crate::log_file::Log;
-use crate::script::{Next, Progress, Script};
+use crate::place::{Changed, Foreign};
+use crate::protocol::{ChildOptions, Line};
+use crate::schedule::{Progress, Step};
 
 /// How many timers of earlier rounds a child learns of.
 const KNOWN: usize = 300;
@@ -23,27 +23,14 @@ const KNOWN: usize = 300;
 const SILENCE: Duration = Duration::from_secs(30);
 /// A child whose timers are delivered says nothing for so long.
 const QUIET: Duration = Duration::from_millis(700);
-/// With so many broken promises, a script is not played to its end.
+/// With so many broken promises, a child does not play its steps to their end.
 const ENOUGH_TO_END: usize = 50;
-/// After the time of a kill, this long for a commit to be met.
+/// This long for a commit to be met.
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
 /// After so long, a child that is stopped has said its last line, and it was read.
 const STILL: Duration = Duration::from_millis(10);
-
-/// When a round ends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Until {
-    /// The child is killed after so long; `in_commit`: as soon as it is busy with a commit then.
-    Killed { after: Duration, in_commit: bool },
-    /// All moves of the clock were played.
-    ClockDone,
-    /// All timers were delivered.
-    Delivered,
-    /// Its [script](Parent::script) says so.
-    Scripted,
-    /// It has lived for so long. It shuts down then.
-    Lived(Duration),
-}
+/// A step for whose end there is no evidence after so long has failed, even on a busy machine.
+const LONGEST: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 pub(crate) struct Parent {
@@ -51,7 +38,6 @@ pub(crate) struct Parent {
     log: Log,
     /// Lines that a kill has cut off.
     pub(crate) torn: usize,
-    pub(crate) script: Option<Script>,
     pub(crate) gauge: Option<Gauge>,
     pub(crate) copies: Option<Copies>,
     /// What was seen in the present round.
@@ -63,6 +49,10 @@ pub(crate) struct Parent {
 pub(crate) struct Played {
     pub(crate) flight: Flight,
     pub(crate) lived: Duration,
+    /// What was seen in each step that had to see something.
+    pub(crate) seen: Vec<(&'static str, Progress)>,
+    /// How many bytes another's file had at most.
+    pub(crate) filled: u64,
 }
 
 impl Parent {
@@ -71,15 +61,19 @@ impl Parent {
             checker: Checker::default(),
             log: Log::create(log).map_err(|error| error.to_string())?,
             torn: 0,
-            script: None,
             gauge: None,
             copies: None,
             progress: Progress::default(),
         })
     }
 
-    /// Runs one child from its start to its end.
-    pub(crate) fn play(&mut self, options: &ChildOptions, until: Until) -> Result<Played, String> {
+    /// Runs one child from its start to its end, with these steps.
+    pub(crate) fn play(
+        &mut self,
+        options: &ChildOptions,
+        steps: Vec<Step>,
+        foreign: Foreign,
+    ) -> Result<Played, String> {
         self.note(Line::Round {
             number: options.round,
         })?;
@@ -93,13 +87,17 @@ impl Parent {
         let mut round = Round {
             child,
             input,
-            until,
-            start,
+            steps: steps.into(),
+            foreign,
+            before: Progress::default(),
+            since: start,
+            seen: Vec::new(),
+            filled: 0,
             last_line: start,
             is_killed: false,
+            is_hung: false,
             stopped_at: None,
             frozen_at: None,
-            is_silent: false,
         };
         let mut rest = VecDeque::new();
         loop {
@@ -107,13 +105,13 @@ impl Parent {
                 Ok(chunk) => {
                     rest.extend(chunk);
                     round.last_line = Instant::now();
-                    self.read(&mut rest, &mut round)?;
+                    self.read(&mut rest)?;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            round.go_on(&self.checker);
-            self.follow_script(&mut round)?;
+            while !round.is_over() && self.step(&mut round)? {}
+            round.ends_in_time();
             self.follow_copies(&mut round)?;
             if let Some(gauge) = &mut self.gauge {
                 gauge.turn(round.child.id(), &mut self.checker);
@@ -126,11 +124,13 @@ impl Parent {
         Ok(Played {
             flight,
             lived: start.elapsed(),
+            seen: round.seen,
+            filled: round.filled,
         })
     }
 
     /// Hands the child the handles of timers that are there.
-    fn introduce(&self, input: Option<&mut ChildStdin>) -> std::io::Result<()> {
+    fn introduce(&self, input: Option<&mut ChildStdin>) -> io::Result<()> {
         let Some(input) = input else {
             return Ok(());
         };
@@ -147,44 +147,74 @@ impl Parent {
     }
 
     /// Reads the whole lines; the rest of one stays.
-    fn read(&mut self, rest: &mut VecDeque<u8>, round: &mut Round) -> Result<(), String> {
+    fn read(&mut self, rest: &mut VecDeque<u8>) -> Result<(), String> {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line[..end]);
             match text.parse::<Line>() {
-                Ok(line) => {
-                    if line == Line::ClockDone && matches!(round.until, Until::ClockDone) {
-                        round.stop();
-                    }
-                    self.note(line)?;
-                }
+                Ok(line) => self.note(line)?,
                 Err(_) => self.checker.unreadable(&text),
             }
         }
         Ok(())
     }
 
-    fn follow_script(&mut self, round: &mut Round) -> Result<(), String> {
-        let is_over = round.is_killed || round.stopped_at.is_some();
-        let Some(script) = self.script.as_mut().filter(|_| !is_over) else {
-            return Ok(());
-        };
-        if self.checker.broken().len() > ENOUGH_TO_END {
+    /// Plays the present step. Returns whether it is done, and the next one may be as well.
+    fn step(&mut self, round: &mut Round) -> Result<bool, String> {
+        if self.checker.broken().len() > ENOUGH_TO_END && round.is_followed() {
             round.kill();
-            return Ok(());
         }
-        match script.go_on(&self.progress) {
-            Next::Wait => {}
-            Next::Command(command) => round.send(command),
-            Next::Copy => self.begin_copy()?,
-            Next::Kill => round.kill(),
-            Next::Stop => round.stop(),
-            Next::Failed(what) => {
-                self.note(Line::Wrong(what))?;
-                round.kill();
+        let Some(step) = round.steps.front().copied() else {
+            return Ok(false);
+        };
+        let waited = round.since.elapsed();
+        let silent = round.last_line.elapsed();
+        match step {
+            Step::Until(name, min) => {
+                let now = self.progress.since(&round.before);
+                if now.has(&min) {
+                    round.seen.push((name, now));
+                } else if waited > LONGEST {
+                    let text = format!("{name}: {now:?} was seen, and not {min:?}");
+                    self.note(Line::Wrong { text })?;
+                    round.kill();
+                    return Ok(false);
+                } else {
+                    return Ok(false);
+                }
             }
+            Step::Pass(time) if waited < time => return Ok(false),
+            Step::Commit if waited < COMMIT_WAIT && !round.is_in_commit(&self.checker) => {
+                return Ok(false);
+            }
+            Step::Delivered if silent < QUIET => return Ok(false),
+            Step::Delivered => match self.checker.owed() {
+                0 => {}
+                // What is lost is never delivered.
+                owed if silent > SILENCE => {
+                    let text = format!("{owed} timers that were due were not delivered");
+                    self.note(Line::Wrong { text })?;
+                }
+                _ => return Ok(false),
+            },
+            Step::Pass(_) | Step::Commit => {}
+            Step::Fill | Step::Free => match round.foreign.change(matches!(step, Step::Fill)) {
+                Ok(Changed::By(length)) => round.filled = round.filled.max(length),
+                Ok(Changed::ByCommand(command)) => round.send(command),
+                Err(error) => {
+                    let text = format!("the foreign file: {error}");
+                    self.note(Line::Wrong { text })?;
+                    round.kill();
+                }
+            },
+            Step::Copy => self.begin_copy()?,
+            Step::Kill => round.kill(),
+            Step::Stop => round.stop(),
         }
-        Ok(())
+        round.steps.pop_front();
+        round.before = self.progress;
+        round.since = Instant::now();
+        Ok(true)
     }
 
     /// What was read so far is in the copy.
@@ -204,7 +234,7 @@ impl Parent {
             Ok(Some(command)) => round.send(&command),
             Ok(None) => {}
             Err(what) => {
-                self.note(Line::Wrong(what))?;
+                self.note(Line::Wrong { text: what })?;
                 round.kill();
             }
         }
@@ -216,7 +246,7 @@ impl Parent {
         match self.copies.as_mut().map_or(Ok(None), Copies::end) {
             Ok(Some(line)) => self.note(line),
             Ok(None) => Ok(()),
-            Err(what) => self.note(Line::Wrong(what)),
+            Err(text) => self.note(Line::Wrong { text }),
         }
     }
 
@@ -235,17 +265,17 @@ impl Parent {
 
     fn end(&mut self, round: &Round, status: ExitStatus, is_torn: bool) -> Result<(), String> {
         self.torn += usize::from(is_torn);
-        if round.is_silent {
-            let owed = self.checker.owed();
-            let text = format!("{owed} timers that were due were not delivered");
-            self.note(Line::Wrong(text))?;
-        }
-        let line = match (round.is_killed, round.until) {
-            (true, Until::Killed { .. } | Until::Scripted) => Line::Killed,
-            (false, it) if status.success() && !matches!(it, Until::Killed { .. }) => Line::Stopped,
-            (is_killed, until) => {
-                let why = if is_killed { "hung" } else { "ended by itself" };
-                self.note(Line::Wrong(format!("the child {why}: {status}, {until:?}")))?;
+        let line = match round.stopped_at {
+            _ if round.is_killed && !round.is_hung => Line::Killed,
+            Some(_) if status.success() && !round.is_killed => Line::Stopped,
+            _ => {
+                let why = if round.is_hung {
+                    "hung"
+                } else {
+                    "ended by itself"
+                };
+                let text = format!("the child {why}: {status}, before {:?}", round.steps);
+                self.note(Line::Wrong { text })?;
                 Line::Killed
             }
         };
@@ -257,70 +287,59 @@ impl Parent {
 struct Round {
     child: Child,
     input: Option<ChildStdin>,
-    until: Until,
-    start: Instant,
+    steps: VecDeque<Step>,
+    foreign: Foreign,
+    /// What was seen before the present step, which has begun then.
+    before: Progress,
+    since: Instant,
+    seen: Vec<(&'static str, Progress)>,
+    filled: u64,
     last_line: Instant,
     is_killed: bool,
+    /// It was killed because it did not end.
+    is_hung: bool,
     stopped_at: Option<Instant>,
     /// When a signal has stopped it, to see whether its store is busy.
     frozen_at: Option<Instant>,
-    /// It delivers nothing any more, and something was to be delivered.
-    is_silent: bool,
 }
 
 impl Round {
-    /// Ends the child when its time has come.
-    fn go_on(&mut self, checker: &Checker) {
-        if self.is_killed {
-            return;
-        }
-        let silent = self.last_line.elapsed();
-        match self.until {
-            Until::Killed { after, in_commit } => {
-                let lived = self.start.elapsed();
-                if lived > after + COMMIT_WAIT || lived > after && !in_commit {
-                    self.kill();
-                } else if lived > after {
-                    self.kill_in_commit(checker, silent);
-                }
-            }
-            Until::ClockDone if silent > SILENCE => self.kill(),
-            Until::ClockDone | Until::Scripted => {}
-            Until::Lived(time) if self.stopped_at.is_none() && self.start.elapsed() > time => {
-                self.stop();
-            }
-            Until::Lived(_) => {}
-            Until::Delivered if self.stopped_at.is_some() || silent < QUIET => {}
-            Until::Delivered if checker.owed() == 0 => self.stop(),
-            // What is lost is never delivered.
-            Until::Delivered if silent > SILENCE => {
-                self.is_silent = true;
-                self.stop();
-            }
-            Until::Delivered => {}
-        }
-        if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) {
+    fn is_over(&self) -> bool {
+        self.is_killed || self.stopped_at.is_some()
+    }
+
+    /// Whether something must be seen that a service which breaks promises may not come to.
+    fn is_followed(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step, Step::Until(..)))
+    }
+
+    /// A child that is to shut down, and does not, hangs.
+    fn ends_in_time(&mut self) {
+        if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) && !self.is_killed {
+            self.is_hung = true;
             self.kill();
         }
     }
 
-    /// Kills the child while its store is busy with a commit. A line alone comes too late for that, on a machine with much to do. So the child is stopped when a
-    /// commit has begun. If the commit has returned by then, the child goes on.
-    fn kill_in_commit(&mut self, checker: &Checker, silent: Duration) {
+    /// Whether the store is busy with a commit, and stays so: the child is stopped. A line alone comes too late for that, on a machine with much to do. So the child is
+    /// stopped when a commit has begun. If the commit has returned by then, the child goes on.
+    fn is_in_commit(&mut self, checker: &Checker) -> bool {
         match self.frozen_at {
             None if checker.is_in_commit() => {
                 self.signal(Signal::STOP);
                 self.frozen_at = Some(Instant::now());
             }
-            Some(since) if since.elapsed().min(silent) > STILL => match checker.is_in_commit() {
-                true => self.kill(),
-                false => {
-                    self.frozen_at = None;
-                    self.signal(Signal::CONT);
+            Some(since) if since.elapsed().min(self.last_line.elapsed()) > STILL => {
+                if checker.is_in_commit() {
+                    return true;
                 }
-            },
+                self.frozen_at = None;
+                self.signal(Signal::CONT);
+            }
             _ => {}
         }
+        false
     }
 
     /// A child that has ended by itself gets none: its status says so.
@@ -348,11 +367,11 @@ impl Round {
     }
 }
 
-fn start_child(options: &ChildOptions) -> std::io::Result<Child> {
+fn start_child(options: &ChildOptions) -> io::Result<Child> {
     let program: PathBuf = std::env::current_exe()?;
     Command::new(program)
         .arg("child")
-        .args(options.arguments())
+        .arg(serde_json::to_string(options)?)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -374,4 +393,40 @@ fn read_chunks(child: &mut Child) -> Receiver<Vec<u8>> {
         }
     });
     receiver
+}
+
+/// With so many bytes, the file gets the name of the one before, and another one is begun. Other commands than `soak` do not come to that.
+const LARGEST_LOG: usize = 1 << 29;
+
+/// Where the lines are kept: the last of them, if they are many.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: BufWriter<File>,
+    bytes: usize,
+}
+
+impl Log {
+    fn create(path: &Path) -> io::Result<Log> {
+        Ok(Log {
+            path: path.to_owned(),
+            file: BufWriter::new(File::create(path)?),
+            bytes: 0,
+        })
+    }
+
+    fn write(&mut self, line: &Line) -> io::Result<()> {
+        if self.bytes > LARGEST_LOG {
+            self.flush()?;
+            fs::rename(&self.path, self.path.with_extension("before"))?;
+            *self = Log::create(&self.path)?;
+        }
+        let text = format!("{line}\n");
+        self.bytes += text.len();
+        self.file.write_all(text.as_bytes())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

@@ -96,7 +96,7 @@ pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
 }
 
 /// Where a command has its file and its log.
-pub(crate) fn folder() -> Result<TempDir, String> {
+pub(crate) fn temporary_folder() -> Result<TempDir, String> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("waterwheel-durable-chaos-");
     folder.tempdir().map_err(|error| error.to_string())

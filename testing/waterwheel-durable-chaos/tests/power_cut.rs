@@ -47,7 +47,7 @@ fn an_argument_that_is_not_known_is_refused() {
         assert!(
             String::from_utf8(refused.stderr)
                 .unwrap()
-                .contains("usage:")
+                .contains("--help")
         );
     }
 }

@@ -10,7 +10,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/waterwheel-durable", 6),
     ("crates/waterwheel-durable-core", 12),
     ("crates/waterwheel-durable-sqlite", 14),
-    ("testing/waterwheel-durable-chaos", 15),
 ];
 
 /// The folders below this one that have a manifest and sources.

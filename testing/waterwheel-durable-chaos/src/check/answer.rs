@@ -2,7 +2,7 @@
 
 use super::timer::{State, Timer, Wanted};
 use super::{Checker, InFlight, NewTimer, Rule, What};
-use crate::log::{Answer, Named};
+use crate::protocol::{Answer, Named};
 
 impl Checker {
     /// An answer from a commit: what was queued for the store before the request is on disk.

@@ -4,39 +4,11 @@
 //! after it was made is not. In between, nothing is certain but what was announced: as if the child had been killed there, with no answer to any of it. So that is
 //! what a checker of its own is handed, from the line at which the copy was begun. It takes the place of the other one when the copy is restored.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::timer::State;
-use super::{Checker, Rule, What};
-use crate::log::Line;
-
-/// A copy that was begun.
-#[derive(Debug, Clone)]
-pub(super) struct Copied {
-    /// What is certain of it.
-    past: Checker,
-    is_made: bool,
-    /// The timers that were there when it was begun.
-    known: HashSet<u64>,
-    /// The lowest attempt that timers may have next which had a delivery meanwhile, and whether they may have been redriven meanwhile.
-    delivered: HashMap<u64, (u32, bool)>,
-}
-
-/// Which timers had which ids before a copy was restored.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Earlier {
-    requests: HashMap<u64, u64>,
-    ids: HashMap<u64, u64>,
-}
-
-/// What a restore has undone.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Undone {
-    /// Timers that were inserted after the copy was made.
-    pub(crate) gone: usize,
-    /// Timers that were delivered or cancelled since, and are there again.
-    pub(crate) again: usize,
-}
+use super::{Checker, Copied, Rule, Undone, What};
+use crate::protocol::Line;
 
 impl Copied {
     /// Reads a line after the one at which the copy was begun.
@@ -54,11 +26,8 @@ impl Copied {
             | Line::Reschedule { .. }
             | Line::Redrive { .. } => past.feed(line.clone()),
             // An answer names the timer: it may be moved from now on. It is in the copy or not.
-            Line::Inserted {
-                request,
-                is_new,
-                timer,
-            } => {
+            Line::Created { request, timer } | Line::Existing { request, timer } => {
+                let is_new = matches!(line, Line::Created { .. });
                 let Some(What::Insert(new)) = past.in_flight.get(request).map(|it| &it.what) else {
                     return;
                 };
@@ -68,9 +37,9 @@ impl Copied {
                         if !is_new {
                             new.due = timer.due * 1_000;
                         }
-                        past.is_seen(timer.id, &new, *is_new);
+                        past.is_seen(timer.id, &new, is_new);
                     }
-                    Some(None) if *is_new => past.is_from(timer.id, &new),
+                    Some(None) if is_new => past.is_from(timer.id, &new),
                     Some(_) => {}
                 }
             }

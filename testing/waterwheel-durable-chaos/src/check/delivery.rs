@@ -1,13 +1,11 @@
 //! What a handler has seen, and whether it can be so.
 
-use super::timer::{Last, RETRY_DELAYS_MILLIS, State, Timer};
+use super::timer::{Last, ON_ITS_WAY_MICROS, State, Timer};
 use super::{Checker, Rule, What};
-use crate::child::WORKERS;
-use crate::log::{How, Line};
+use crate::protocol::{How, Line, RETRY_DELAYS_MILLIS, WORKERS};
 
-/// So long after the wall clock was set back, or a namespace was paused, a handler may still read the time, or begin, that was about to be called before. A thread that has to wait
-/// for a processor takes so long at most.
-pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
+/// An occurrence that is later than this may be from before the clock was moved, or from before a misfire. The engine takes a minute for a misfire.
+const IN_TIME_MICROS: i64 = 30_000_000;
 /// The engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
 const RETRY_TOLERANCE_MICROS: i64 = 2_000;
 
@@ -236,6 +234,41 @@ impl Checker {
         if state == State::Dead {
             // Its key is free, and stays so.
             timer.was_dead = true;
+        }
+    }
+
+    pub(super) fn is_not_paused(&mut self, id: u64, handler: &str, at: u64) {
+        if self.service.is_paused(handler, at) {
+            let text = format!("{id:x} of {handler} was delivered while that is paused");
+            self.breaks(Rule::Other, text);
+        }
+    }
+
+    /// An occurrence is delivered once, but for one that was in flight at a kill, and not before its time.
+    pub(super) fn occurred(&mut self, at: u64, wall: i64, time: i64) {
+        self.summary.occurrences += 1;
+        if wall < time && !self.could_show(time, at) {
+            let text = format!("the occurrence of {time} came {} us before", time - wall);
+            self.breaks(Rule::Early, text);
+        }
+        let before = self.service.occurred.insert(time, self.round);
+        if before == Some(self.round) {
+            let text = format!("the occurrence of {time} was delivered before");
+            self.breaks(Rule::Twice, text);
+        }
+        // A line may have been on its way while the clock was moved: its wall time is from before.
+        let is_since = self.moved_at.is_some_and(|moved| at >= moved);
+        if is_since && (0..IN_TIME_MICROS).contains(&(wall - time)) {
+            let (first, last) = self.service.calm.unwrap_or((time, time));
+            self.service.calm = Some((first.min(time), last.max(time)));
+        }
+    }
+
+    /// The end: no occurrence is missing.
+    pub(super) fn all_occurred(&mut self) {
+        for time in self.service.missing() {
+            let text = format!("the occurrence of {time} did not come");
+            self.breaks(Rule::Lost, text);
         }
     }
 }

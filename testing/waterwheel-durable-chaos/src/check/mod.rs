@@ -6,25 +6,23 @@
 mod answer;
 mod copy;
 mod delivery;
+mod end;
+mod forget;
 mod over;
+mod rule;
 mod service;
 mod timer;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use crate::log::Line;
-use copy::{Copied, Earlier};
+use crate::protocol::{Answer, Line};
 use over::Over;
+pub(crate) use rule::{Flight, Rule, Summary, Undone};
 use service::Service;
 use timer::{At, Seal, Timer, Wanted};
-
-pub(crate) use copy::Undone;
-pub(crate) use timer::RETRY_DELAYS_MILLIS;
-pub(crate) use verdict::{Flight, Rule, Summary};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checker {
@@ -88,6 +86,25 @@ enum What {
     Redrive(u64),
 }
 
+/// A copy that was begun.
+#[derive(Debug, Clone)]
+struct Copied {
+    /// What is certain of it.
+    past: Checker,
+    is_made: bool,
+    /// The timers that were there when it was begun.
+    known: HashSet<u64>,
+    /// The lowest attempt that timers may have next which had a delivery meanwhile, and whether they may have been redriven meanwhile.
+    delivered: HashMap<u64, (u32, bool)>,
+}
+
+/// Which timers had which ids before a copy was restored.
+#[derive(Debug, Clone, Default)]
+struct Earlier {
+    requests: HashMap<u64, u64>,
+    ids: HashMap<u64, u64>,
+}
+
 /// The wall clock was moved.
 #[derive(Debug, Clone, Copy)]
 struct Move {
@@ -133,11 +150,8 @@ impl Checker {
                 };
                 self.ask(request, thread, What::Insert(new));
             }
-            Line::Inserted {
-                request,
-                is_new,
-                timer,
-            } => self.inserted(request, is_new, timer),
+            Line::Created { request, timer } => self.inserted(request, true, timer),
+            Line::Existing { request, timer } => self.inserted(request, false, timer),
             Line::Full { request } => self.refused(request),
             Line::Unknown { request } => self.unknown(request),
             Line::Cancel {
@@ -181,7 +195,9 @@ impl Checker {
                 }
                 self.ask(request, thread, What::Redrive(id));
             }
-            Line::Answered { request, answer } => self.answered(request, answer),
+            Line::Done { request } => self.answered(request, Answer::Done),
+            Line::Fired { request } => self.answered(request, Answer::AlreadyFired),
+            Line::NotFound { request } => self.answered(request, Answer::NotFound),
             Line::Begin { .. } => self.begins(&line),
             Line::End {
                 thread,
@@ -216,8 +232,8 @@ impl Checker {
             Line::Copies { number } => self.copies(number),
             Line::Copied { number } => self.copied(number),
             Line::Restored { number } => self.restored(number),
-            Line::Fault(_) => {}
-            Line::Wrong(text) => self.breaks(Rule::Other, text),
+            Line::Fault { .. } => {}
+            Line::Wrong { text } => self.breaks(Rule::Other, text),
         }
     }
 

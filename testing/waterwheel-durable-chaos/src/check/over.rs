@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::timer::{At, State, Timer, Wanted};
-use super::{Checker, Rule};
-use crate::log::Answer;
+use super::timer::At;
 
 /// How the low part of an id counts the timers of an opening, and the rest of it the openings.
 const COUNT_BITS: u32 = 40;
@@ -14,9 +12,9 @@ const COUNT_BITS: u32 = 40;
 pub(super) struct Over {
     /// A bit for each id, by openings.
     bits: HashMap<u64, Vec<u64>>,
-    count: u64,
+    pub(super) count: u64,
     /// What was asked before this line may have been asked while timers were there that are over now.
-    until: At,
+    pub(super) until: At,
 }
 
 impl Over {
@@ -26,7 +24,7 @@ impl Over {
         words.is_some_and(|words| words.get(word).is_some_and(|word| word & bit != 0))
     }
 
-    fn add(&mut self, id: u64) {
+    pub(super) fn add(&mut self, id: u64) {
         let (opening, word, bit) = place(id);
         let words = self.bits.entry(opening).or_default();
         if words.len() <= word {
@@ -41,73 +39,4 @@ fn place(id: u64) -> (u64, usize, u64) {
     let count = id & ((1 << COUNT_BITS) - 1);
     let word = usize::try_from(count / 64).unwrap_or(usize::MAX);
     (id >> COUNT_BITS, word, 1 << (count % 64))
-}
-
-impl Checker {
-    /// How many lines were read.
-    pub(crate) fn line(&self) -> u64 {
-        self.line
-    }
-
-    /// Forgets timers that are over for certain, and of which nothing was said since this line. What is said of them from now on is held against it.
-    pub(crate) fn forget(&mut self, before: u64) {
-        let is_over = |timer: &Timer| self.is_over(timer, before);
-        let over: Vec<u64> = self
-            .timers
-            .iter()
-            .filter(|(_, timer)| is_over(timer))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in over {
-            self.over.add(id);
-            let timer = self.timers.remove(&id);
-            if let Some(name) = timer.and_then(|it| Some((it.handler, it.key?)))
-                && self.keys.get(&name) == Some(&id)
-            {
-                self.keys.remove(&name);
-            }
-        }
-        self.over.until = self.line;
-    }
-
-    fn is_over(&self, timer: &Timer, before: At) -> bool {
-        let is_in_flight = timer
-            .insert
-            .is_none_or(|it| self.in_flight.contains_key(&it))
-            || timer.cancels > 0
-            || timer.wanted.iter().any(Wanted::is_open);
-        let is_settled = timer.last.is_some_and(|last| {
-            last.state == State::Well && last.line < before && self.is_settled(&last)
-        });
-        let was_cancelled = timer.cancelled.is_some_and(|line| line < before);
-        let is_silent = timer.redriven < before && !timer.may_be_redriven;
-        !is_in_flight && is_silent && (is_settled || was_cancelled)
-    }
-
-    /// A timer that is over was delivered.
-    pub(super) fn is_delivered_again(&mut self, id: u64) {
-        let text = format!("{id:x} was settled or cancelled, and is delivered");
-        self.breaks(Rule::Twice, text);
-    }
-
-    /// A timer that is over was to be cancelled or moved.
-    pub(super) fn is_answered_again(&mut self, id: u64, sent: At, answer: Answer) {
-        if answer != Answer::NotFound && sent >= self.over.until {
-            let text = format!("{id:x} was settled or cancelled, and the answer is {answer:?}");
-            self.breaks(Rule::Answer, text);
-        }
-    }
-
-    /// A timer that is over was named for its key.
-    pub(super) fn is_named_again(&mut self, id: u64, sent: At) {
-        if sent >= self.over.until {
-            let text = format!("{id:x} is named for its key, and was settled or cancelled");
-            self.breaks(Rule::Key, text);
-        }
-    }
-
-    /// How many timers were forgotten.
-    pub(crate) fn forgotten(&self) -> u64 {
-        self.over.count
-    }
 }

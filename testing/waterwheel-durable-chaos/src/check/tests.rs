@@ -4,8 +4,7 @@ mod copy;
 mod soak;
 
 use super::{Checker, Rule};
-use crate::child::WORKERS;
-use crate::log::Line;
+use crate::protocol::{Line, WORKERS};
 
 /// Which rules a log breaks.
 fn broken(log: &str) -> Vec<Rule> {
@@ -471,9 +470,41 @@ fn what_the_child_finds_wrong_is_found() {
     breaks(DELIVERED, "stopped", "stop", Rule::Other);
 }
 
+/// A timer is delivered and settled, and another one inserted, after a copy was made. The copy is restored, and the first one comes again.
+const RESTORED: &str = "
+    round 1
+    insert 1 0 plain 2000 -
+    created 1 a@2@plain
+    opened
+    copies 1
+    copied 1
+    begin 10 a 1 1 3000 2000 plain -
+    end 0 a 1 well 3100
+    insert 2 0 plain 2000 -
+    created 2 b@2@plain
+    killed
+    restored 1
+    round 2
+    begin 20 a 1 1 4000 2000 plain -
+    end 0 a 1 well 4100
+    stopped";
+
+/// A timer is delivered just too late after its namespace was paused.
+const SERVICE: &str = "
+    round 1
+    insert 1 0 mail/plain 2000 -
+    created 1 a@2@mail/plain
+    fault the namespace mail is paused
+    paused 10 mail
+    begin 3000011 a 1 1 3000 2000 mail/plain -
+    end 0 a 1 well 3100
+    resumes mail
+    occurred 3000020 5000 5000
+    stopped";
+
 #[test]
 fn a_line_is_read_as_it_is_written() {
-    for log in [DELIVERED, AGAIN, KEYS, soak::SERVICE, copy::RESTORED] {
+    for log in [DELIVERED, AGAIN, KEYS, SERVICE, RESTORED] {
         for text in log.lines().map(str::trim).filter(|it| !it.is_empty()) {
             assert_eq!(text.parse::<Line>().unwrap().to_string(), text);
             // Cut off, it is no line, or another one that is as short.

@@ -1,10 +1,13 @@
 //! What the log says of one timer.
 
+use crate::protocol::RETRY_DELAYS_MILLIS;
+
 /// A line's number.
 pub(super) type At = u64;
 
-/// The delays after the failures of a timer. After the last one, a failure makes it a dead letter.
-pub(crate) const RETRY_DELAYS_MILLIS: [i64; 3] = [30, 100, 300];
+/// So long after the wall clock was set back, or a namespace was paused, a handler may still read the time, or begin, that was about to be called before. A thread that has to wait
+/// for a processor takes so long at most.
+pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Timer {

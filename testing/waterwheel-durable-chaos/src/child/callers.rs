@@ -10,7 +10,9 @@ use waterwheel_durable::{Durable, Handle, Id};
 
 use super::calls::{Calls, Wish};
 use super::handlers::NAMES;
-use super::{ChildOptions, Stop, soak};
+use super::log::Stop;
+use super::soak;
+use crate::protocol::ChildOptions;
 
 /// The longest pause between two requests of a caller.
 const PAUSE_MILLIS: u64 = 16;

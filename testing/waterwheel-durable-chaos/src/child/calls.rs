@@ -8,8 +8,8 @@ use waterwheel_durable::{
     Cancelled, Durable, Error, Handle, Id, Inserted, NewTimer, Redriven, Rescheduled,
 };
 
-use super::{ChildOptions, Log};
-use crate::log::{Answer, Line, Named};
+use super::log::Log;
+use crate::protocol::{Answer, ChildOptions, Line, Named};
 
 #[derive(Debug)]
 pub(crate) struct Calls {
@@ -65,10 +65,10 @@ impl Calls {
     }
 
     fn inserted(&self, request: u64, inserted: Inserted) -> Handle {
-        self.log.say(&Line::Inserted {
-            request,
-            is_new: inserted.is_new(),
-            timer: named(inserted.handle()),
+        let timer = named(inserted.handle());
+        self.log.say(&match inserted.is_new() {
+            true => Line::Created { request, timer },
+            false => Line::Existing { request, timer },
         });
         inserted.into_handle()
     }
@@ -128,7 +128,7 @@ impl Calls {
             Ok(Cancelled::NotFound) => Answer::NotFound,
             Err(error) => return self.failed::<()>("a cancel", &error).is_some(),
         };
-        self.log.say(&Line::Answered { request, answer });
+        self.log.say(&answer.line(request));
         answer == Answer::AlreadyFired
     }
 
@@ -147,7 +147,7 @@ impl Calls {
             Ok(Rescheduled::NotFound) => Answer::NotFound,
             Err(error) => return self.failed::<()>("a reschedule", &error).is_some(),
         };
-        self.log.say(&Line::Answered { request, answer });
+        self.log.say(&answer.line(request));
         answer != Answer::NotFound
     }
 
@@ -166,7 +166,7 @@ impl Calls {
                 return;
             }
         };
-        self.log.say(&Line::Answered { request, answer });
+        self.log.say(&answer.line(request));
     }
 
     /// The store of a child has no faults, and a full disk is one for inserts alone: no request fails.

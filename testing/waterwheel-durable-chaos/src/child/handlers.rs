@@ -5,9 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use waterwheel_durable::{Dead, Delivery, Durable, Failure, HandlerOptions, Retry};
 
-use super::ChildOptions;
 use super::calls::{Calls, Wish, request_of};
-use crate::log::{How, Line};
+use crate::protocol::{ChildOptions, How, Line};
 
 /// `late` is registered when the child has run for a while.
 pub(crate) const NAMES: [&str; 4] = ["plain", "fails", "slow", "late"];

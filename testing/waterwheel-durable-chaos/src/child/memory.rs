@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use waterwheel_durable_faults::{Content, Disk};
-use waterwheel_durable_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
+use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore};
 
-use super::{ChildOptions, WITHOUT_RESERVE};
+use crate::power_cut::IN_MEMORY;
+use crate::protocol::{ChildOptions, WITHOUT_RESERVE};
 
 const FILE: &str = "timers.db";
 /// Without the reserve: at the end there is space.
@@ -41,18 +42,7 @@ impl Memory {
     pub(super) fn open(&self, options: &ChildOptions) -> Result<SqliteStore, OpenError> {
         let mut open = OpenOptions {
             vfs: Some(self.0.vfs()),
-            files: Files {
-                read: Disk::read_path,
-                length: Disk::length_path,
-                append: Disk::append_path,
-                write: Disk::write_path,
-                sync: Disk::sync_path,
-                set_length: Disk::shorten_path,
-                remove: Disk::remove_path,
-                free: Disk::free_path,
-                size: |_| None,
-                longest: || None,
-            },
+            files: IN_MEMORY,
             limit: (options.limit > 0).then_some(options.limit),
             ..OpenOptions::DEFAULT
         };

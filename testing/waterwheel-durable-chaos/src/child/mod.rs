@@ -3,174 +3,29 @@
 mod callers;
 mod calls;
 mod handlers;
+mod log;
 mod memory;
 mod moves;
 mod soak;
 mod watched;
 
-use std::io::{BufRead, Write, stdin, stdout};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, stdin};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::Notify;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
-use waterwheel_durable_chaos::arguments::Arguments;
 use waterwheel_durable_sqlite::{OpenOptions, Options, SqliteStore};
 
-use crate::check::RETRY_DELAYS_MILLIS;
-use crate::log::Line;
+use crate::planted::plant;
+use crate::protocol::{ChildOptions, Line, RETRY_DELAYS_MILLIS, WITHOUT_RESERVE, WORKERS};
 use calls::Calls;
+use log::{Log, Stop, in_words};
 use memory::Memory;
-pub(crate) use soak::GONE_BY;
 use watched::Watched;
 
 /// No request waits for so long, even on a busy machine.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
-
-/// Options of a child process.
-#[derive(Debug, Clone)]
-pub(crate) struct ChildOptions {
-    pub(crate) file: PathBuf,
-    pub(crate) round: u64,
-    pub(crate) seed: u64,
-    /// A runtime with one thread.
-    pub(crate) single: bool,
-    /// By how many microseconds its wall clock is ahead of the machine's.
-    pub(crate) shift: i64,
-    /// None: only what is there is delivered.
-    pub(crate) callers: usize,
-    /// The clock is moved while it runs.
-    pub(crate) moves: bool,
-    /// How many bytes payloads have at most, but for a few.
-    pub(crate) largest: usize,
-    /// How many bytes the file may have. No limit, if it is 0.
-    pub(crate) limit: u64,
-    /// How many bytes the disk in memory has. If it is 0, the file is a real one.
-    pub(crate) memory: usize,
-    /// A service with namespaces and a calendar, in whose life of so many milliseconds this and that goes wrong. Not so, if it is 0.
-    pub(crate) soak: u64,
-    /// How many requests all callers make in a second. As many as they can, if it is 0.
-    pub(crate) rate: u32,
-    /// None if empty.
-    pub(crate) fault: String,
-}
-
-/// How many threads the runtime of a child has, unless it has one.
-pub(crate) const WORKERS: usize = 4;
-
-/// The fault that the store has no reserve. It is planted by opening the store without one.
-pub(crate) const WITHOUT_RESERVE: &str = "without-reserve";
-
-impl ChildOptions {
-    /// Of the first child: the clock is the machine's, and stays so.
-    pub(crate) fn new(folder: &Path, seed: u64, callers: usize, fault: String) -> ChildOptions {
-        ChildOptions {
-            file: folder.join("timers.db"),
-            round: 0,
-            seed,
-            single: false,
-            shift: 0,
-            callers,
-            moves: false,
-            largest: 80,
-            limit: 0,
-            memory: 0,
-            soak: 0,
-            rate: 0,
-            fault,
-        }
-    }
-
-    pub(crate) fn arguments(&self) -> Vec<String> {
-        [
-            ("--file", self.file.display().to_string()),
-            ("--round", self.round.to_string()),
-            ("--seed", self.seed.to_string()),
-            ("--single", self.single.to_string()),
-            ("--shift", self.shift.to_string()),
-            ("--callers", self.callers.to_string()),
-            ("--moves", self.moves.to_string()),
-            ("--largest", self.largest.to_string()),
-            ("--limit", self.limit.to_string()),
-            ("--memory", self.memory.to_string()),
-            ("--soak", self.soak.to_string()),
-            ("--rate", self.rate.to_string()),
-            ("--break", self.fault.clone()),
-        ]
-        .into_iter()
-        .flat_map(|(name, value)| [name.to_owned(), value])
-        .collect()
-    }
-
-    fn read(mut arguments: Arguments) -> Result<ChildOptions, String> {
-        let options = ChildOptions {
-            file: arguments.take("file", PathBuf::new())?,
-            round: arguments.take("round", 1)?,
-            seed: arguments.take("seed", 0)?,
-            single: arguments.take("single", false)?,
-            shift: arguments.take("shift", 0)?,
-            callers: arguments.take("callers", 0)?,
-            moves: arguments.take("moves", false)?,
-            largest: arguments.take("largest", 80)?,
-            limit: arguments.take("limit", 0)?,
-            memory: arguments.take("memory", 0)?,
-            soak: arguments.take("soak", 0)?,
-            rate: arguments.take("rate", 0)?,
-            fault: arguments.take("break", String::new())?,
-        };
-        arguments.end()?;
-        Ok(options)
-    }
-}
-
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Where lines go, and the clocks that they are dated by.
-#[derive(Debug)]
-pub(crate) struct Log {
-    start: Instant,
-    shift: Arc<Shift>,
-    /// One line is written at a time.
-    out: Mutex<()>,
-}
-
-impl Log {
-    pub(crate) fn say(&self, line: &Line) {
-        let text = format!("{line}\n");
-        let _one = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // The parent may be gone. Then this one ends as well, when it is asked to stop.
-        let _ = stdout().lock().write_all(text.as_bytes());
-    }
-
-    pub(crate) fn wrong(&self, text: impl Into<String>) {
-        self.say(&Line::Wrong(text.into()));
-    }
-
-    /// The number of this thread.
-    pub(crate) fn thread(&self) -> usize {
-        THREAD.with(|number| *number)
-    }
-
-    /// Microseconds since the child's start.
-    pub(crate) fn at(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// What the wall clock shows, in microseconds.
-    pub(crate) fn wall(&self) -> i64 {
-        // The shift last: it may be moved meanwhile, after the line that says so.
-        let machine = SystemTime::now().duration_since(UNIX_EPOCH);
-        let machine = machine.map_or(0, |since| since.as_micros());
-        i64::try_from(machine).unwrap_or(i64::MAX) + self.shift.wall()
-    }
-}
 
 /// What the parent says before the child begins.
 #[derive(Debug, Default)]
@@ -179,10 +34,10 @@ struct Before {
     dead: Vec<Id>,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
-    let options = ChildOptions::read(arguments)?;
+pub(crate) fn run(options: &str) -> Result<ExitCode, String> {
+    let options: ChildOptions = serde_json::from_str(options).map_err(in_words)?;
     if options.fault != WITHOUT_RESERVE {
-        crate::fault::plant(&options.fault)?;
+        plant(&options.fault)?;
     }
     let mut builder = match options.single {
         true => tokio::runtime::Builder::new_current_thread(),
@@ -197,11 +52,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
 async fn live(options: ChildOptions) -> Result<(), String> {
     let shift = Arc::new(Shift::default());
     shift.set_wall(options.shift);
-    let log = Arc::new(Log {
-        start: Instant::now(),
-        shift: Arc::clone(&shift),
-        out: Mutex::new(()),
-    });
+    let log = Arc::new(Log::new(Arc::clone(&shift)));
     let before = before();
     let stop = Arc::new(Stop::default());
     let waits = Arc::clone(&stop);
@@ -299,7 +150,7 @@ async fn open(
         )
         .window(Duration::from_secs(rng.u64(1..=3)))
         .max_in_memory(limit)
-        .shifted_clocks(Arc::clone(&log.shift))
+        .shifted_clocks(log.clocks())
         .on_event(move |event| {
             if let Event::Failed { error, .. } = event {
                 events.wrong(format!("the store has failed: {error}"));
@@ -348,40 +199,4 @@ async fn dead_letters(options: &ChildOptions, log: &Log) -> Result<(), String> {
     let drain = Drain::within(Duration::from_secs(5));
     timers.shutdown(drain).await.map_err(in_words)?;
     Ok(())
-}
-
-fn in_words(error: impl std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
-}
-
-/// The parent's command to stop.
-#[derive(Debug, Default)]
-pub(crate) struct Stop {
-    is_set: AtomicBool,
-    changed: Notify,
-}
-
-impl Stop {
-    fn set(&self) {
-        self.is_set.store(true, Ordering::SeqCst);
-        self.changed.notify_waiters();
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::SeqCst)
-    }
-
-    async fn wait(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.is_set() {
-                return;
-            }
-            changed.await;
-        }
-    }
 }

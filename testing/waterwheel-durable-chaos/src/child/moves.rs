@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use waterwheel_durable::{Durable, Shift};
 
-use super::Stop;
 use super::calls::{Calls, Wish};
-use crate::log::Line;
+use super::log::Stop;
+use crate::protocol::Line;
 
 const SECOND: i64 = 1_000_000;
 pub(super) const HOUR: i64 = 3_600 * SECOND;

@@ -11,11 +11,9 @@ use waterwheel_durable::{Calendar, Durable, Error, Namespace, Policy, Rate, Retr
 
 use super::calls::{Calls, Wish};
 use super::handlers::Attempt;
+use super::log::{Stop, in_words};
 use super::moves::{HOUR, Mover};
-use super::{ChildOptions, Stop, in_words};
-use crate::check::RETRY_DELAYS_MILLIS;
-use crate::gauge::MEASURED;
-use crate::log::{How, Line};
+use crate::protocol::{ChildOptions, How, Line, MEASURED, RETRY_DELAYS_MILLIS, SUSPENDED_HOURS};
 
 /// Limited, and paused for a while. What was delivered is kept for a day.
 const LIMITED: &str = "limited";
@@ -248,12 +246,6 @@ const PLAN: [(u32, Fault); 10] = [
     (780, Fault::Policy),
 ];
 
-/// How long the machine is suspended each time.
-const SUSPENDED_HOURS: u64 = 25;
-
-/// By how many microseconds the wall clock goes on in a life beside its own time.
-pub(crate) const GONE_BY: i64 = 2 * SUSPENDED_HOURS.cast_signed() * HOUR;
-
 impl Faults {
     async fn play(&self, life: Duration, stop: &Stop) {
         let start = tokio::time::Instant::now();
@@ -272,7 +264,11 @@ impl Faults {
 
     async fn begin(&self, fault: Fault) -> Result<(), Error> {
         let log = &self.mover.calls.log;
-        let say = |text: &str| log.say(&Line::Fault(text.to_owned()));
+        let say = |text: &str| {
+            log.say(&Line::Fault {
+                text: text.to_owned(),
+            });
+        };
         match fault {
             Fault::ClockForward => {
                 say("the clock is set forward by an hour");
@@ -304,7 +300,7 @@ impl Faults {
             }
             Fault::Suspended => {
                 say("a suspension of 25 hours");
-                self.mover.suspend(SUSPENDED_HOURS * HOUR.unsigned_abs());
+                self.mover.suspend((SUSPENDED_HOURS * HOUR).unsigned_abs());
             }
             Fault::OtherPolicy => {
                 say("another policy");

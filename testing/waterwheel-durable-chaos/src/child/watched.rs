@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, pass_on};
 
-use super::Log;
-use crate::log::Line;
+use super::log::Log;
+use crate::protocol::Line;
 
 pub(super) struct Watched<S> {
     store: S,

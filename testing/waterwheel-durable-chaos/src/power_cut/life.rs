@@ -6,16 +6,18 @@ use std::time::Duration;
 use fastrand::Rng;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_durable_core::store::{Outcome, Store, StoreError};
+use waterwheel_durable_core::store::{Handle, Outcome, Store, StoreError};
 use waterwheel_durable_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_durable_sqlite::{Files, OpenOptions, Sizes, SqliteStore, Vacuum};
 
-use super::tables::Tables;
+use super::model::{Contents, Model};
+use super::steps::{HANDLERS, are_same};
+use crate::look::look;
 
 const FILE: &str = "timers.db";
 
 /// The files that a disk has.
-const FILES: Files = Files {
+pub(crate) const IN_MEMORY: Files = Files {
     read: Disk::read_path,
     length: Disk::length_path,
     append: Disk::append_path,
@@ -30,7 +32,7 @@ const FILES: Files = Files {
 
 /// What was going on as the power was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum During {
+pub(super) enum During {
     /// The first opening, which creates the tables.
     Creation,
     /// An opening of a file with tables.
@@ -67,7 +69,7 @@ pub enum During {
 
 impl During {
     /// All there are.
-    pub const ALL: [During; 16] = [
+    pub(super) const ALL: [During; 16] = [
         During::Creation,
         During::Opening,
         During::Beginning,
@@ -89,32 +91,34 @@ impl During {
 
 /// A power cut, and what was left.
 #[derive(Debug, Clone, Copy)]
-pub struct Fell {
+pub(super) struct Fell {
     /// In what it was cut.
-    pub during: During,
+    pub(super) during: During,
     /// Whether the commit that was under way is there. `None` if there was none.
-    pub is_kept: Option<bool>,
+    pub(super) is_kept: Option<bool>,
     /// Whether something was not synced.
-    pub had_unsynced: bool,
+    pub(super) had_unsynced: bool,
     /// How many commits were refused before, because there was no space.
-    pub refused: u64,
+    pub(super) refused: u64,
     /// How many were done without their inserts.
-    pub full: u64,
+    pub(super) full: u64,
     /// How often inserts were done after that.
-    pub recovered: u64,
+    pub(super) recovered: u64,
 }
 
 /// What is there if the commit that is under way has done its work.
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
-    pub(super) done: Tables,
+    /// And what the store answers.
+    pub(super) done: (Model, Vec<Outcome>),
     /// The same, if there is no space for its inserts.
-    pub(super) full: Tables,
+    pub(super) full: (Model, Vec<Outcome>),
 }
 
 impl UnderWay {
     /// Of what has no inserts.
-    fn only(done: Tables) -> UnderWay {
+    fn only(done: Model) -> UnderWay {
+        let done = (done, Vec::new());
         let full = done.clone();
         UnderWay { done, full }
     }
@@ -130,7 +134,7 @@ enum Said<T> {
 }
 
 /// A life that goes on after power cuts, on one disk.
-pub(crate) struct Life<'a> {
+pub(super) struct Life<'a> {
     pub(super) rng: Rng,
     disk: &'a Disk,
     synchronous: &'a str,
@@ -138,11 +142,13 @@ pub(crate) struct Life<'a> {
     key_sizes: Sizes,
     vacuum: Vacuum,
     /// What the store has answered. `None` before the first opening.
-    acknowledged: Option<Tables>,
+    acknowledged: Option<Model>,
     /// What is there if the call that is under way has done its work.
     pub(super) under_way: Option<UnderWay>,
     pub(super) now: i64,
     pub(super) inserted: u64,
+    /// Of timers that were to be inserted.
+    pub(super) handles: Vec<Handle>,
     /// Whether the disk may fail, or may have failed, in this life.
     has_faults: bool,
     /// Whether the disk is full now and then.
@@ -155,7 +161,7 @@ pub(crate) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    pub(crate) fn new(seed: u64, disk: &'a Disk, synchronous: &'a str) -> Life<'a> {
+    pub(super) fn new(seed: u64, disk: &'a Disk, synchronous: &'a str) -> Life<'a> {
         let mut rng = Rng::with_seed(seed);
         disk.put(Content::default());
         Life {
@@ -176,6 +182,7 @@ impl<'a> Life<'a> {
             under_way: None,
             now: 1_800_000_000_000 + rng.i64(0..86_400_000),
             inserted: 0,
+            handles: Vec::new(),
             has_faults: false,
             fills: false,
             is_full: false,
@@ -187,7 +194,7 @@ impl<'a> Life<'a> {
     }
 
     /// Lives until the power is cut, and looks at what is left.
-    pub(crate) fn go_on(&mut self) -> Result<Fell, String> {
+    pub(super) fn go_on(&mut self) -> Result<Fell, String> {
         if self.acknowledged.is_some() && self.rng.u32(0..4) == 0 {
             self.command().map_err(|error| error.to_string())?;
         }
@@ -255,7 +262,9 @@ impl<'a> Life<'a> {
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let sql = "INSERT INTO commands (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
-        self.acknowledged = Tables::read(&other).ok().flatten();
+        if let Some(model) = &mut self.acknowledged {
+            model.add_command(other.last_insert_rowid());
+        }
         drop(other);
         let names = [
             FILE,
@@ -336,29 +345,19 @@ impl<'a> Life<'a> {
             None => During::Creation,
             Some(_) => During::Opening,
         };
-        let new = self.acknowledged.is_none().then(Tables::default);
+        let new = self.acknowledged.is_none().then(Model::default);
         self.under_way = new.map(UnderWay::only);
         let reserve = match self.rng.u32(0..4) {
             0 => (0, 0),
             _ => (16 << 10, 128 << 10),
         };
-        let options = OpenOptions {
-            vfs: Some(self.disk.vfs()),
-            files: FILES,
-            synchronous: self.synchronous,
-            long_wal: self.long_wal,
-            key_sizes: self.key_sizes,
-            vacuum: self.vacuum,
-            reserve,
-            full: Duration::ZERO,
-            ..OpenOptions::DEFAULT
-        };
+        let options = self.options(reserve);
         let store = SqliteStore::open_with_options(&self.disk.path(FILE), &options);
         let Said::Done(mut store) = self.said(store, |_| false)? else {
             return Ok(self.ends(opening));
         };
         self.acknowledged.get_or_insert_default();
-        let mut begun = self.tables();
+        let mut begun = self.model();
         begun.begin();
         self.under_way = Some(UnderWay::only(begun));
         let begun = store.begin();
@@ -366,8 +365,9 @@ impl<'a> Life<'a> {
             return Ok(self.ends(During::Beginning));
         };
         self.is_acknowledged();
-        if epoch.cast_signed() != self.tables().epoch {
-            return Err(format!("opening {} is {epoch}", self.tables().epoch));
+        let expected = self.model().epoch();
+        if epoch != expected {
+            return Err(format!("opening {expected} is {epoch}"));
         }
         self.inserted = 0;
         if let Some((moment, after_it)) = cut {
@@ -378,7 +378,7 @@ impl<'a> Life<'a> {
                 0 if self.fills => drop(self.disk.fill()),
                 1 if self.fills => self.disk.set_foreign(0),
                 2 => {
-                    let mut taken = self.tables();
+                    let mut taken = self.model();
                     taken.take_commands();
                     self.under_way = Some(UnderWay::only(taken));
                     let commands = store.commands();
@@ -429,6 +429,20 @@ impl<'a> Life<'a> {
         })
     }
 
+    fn options(&self, reserve: (u64, u64)) -> OpenOptions<'a> {
+        OpenOptions {
+            vfs: Some(self.disk.vfs()),
+            files: IN_MEMORY,
+            synchronous: self.synchronous,
+            long_wal: self.long_wal,
+            key_sizes: self.key_sizes,
+            vacuum: self.vacuum,
+            reserve,
+            full: Duration::ZERO,
+            ..OpenOptions::DEFAULT
+        }
+    }
+
     /// What the answer of the store is; an error if the store has no reason for one.
     fn said<T, E: Error>(
         &mut self,
@@ -458,23 +472,31 @@ impl<'a> Life<'a> {
         }
     }
 
-    pub(super) fn tables(&self) -> Tables {
+    pub(super) fn model(&self) -> Model {
         self.acknowledged.clone().unwrap_or_default()
     }
 
     fn is_acknowledged(&mut self) {
         if let Some(under_way) = self.under_way.take() {
-            self.acknowledged = Some(under_way.done);
+            self.acknowledged = Some(under_way.done.0);
         }
     }
 
     /// A commit was answered: with its inserts, or without them.
     fn is_done(&mut self, outcomes: &[Outcome]) -> Result<(), String> {
         let has = |outcome| outcomes.contains(outcome);
+        let under_way = self.under_way.as_ref();
+        let expected = under_way.map(|it| match has(&Outcome::Full) {
+            true => &it.full.1,
+            false => &it.done.1,
+        });
+        if expected.is_some_and(|it| !are_same(outcomes, it)) {
+            return Err(format!("{outcomes:?} is answered, and not {expected:?}"));
+        }
         match (has(&Outcome::Full), has(&Outcome::Inserted)) {
             (true, true) => return Err(format!("some inserts are refused: {outcomes:?}")),
             (true, false) => {
-                self.acknowledged = self.under_way.take().map(|under_way| under_way.full);
+                self.acknowledged = self.under_way.take().map(|it| it.full.0);
                 self.full += 1;
                 self.is_full = true;
             }
@@ -487,39 +509,53 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// What is left is what was answered, and perhaps what was under way. Says whether it is.
+    /// What is left is what was answered, and perhaps what was under way, for plain SQL and for the store that opens it. Says whether it is.
     fn check(&mut self) -> Result<Option<bool>, String> {
-        // The checker's connection would write to the disk as it closes.
+        // What looks at the disk writes to it as well.
         let content = self.disk.content();
         // It has space, too.
         self.disk.put(content.clone());
-        let left = match self.disk.read(FILE) {
-            Some(_) => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-                let left = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs());
-                left.map_err(|error| error.to_string())
-                    .and_then(|left| Tables::read(&left))?
-            }
-            None => None,
-        };
-        self.disk.put(content);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let left = self.disk.read(FILE).map(|_| {
+            let left = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs());
+            left.map_err(|error| error.to_string())
+                .and_then(|it| look(&it))
+        });
+        let left = left.transpose()?.flatten();
+        self.disk.put(content.clone());
         let was_under_way = self.under_way.take();
-        if left == self.acknowledged {
-            return Ok(was_under_way.map(|_| false));
+        let (acknowledged, left) = match (&self.acknowledged, left) {
+            (None, None) => return Ok(was_under_way.map(|_| false)),
+            (Some(_), None) => return Err("no tables are left of a store that was open".into()),
+            (acknowledged, Some(left)) => (acknowledged.clone(), left),
+        };
+        let candidates = acknowledged.into_iter().map(|it| (it, false));
+        let under_way = was_under_way.clone().into_iter();
+        let under_way = under_way.flat_map(|it| [(it.done.0, true), (it.full.0, true)]);
+        let mut differs = "there are timers in a store that never was open".to_owned();
+        for (model, is_kept) in candidates.chain(under_way) {
+            let buckets = model.buckets();
+            let expected = model
+                .contents(&buckets, &HANDLERS)
+                .map_err(|it| it.to_string())?;
+            let looks = model.look(&expected);
+            if looks != left {
+                differs = left.differs(&looks);
+                continue;
+            }
+            let options = self.options((0, 0));
+            let opened = SqliteStore::open_with_options(&self.disk.path(FILE), &options);
+            let mut opened = opened.map_err(|error| format!("it cannot be opened: {error}"))?;
+            let found = Contents::of(&mut opened, &buckets, &HANDLERS);
+            drop(opened);
+            self.disk.put(content.clone());
+            let found = found.map_err(|error| format!("it cannot be read: {error}"))?;
+            if found == expected {
+                self.acknowledged = Some(model);
+                return Ok(was_under_way.map(|_| is_kept));
+            }
+            differs = found.differs(&expected);
         }
-        if let (Some(left), Some(under_way)) = (&left, &was_under_way)
-            && (*left == under_way.done || *left == under_way.full)
-        {
-            self.acknowledged = Some(left.clone());
-            return Ok(Some(true));
-        }
-        Err(match (&left, &self.acknowledged) {
-            (Some(left), Some(acknowledged)) => format!(
-                "what is left is not what was answered: {}",
-                left.differs(acknowledged)
-            ),
-            (None, _) => "no tables are left of a store that was open".to_owned(),
-            (_, None) => "there are timers in a store that never was open".to_owned(),
-        })
+        Err(format!("what is left is not what was answered: {differs}"))
     }
 }

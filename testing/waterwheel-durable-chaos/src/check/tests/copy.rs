@@ -1,26 +1,7 @@
 //! What is said of a service that goes on from a copy of its file.
 
-use super::{breaks, broken, is_kept};
+use super::{RESTORED, breaks, broken, is_kept};
 use crate::check::Rule;
-
-/// A timer is delivered and settled, and another one inserted, after a copy was made. The copy is restored, and the first one comes again.
-pub(super) const RESTORED: &str = "
-    round 1
-    insert 1 0 plain 2000 -
-    created 1 a@2@plain
-    opened
-    copies 1
-    copied 1
-    begin 10 a 1 1 3000 2000 plain -
-    end 0 a 1 well 3100
-    insert 2 0 plain 2000 -
-    created 2 b@2@plain
-    killed
-    restored 1
-    round 2
-    begin 20 a 1 1 4000 2000 plain -
-    end 0 a 1 well 4100
-    stopped";
 
 const AGAIN: &str = "begin 20 a 1 1 4000 2000 plain -
     end 0 a 1 well 4100";

@@ -1,6 +1,6 @@
 //! What a soak says: timers that are over and forgotten, namespaces that are paused, calendars.
 
-use super::{breaks, broken, is_kept};
+use super::{SERVICE, breaks, broken, is_kept};
 use crate::check::{Checker, Rule};
 
 /// A log of which everything before a mark may be forgotten, and what comes after that.
@@ -70,19 +70,6 @@ fn what_may_not_be_over_is_not_forgotten() {
         assert_eq!(broken_after_forgetting(before, "").0, 0, "{before}");
     }
 }
-
-/// A timer is delivered just too late after its namespace was paused.
-pub(super) const SERVICE: &str = "
-    round 1
-    insert 1 0 mail/plain 2000 -
-    created 1 a@2@mail/plain
-    fault the namespace mail is paused
-    paused 10 mail
-    begin 3000011 a 1 1 3000 2000 mail/plain -
-    end 0 a 1 well 3100
-    resumes mail
-    occurred 3000020 5000 5000
-    stopped";
 
 #[test]
 fn nothing_begins_while_its_namespace_is_paused() {

@@ -2,27 +2,26 @@
 //!
 //! Each seed is a life of a [`SqliteStore`](waterwheel_durable_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its WAL, is closed.
 //! In one of three lives the disk fails before the end, and in one of three it is full now and then, by files of others. At a random moment the power is cut, and the disk keeps what was synced, and of the
-//! rest what it likes. A checker reads what is left: SQLite's integrity check passes, and the tables are those after the last commit that was answered, or
-//! those after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
+//! rest what it likes. What is left is looked at by plain SQL, and opened by the store: SQLite's integrity check passes, and both show what a store in memory has after
+//! the last commit that was answered, or after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
 //!
 //! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its WAL itself, so a seed differs in these bytes alone.
 
-mod archive;
 mod life;
+mod model;
 mod steps;
-mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::Args;
+pub(crate) use life::IN_MEMORY;
 use life::Life;
-pub use life::{During, Fell};
+use life::{During, Fell};
 use waterwheel_durable_faults::Disk;
 use waterwheel_durable_sqlite::OpenOptions;
-
-use super::arguments::Arguments;
 
 /// How many seeds it takes at least that each kind of cut must have occurred.
 const ENOUGH: u64 = 300;
@@ -32,7 +31,7 @@ const CUTS: usize = 4;
 
 /// How often the power was cut, by what was under way.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+struct Tally {
     cuts: BTreeMap<During, u64>,
     kept: u64,
     lost: u64,
@@ -42,12 +41,8 @@ pub struct Tally {
     recovered: u64,
 }
 
-/// Runs the life of a seed.
-///
-/// # Errors
-///
-/// What was promised and not kept.
-pub fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Result<(), String> {
+/// Runs the life of a seed. An error says what was promised and not kept.
+fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Result<(), String> {
     let mut life = Life::new(seed, disk, synchronous);
     for cut in 1..=CUTS {
         let fell = life.go_on();
@@ -56,26 +51,30 @@ pub fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Resu
     Ok(())
 }
 
+#[derive(Args)]
+pub(crate) struct Flags {
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    seeds: u64,
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    from: u64,
+    /// What SQLite syncs. With `off` and `normal`, it must fail
+    #[arg(long, default_value = OpenOptions::DEFAULT.synchronous, ignore_case = true, value_parser = ["extra", "full", "normal", "off"])]
+    synchronous: String,
+}
+
 /// `power-cut`: see the [module](self).
-///
-/// # Errors
-///
-/// The arguments are wrong, or SQLite does not take the disk.
-pub fn command(mut arguments: Arguments) -> Result<ExitCode, String> {
-    let seeds: u64 = arguments.take("seeds", 1_000)?;
-    let from: u64 = arguments.take("from", 0)?;
-    let synchronous: String =
-        arguments.take("synchronous", OpenOptions::DEFAULT.synchronous.to_owned())?;
-    arguments.end()?;
-    let is_known = ["extra", "full", "normal", "off"].contains(&&*synchronous.to_lowercase());
-    if !is_known {
-        return Err(format!("--synchronous cannot be {synchronous}"));
-    }
+pub(crate) fn command(flags: &Flags) -> Result<ExitCode, String> {
+    let Flags {
+        seeds,
+        from,
+        synchronous,
+    } = flags;
+    let (seeds, from) = (*seeds, *from);
     let start = Instant::now();
     let disk = Disk::new()?;
     let mut tally = Tally::default();
     for seed in from..from.saturating_add(seeds) {
-        if let Err(broke) = run(seed, &disk, &synchronous, &mut tally) {
+        if let Err(broke) = run(seed, &disk, synchronous, &mut tally) {
             eprintln!(
                 "{broke}\nrepeat it: cargo run --release -p waterwheel-durable-chaos -- power-cut --seeds 1 --from {seed} --synchronous {synchronous}"
             );
@@ -106,8 +105,7 @@ impl Tally {
     }
 
     /// What has never occurred.
-    #[must_use]
-    pub fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Option<String> {
         let during = During::ALL
             .into_iter()
             .find(|it| !self.cuts.contains_key(it));
@@ -145,5 +143,39 @@ impl fmt::Display for Tally {
             f,
             "; {refused} commits were refused, and the inserts of {full}, {recovered} times for a while; what was under way was there {kept} times, and gone {lost} times"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use waterwheel_durable_faults::{Chance, Content, Disk};
+    use waterwheel_durable_sqlite::{OpenOptions, SqliteStore};
+
+    use super::IN_MEMORY;
+
+    #[test]
+    fn the_conformance_suite_passes_with_a_power_cut_between_its_steps() {
+        let disk = Disk::new().unwrap();
+        let mut rng = Rng::with_seed(5);
+        let report = waterwheel_durable_core::conformance::all_reopened(|store| {
+            match store {
+                None => disk.put(Content::default()),
+                Some(store) => {
+                    disk.cut_now();
+                    drop(store);
+                    let calls = disk.calls();
+                    disk.restart(&mut Chance::new(&mut rng, calls));
+                }
+            }
+            let options = OpenOptions {
+                vfs: Some(disk.vfs()),
+                files: IN_MEMORY,
+                ..OpenOptions::DEFAULT
+            };
+            let opened = SqliteStore::open_with_options(&disk.path("timers.db"), &options);
+            Box::new(opened.unwrap())
+        });
+        report.expect_all();
     }
 }

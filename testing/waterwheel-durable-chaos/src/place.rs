@@ -1,15 +1,15 @@
-//! Where is the disk that becomes full?
+//! Where is the disk that becomes full, and how is it filled?
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::fs::statvfs;
 use tempfile::TempDir;
 
-use crate::report;
-use crate::script::Foreign;
+use crate::report::temporary_folder;
 
 /// How many MiB the small file system has, and the disk in memory.
 const SIZE: usize = 48;
@@ -17,7 +17,7 @@ const SIZE: usize = 48;
 const LARGEST: u64 = 2 << 30;
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// On a real file system. `is_own`: it was mounted for this, and is gone afterwards.
     Folder { path: PathBuf, is_own: bool },
     /// In the child's memory, for this reason.
@@ -25,7 +25,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    pub(super) fn folder(path: &str, is_own: bool) -> Result<Place, String> {
+    pub(crate) fn folder(path: &str, is_own: bool) -> Result<Place, String> {
         let path = fs::canonicalize(path).map_err(|error| format!("--folder {path}: {error}"))?;
         if path.join("timers.db").exists() {
             return Err(format!("--folder {}: it has a file", path.display()));
@@ -40,12 +40,12 @@ impl Place {
         Ok(Place::Folder { path, is_own })
     }
 
-    pub(super) fn memory(why: &'static str) -> Result<Place, String> {
-        report::folder().map(|folder| Place::Memory(folder, why))
+    pub(crate) fn memory(why: &'static str) -> Result<Place, String> {
+        temporary_folder().map(|folder| Place::Memory(folder, why))
     }
 
     /// The folder of the file; of one in memory, what is left of it between two lives.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Place::Folder { path, .. } => path,
             Place::Memory(folder, _) => folder.path(),
@@ -53,14 +53,14 @@ impl Place {
     }
 
     /// How many bytes the disk in memory has.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         match self {
             Place::Folder { .. } => 0,
             Place::Memory(..) => SIZE << 20,
         }
     }
 
-    pub(super) fn foreign(&self) -> Foreign {
+    pub(crate) fn foreign(&self) -> Foreign {
         match self {
             Place::Folder { path, .. } => Foreign::File(path.join("foreign")),
             Place::Memory(..) => Foreign::InChild,
@@ -68,7 +68,7 @@ impl Place {
     }
 
     /// Copies the file to a folder that is kept.
-    pub(super) fn keep(&self, folder: &Path) {
+    pub(crate) fn keep(&self, folder: &Path) {
         for name in ["timers.db", "timers.db-wal"] {
             // The WAL may not be there.
             let _ = fs::copy(self.path().join(name), folder.join(name));
@@ -88,26 +88,88 @@ impl fmt::Display for Place {
     }
 }
 
+/// The file that takes space.
+#[derive(Debug, Clone)]
+pub(crate) enum Foreign {
+    /// This one.
+    File(PathBuf),
+    /// The child's disk is in its memory.
+    InChild,
+}
+
+/// What has become of that file.
+pub(crate) enum Changed {
+    /// The file is so long.
+    By(u64),
+    /// The child is to do it.
+    ByCommand(&'static str),
+}
+
+impl Foreign {
+    /// Takes it away, if it was left.
+    pub(crate) fn remove(&self) {
+        if let Foreign::File(path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    pub(crate) fn change(&self, fills: bool) -> std::io::Result<Changed> {
+        let path = match self {
+            Foreign::InChild => return Ok(Changed::ByCommand(if fills { "fill" } else { "free" })),
+            Foreign::File(path) => path,
+        };
+        if !fills {
+            fs::remove_file(path)?;
+            return Ok(Changed::By(0));
+        }
+        let mut file = File::create(path)?;
+        // Random, so that nothing is compressed.
+        let piece: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
+            .take(65_536)
+            .collect();
+        let mut length = 0;
+        for size in [65_536, 4_096, 1] {
+            loop {
+                match file.write(&piece[..size]) {
+                    Ok(0) => break,
+                    Ok(written) => length += written as u64,
+                    Err(error) if is_full(error.kind()) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        match file.sync_all() {
+            Err(error) if !is_full(error.kind()) => Err(error),
+            _ => Ok(Changed::By(length)),
+        }
+    }
+}
+
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 /// Runs this command once more, with a small file system of its own. That needs no rights where users may have namespaces. `None` if it is not possible.
-pub(super) fn in_a_namespace(words: &[String], seed: u64) -> Result<Option<ExitCode>, String> {
-    let folder = report::folder()?;
+pub(crate) fn in_a_namespace(seed: u64) -> Result<Option<ExitCode>, String> {
+    let place = temporary_folder()?;
     let mount = format!("mount -t tmpfs -o size={SIZE}m tmpfs \"$0\"");
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
-        command.arg(folder.path());
+        command.arg(place.path());
         command
     };
     let probe = shell(&mount).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         return Ok(None);
     }
+    let words: Vec<String> = std::env::args().skip(1).collect();
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = shell(&format!("{mount} && exec \"$@\""));
-    command.arg(program).arg("disk-full").args(words);
+    command.arg(program).args(&words);
     command
         .args(["--own", "true", "--folder"])
-        .arg(folder.path());
+        .arg(place.path());
     if !words.iter().any(|word| word == "--seed") {
         command.args(["--seed", &seed.to_string()]);
     }

@@ -1,0 +1,112 @@
+//! Which promises there are, and what was seen of them.
+
+use std::fmt;
+
+/// A promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// An acknowledged timer is delivered, or becomes a dead letter.
+    Lost,
+    /// No delivery before its due time.
+    Early,
+    /// No delivery after a cancel was answered with "done".
+    AfterDone,
+    /// No delivery after a settled end, and one at a time.
+    Twice,
+    /// One id in all attempts, and what was inserted with it.
+    Id,
+    /// The attempts are counted.
+    Attempt,
+    /// One timer has a key.
+    Key,
+    /// An answer can be so.
+    Answer,
+    Other,
+}
+
+impl Rule {
+    pub(crate) const ALL: [Rule; 9] = [
+        Rule::Lost,
+        Rule::Early,
+        Rule::AfterDone,
+        Rule::Twice,
+        Rule::Id,
+        Rule::Attempt,
+        Rule::Key,
+        Rule::Answer,
+        Rule::Other,
+    ];
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rule::Lost => "lost",
+            Rule::Early => "early",
+            Rule::AfterDone => "delivered after Done",
+            Rule::Twice => "delivered twice, not in flight",
+            Rule::Id => "another id",
+            Rule::Attempt => "wrong attempt",
+            Rule::Key => "wrong key",
+            Rule::Answer => "wrong answer",
+            Rule::Other => "other",
+        })
+    }
+}
+
+/// What a restore has undone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Undone {
+    /// Timers that were inserted after the copy was made.
+    pub(crate) gone: usize,
+    /// Timers that were delivered or cancelled since, and are there again.
+    pub(crate) again: usize,
+}
+
+/// What was seen.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Summary {
+    pub(crate) rounds: u64,
+    pub(crate) requests: u64,
+    /// Of those that were answered.
+    pub(crate) inserts: u64,
+    pub(crate) created: u64,
+    /// Inserts that were refused for want of space.
+    pub(crate) full: u64,
+    pub(crate) cancels: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) reschedules: u64,
+    pub(crate) redrives: u64,
+    pub(crate) deliveries: u64,
+    /// Deliveries of what was in flight at a kill.
+    pub(crate) duplicates: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) clock_moves: u64,
+    /// Deliveries of calendars.
+    pub(crate) occurrences: u64,
+    /// Handlers that the clock was set back under, between their call and their look at it.
+    pub(crate) on_their_way: u64,
+    /// By copies that were restored.
+    pub(crate) undone: Undone,
+}
+
+/// What was under way at a kill.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Flight {
+    /// Deliveries with their handlers.
+    pub(crate) running: usize,
+    /// Ended deliveries that may not be settled.
+    pub(crate) unsettled: usize,
+    pub(crate) inserts: usize,
+    pub(crate) cancels: usize,
+    pub(crate) reschedules: usize,
+    pub(crate) redrives: usize,
+    /// The steps of the commit that the store was busy with.
+    pub(crate) commit: Option<usize>,
+}
+
+impl Flight {
+    pub(crate) fn unanswered(&self) -> usize {
+        self.inserts + self.cancels + self.reschedules + self.redrives
+    }
+}

@@ -1,0 +1,106 @@
+//! Where a child says what it does, and where it hears that it is to stop.
+
+use std::io::{Write, stdout};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+use waterwheel_durable::Shift;
+
+use crate::protocol::Line;
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Where lines go, and the clocks that they are dated by.
+#[derive(Debug)]
+pub(super) struct Log {
+    start: Instant,
+    shift: Arc<Shift>,
+    /// One line is written at a time.
+    out: Mutex<()>,
+}
+
+impl Log {
+    pub(super) fn new(shift: Arc<Shift>) -> Log {
+        Log {
+            start: Instant::now(),
+            shift,
+            out: Mutex::new(()),
+        }
+    }
+
+    /// The clocks that the lines are dated by.
+    pub(super) fn clocks(&self) -> Arc<Shift> {
+        Arc::clone(&self.shift)
+    }
+
+    pub(super) fn say(&self, line: &Line) {
+        let text = format!("{line}\n");
+        let _one = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // The parent may be gone. Then this one ends as well, when it is asked to stop.
+        let _ = stdout().lock().write_all(text.as_bytes());
+    }
+
+    pub(super) fn wrong(&self, text: impl Into<String>) {
+        self.say(&Line::Wrong { text: text.into() });
+    }
+
+    /// The number of this thread.
+    pub(super) fn thread(&self) -> usize {
+        THREAD.with(|number| *number)
+    }
+
+    /// Microseconds since the child's start.
+    pub(super) fn at(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// What the wall clock shows, in microseconds.
+    pub(super) fn wall(&self) -> i64 {
+        // The shift last: it may be moved meanwhile, after the line that says so.
+        let machine = SystemTime::now().duration_since(UNIX_EPOCH);
+        let machine = machine.map_or(0, |since| since.as_micros());
+        i64::try_from(machine).unwrap_or(i64::MAX) + self.shift.wall()
+    }
+}
+
+/// The parent's command to stop.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    is_set: AtomicBool,
+    changed: Notify,
+}
+
+impl Stop {
+    pub(super) fn set(&self) {
+        self.is_set.store(true, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::SeqCst)
+    }
+
+    pub(super) async fn wait(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_set() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+pub(super) fn in_words(error: impl std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,354 @@
+//! What must a store have? A store in memory, which is asked for the same, and what that one lacks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use waterwheel_durable_core::store::{
+    ArchiveCursor, Archived, Bucket, Dead, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op,
+    Outcome, PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
+};
+
+use crate::look::{Look, Seen};
+
+/// Of a handler, on a day.
+type Place = (Arc<str>, i64);
+
+/// What a store must have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    store: MemoryStore,
+    epoch: u64,
+    commits: u64,
+    /// How many timers each commit has archived: a store lets those of a commit expire together.
+    blocks: BTreeMap<Place, VecDeque<usize>>,
+    pending: BTreeMap<Place, usize>,
+    /// Commands of other processes, whether they were taken, and their answers.
+    commands: BTreeMap<i64, (bool, Option<String>)>,
+}
+
+impl Model {
+    /// The file is opened once more. Returns which opening it is.
+    pub(super) fn begin(&mut self) -> u64 {
+        // A process that has ended answers nothing.
+        self.commands
+            .retain(|_, (is_taken, answer)| !*is_taken || answer.is_some());
+        self.commits = 0;
+        self.epoch = self.store.begin().unwrap_or_default();
+        self.epoch
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Does a step, as it is promised. `is_full`: there is no space for an insert.
+    pub(super) fn step(&mut self, op: &Op, is_full: bool) -> Outcome {
+        match op {
+            Op::All(steps) => {
+                return Outcome::All(steps.iter().map(|op| self.step(op, false)).collect());
+            }
+            Op::Archive(row, at) if self.has(row) => {
+                let place = (Arc::clone(&row.handler), at.day());
+                *self.pending.entry(place).or_default() += 1;
+            }
+            Op::Reply(number, answer) => {
+                if let Some(command) = self.commands.get_mut(&number.cast_signed()) {
+                    command.1 = Some(answer.to_string());
+                }
+            }
+            _ => {}
+        }
+        let op = match op {
+            Op::Expire {
+                handler,
+                before,
+                limit,
+            } => Op::Expire {
+                handler: Arc::clone(handler),
+                before: *before,
+                limit: self.expire(handler, *before, *limit),
+            },
+            _ => op.clone(),
+        };
+        self.store.set_full(is_full);
+        self.commits += 1;
+        let outcomes = self.store.commit(self.commits, &[op]);
+        outcomes
+            .ok()
+            .and_then(|mut it| it.pop())
+            .unwrap_or(Outcome::Done)
+    }
+
+    /// All steps of the commit were done.
+    pub(super) fn end_commit(&mut self) {
+        for (place, count) in std::mem::take(&mut self.pending) {
+            self.blocks.entry(place).or_default().push_back(count);
+        }
+    }
+
+    /// How many timers expire: those of whole commits, until they are as many as this or a few more.
+    fn expire(&mut self, handler: &Arc<str>, before: i64, limit: usize) -> usize {
+        let mut gone = 0;
+        let days = self
+            .blocks
+            .range_mut((Arc::clone(handler), i64::MIN)..(Arc::clone(handler), before));
+        for (_, blocks) in days {
+            while gone < limit
+                && let Some(count) = blocks.pop_front()
+            {
+                gone += count;
+            }
+        }
+        gone
+    }
+
+    /// Whether a timer is in the second of its due time.
+    fn has(&mut self, row: &Row) -> bool {
+        let id = Id::from_stored(row.id.get() - 1);
+        let after = RowCursor { id, ..row.cursor() };
+        let before = after.second + 1;
+        let rows = self
+            .store
+            .load(&row.handler, after, before, PageLimit::rows(1));
+        rows.is_ok_and(|it| it.first().is_some_and(|it| it.id == row.id))
+    }
+
+    /// Another process sends a command.
+    pub(super) fn add_command(&mut self, number: i64) {
+        self.commands.insert(number, (false, None));
+    }
+
+    /// The store has taken all commands.
+    pub(super) fn take_commands(&mut self) {
+        for (is_taken, answer) in self.commands.values_mut() {
+            *is_taken |= answer.is_none();
+        }
+    }
+
+    pub(super) fn commands(&self) -> impl ExactSizeIterator<Item = i64> {
+        self.commands.keys().copied()
+    }
+
+    pub(super) fn timers(&self) -> usize {
+        self.store.len()
+    }
+
+    /// All timers of a handler that are near.
+    pub(super) fn near(&mut self, handler: &str) -> Vec<Row> {
+        let all = PageLimit::rows(usize::MAX);
+        let rows = self
+            .store
+            .load(handler, RowCursor::before(i64::MIN), i64::MAX, all);
+        rows.unwrap_or_default()
+    }
+
+    pub(super) fn dead(&mut self) -> Vec<Dead> {
+        DeadLetters::all(&mut self.store, Scope::All).unwrap_or_default()
+    }
+
+    pub(super) fn has_archived(&self) -> bool {
+        self.blocks.values().any(|it| !it.is_empty())
+    }
+
+    /// The first bucket of a far level that has a row.
+    pub(super) fn first_bucket(&mut self, level: Level) -> Option<Bucket> {
+        let number = self.store.first_bucket(level).ok().flatten()?;
+        Some(Bucket { level, number })
+    }
+
+    /// All buckets of far levels that have rows.
+    pub(super) fn buckets(&self) -> Vec<Bucket> {
+        let (mut copy, mut all) = (self.clone(), Vec::new());
+        for level in Level::FAR {
+            while let Some(bucket) = copy.first_bucket(level) {
+                copy.step(&to_seconds(bucket), false);
+                all.push(bucket);
+            }
+        }
+        all
+    }
+
+    pub(super) fn contents(
+        &self,
+        buckets: &[Bucket],
+        handlers: &[&str],
+    ) -> Result<Contents, StoreError> {
+        let mut store = self.store.clone();
+        // The look comes where there is space.
+        store.set_full(false);
+        Contents::of(&mut store, buckets, handlers)
+    }
+
+    /// What plain SQL must show of this.
+    pub(super) fn look(&self, contents: &Contents) -> Look {
+        let archived = self.blocks.values().flatten().sum::<usize>();
+        let alive = contents.rows.iter().map(|row| seen(row, None));
+        let dead = contents.dead.iter();
+        let dead = dead.map(|it| seen(&it.row, Some((it.at.as_millis(), it.error.to_string()))));
+        let mut rows: Vec<Seen> = alive.chain(dead).collect();
+        rows.sort();
+        let settings = contents.settings.iter();
+        let commands = self.commands.iter();
+        Look {
+            moved: rows
+                .iter()
+                .filter(|it| it.has_moved && it.dead.is_none())
+                .count() as i64,
+            rows,
+            archived: archived as i64,
+            settings: settings
+                .map(|it| (it.name.to_string(), it.value.to_vec()))
+                .collect(),
+            commands: commands
+                .map(|(number, (taken, answer))| (*number, *taken, answer.clone()))
+                .collect(),
+        }
+    }
+}
+
+fn seen(row: &Row, dead: Option<(i64, String)>) -> Seen {
+    Seen {
+        id: row.id.get().cast_signed(),
+        due: row.due.as_millis(),
+        handler: row.handler.to_string(),
+        failures: row.failures.into(),
+        has_moved: row.has_moved,
+        key: row.key.as_deref().map(<[u8]>::to_vec),
+        payload: row.payload.to_vec(),
+        starts: row.starts.cast_signed(),
+        dead,
+    }
+}
+
+/// Moves all of a bucket to seconds, however far they are.
+fn to_seconds(bucket: Bucket) -> Op {
+    Op::Cascade {
+        bucket,
+        now: Due::from_millis(i64::MAX / 4),
+        limit: PageLimit::rows(usize::MAX),
+    }
+}
+
+/// All that a store replies when it is asked for all.
+#[derive(Debug, PartialEq)]
+pub(super) struct Contents {
+    epoch: u64,
+    /// In far levels, before and after all rows of the buckets were moved to seconds.
+    first: [Option<i64>; 2 * Level::FAR.len()],
+    handlers: Vec<Arc<str>>,
+    rows: Vec<Row>,
+    dead: Vec<Dead>,
+    archive: Vec<(Arc<str>, i64, Archived)>,
+    settings: Vec<Setting>,
+    /// What inserts with all keys are answered, and where their timers are.
+    keys: Vec<(Outcome, Option<Handle>)>,
+}
+
+/// How many keys there are of each handler: 0, 1 and so on.
+pub(super) const KEYS: u8 = 64;
+
+impl Contents {
+    /// Opens a store once more, and asks it for all. These buckets are all that have rows.
+    pub(super) fn of(
+        store: &mut dyn Store,
+        buckets: &[Bucket],
+        handlers: &[&str],
+    ) -> Result<Contents, StoreError> {
+        let epoch = store.begin()?;
+        let mut first = [None; 2 * Level::FAR.len()];
+        let (before, after) = first.split_at_mut(Level::FAR.len());
+        let read = |store: &mut dyn Store, into: &mut [Option<i64>]| {
+            let mut levels = into.iter_mut().zip(Level::FAR);
+            levels.try_for_each(|(it, level)| store.first_bucket(level).map(|first| *it = first))
+        };
+        read(store, before)?;
+        let moves: Vec<Op> = buckets.iter().map(|bucket| to_seconds(*bucket)).collect();
+        store.commit(1, &moves)?;
+        read(store, after)?;
+        let mut known = store.handlers()?;
+        known.sort();
+        let (mut rows, mut archive) = (Vec::new(), Vec::new());
+        for handler in &known {
+            let all = PageLimit::rows(usize::MAX);
+            rows.extend(store.load(handler, RowCursor::before(i64::MIN), i64::MAX, all)?);
+            let archived = store.archived(handler, ArchiveCursor::START, i64::MAX, 1 << 30)?;
+            let archived = archived.into_iter();
+            archive.extend(archived.map(|(at, it)| (Arc::clone(handler), at.day, it)));
+        }
+        let dead = DeadLetters::all(store, Scope::All)?;
+        let settings = store.settings()?;
+        let mut keys = Vec::new();
+        let all = handlers
+            .iter()
+            .flat_map(|it| (0..KEYS).map(move |key| (*it, key)));
+        let mut inserts = Vec::new();
+        for (number, (handler, key)) in (1..).zip(all) {
+            keys.push((Outcome::Done, store.find(handler, &[key])?));
+            inserts.push(with_key(epoch, number, handler, key));
+        }
+        for (it, outcome) in keys.iter_mut().zip(store.commit(2, &inserts)?) {
+            it.0 = outcome;
+        }
+        Ok(Contents {
+            epoch,
+            first,
+            handlers: known,
+            rows,
+            dead,
+            archive,
+            settings,
+            keys,
+        })
+    }
+
+    /// In what it differs from another one.
+    pub(super) fn differs(&self, other: &Contents) -> String {
+        let first = |rows: &[Row], others: &[Row]| {
+            let mut rows = rows.iter().filter(|it| !others.contains(it));
+            rows.next().map(|it| format!("{:x}", it.id.get()))
+        };
+        let mut keys = self.keys.iter().zip(&other.keys);
+        let key = keys.find(|(one, other)| one != other);
+        let parts = [
+            ("epoch", self.epoch == other.epoch),
+            ("far buckets", self.first == other.first),
+            ("handlers", self.handlers == other.handlers),
+            ("timers", self.rows == other.rows),
+            ("dead letters", self.dead == other.dead),
+            ("archive", self.archive == other.archive),
+            ("settings", self.settings == other.settings),
+            ("keys", self.keys == other.keys),
+        ];
+        let parts = parts.iter().filter(|(_, is_same)| !is_same);
+        let parts: Vec<_> = parts.map(|(name, _)| *name).collect();
+        let (here, there) = (
+            first(&self.rows, &other.rows),
+            first(&other.rows, &self.rows),
+        );
+        format!(
+            "{parts:?}; the first timer too many is {here:?}, the first that is missing {there:?}; of a key, {key:?}"
+        )
+    }
+}
+
+/// An insert of a timer with this key, which is to tell whether another one has it.
+fn with_key(epoch: u64, number: u64, handler: &str, key: u8) -> Op {
+    let due = Due::from_millis(0);
+    let row = Row {
+        id: Id::new(epoch, number).unwrap_or(Id::NONE),
+        due,
+        handler: handler.into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: Some([key].as_slice().into()),
+        payload: [].as_slice().into(),
+    };
+    Op::Insert(
+        row,
+        Bucket {
+            level: Level::Second,
+            number: 0,
+        },
+    )
+}

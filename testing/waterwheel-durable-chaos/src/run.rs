@@ -1,0 +1,372 @@
+//! What comes of a schedule?
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tempfile::TempDir;
+
+use crate::check::Summary;
+use crate::damage::{Counts, Damage, Fate, accept_loss, strike};
+use crate::flat::judge;
+use crate::gauge::{Gauge, HEADING, Minute, max_memory};
+use crate::look::look_at;
+use crate::parent::{Parent, Played};
+use crate::place::{Foreign, Place};
+use crate::protocol::{ChildOptions, Line};
+use crate::report::{ENOUGH, end, log_of, verdict};
+use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule, interval};
+
+/// In a shorter soak, a few moments decide, and the start of a process.
+const JUDGED_FROM: Duration = Duration::from_secs(10 * 60);
+
+/// A schedule that is being played.
+pub(crate) struct Run {
+    schedule: Schedule,
+    pub(crate) options: ChildOptions,
+    pub(crate) parent: Parent,
+    /// Where the disk is that becomes full, if one does.
+    pub(crate) place: Option<Place>,
+    seed: u64,
+    rng: Rng,
+    folder: TempDir,
+    /// What was seen before the present child.
+    before: Summary,
+    evidence: Evidence,
+}
+
+/// What a schedule must have come to, so that it proves something.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    /// Kills in the middle of a commit, with requests that had no answer.
+    pub(crate) in_commit: u64,
+    /// Lines that a kill has cut off.
+    pub(crate) torn: usize,
+    /// Requests that were answered while copies were made.
+    pub(crate) beside: u64,
+    damages: Counts,
+    quarters: Vec<Vec<Minute>>,
+}
+
+impl Run {
+    pub(crate) fn new(
+        schedule: Schedule,
+        options: ChildOptions,
+        seed: u64,
+        rng: Rng,
+        folder: TempDir,
+    ) -> Result<Run, String> {
+        Ok(Run {
+            parent: Parent::new(&log_of(folder.path()))?,
+            schedule,
+            options,
+            place: None,
+            seed,
+            rng,
+            folder,
+            before: Summary::default(),
+            evidence: Evidence::default(),
+        })
+    }
+
+    /// Memory and lateness are measured by intervals that fit into this time.
+    pub(crate) fn measure(&mut self, time: Duration) {
+        let length = interval(time);
+        println!("a line of measurements is {length:?}");
+        self.parent.gauge = Some(Gauge::new(&self.options.file, length));
+    }
+
+    /// Plays the schedule to its end, and says whether each promise was kept, and whether the evidence is enough.
+    pub(crate) fn play(
+        mut self,
+        is_enough: impl FnOnce(&Evidence) -> bool,
+    ) -> Result<ExitCode, String> {
+        println!(
+            "               lived           at the kill: with a  perhaps not      no answer yet to             the store's\n\
+             round  threads    ms  requests        handler      settled    insert cancel move redrive         commit   again"
+        );
+        for act in std::mem::take(&mut self.schedule.acts) {
+            if self.parent.checker.broken().len() > ENOUGH {
+                break;
+            }
+            let goes_on = match act {
+                Act::Child(child) => self.child(child).map(|()| true)?,
+                Act::Restore => self.restore()?,
+                Act::Damage { damage, has_note } => {
+                    self.damage(damage, has_note)?;
+                    true
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        if let Some(place) = &self.place {
+            place.foreign().remove();
+        }
+        let mut is_kept = true;
+        if let Some(clock) = self.schedule.end {
+            self.options.memory = 0;
+            set(&mut self.options, clock, &mut self.rng);
+            is_kept &= deliver_all(&mut self.parent, &mut self.options)?;
+            is_kept &= verdict(&mut self.parent.checker);
+        }
+        self.evidence.torn = self.parent.torn;
+        is_kept &= is_enough(&self.evidence);
+        if let Some(place) = self.place.filter(|_| !is_kept) {
+            place.keep(self.folder.path());
+        }
+        Ok(end(is_kept, self.seed, self.folder))
+    }
+
+    fn child(&mut self, child: Child) -> Result<(), String> {
+        self.options.round += 1;
+        self.options.seed = self.rng.u64(..);
+        let by_chance = self.rng.bool();
+        set(&mut self.options, child.clock, &mut self.rng);
+        // Also the last children know the namespaces of a soak.
+        self.options.soak = child.soak.map_or(0, millis);
+        let mut options = ChildOptions {
+            single: child.single.unwrap_or(by_chance),
+            moves: child.moves,
+            ..self.options.clone()
+        };
+        options.limit = match child.limit {
+            Limit::None => 0,
+            Limit::Bytes(limit) => limit,
+            Limit::Growth(growth, least) => {
+                // As much as they can, and longer payloads: a file of an hour has many pages that are free.
+                (options.rate, options.largest) = (0, LARGEST);
+                let file = options.file.metadata().map_or(0, |data| data.len());
+                least.max(file + growth)
+            }
+        };
+        if child.is_measured
+            && let Some(gauge) = &mut self.parent.gauge
+        {
+            println!("quarter {}\n{HEADING}", self.evidence.quarters.len() + 1);
+            gauge.begin();
+        }
+        let foreign = self.place.as_ref().map_or(Foreign::InChild, Place::foreign);
+        let played = self.parent.play(&options, child.steps, foreign)?;
+        if child.is_measured {
+            let gauge = self.parent.gauge.as_mut();
+            self.evidence.quarters.extend(gauge.map(Gauge::end));
+            self.options.shift += GONE_BY;
+        }
+        self.print(&options, &played);
+        Ok(())
+    }
+
+    fn print(&mut self, options: &ChildOptions, played: &Played) {
+        let (flight, now) = (&played.flight, self.parent.checker.summary());
+        let commit = flight
+            .commit
+            .map_or("-".to_owned(), |it| format!("{it} steps"));
+        let threads = if options.single { "one" } else { "several" };
+        println!(
+            "{:5}  {threads:7} {:5}  {:8}        {:7}      {:7}    {:6} {:6} {:4} {:7}   {commit:>12}   {:5}",
+            options.round,
+            played.lived.as_millis(),
+            now.requests - self.before.requests,
+            flight.running,
+            flight.unsettled,
+            flight.inserts,
+            flight.cancels,
+            flight.reschedules,
+            flight.redrives,
+            now.duplicates.saturating_sub(self.before.duplicates),
+        );
+        self.evidence.in_commit += u64::from(flight.commit.is_some() && flight.unanswered() > 0);
+        self.before = now.clone();
+        if options.moves {
+            let hours = options.shift / 3_600_000_000;
+            println!("  the clock is {hours:+} h from the machine's at the start, and was moved");
+        }
+        match (options.limit, played.filled) {
+            (0, 0) => {}
+            (0, filled) => println!("  the disk was filled by a file of {} MiB", filled >> 20),
+            (limit, _) => println!("  the file has a limit of {} MiB", limit >> 20),
+        }
+        for (name, it) in &played.seen {
+            println!(
+                "  {name:24} {:6} inserted, {:6} refused, {:6} other requests answered, {:6} delivered, {:6} settled",
+                it.created, it.full, it.answered, it.delivered, it.settled
+            );
+        }
+    }
+
+    /// Puts one of the copies in the place of the file. Returns whether there was one, and it is sound by itself.
+    fn restore(&mut self) -> Result<bool, String> {
+        let Some(copies) = self.parent.copies.as_mut().filter(|it| !it.made.is_empty()) else {
+            return Ok(false);
+        };
+        let count = copies.made.len();
+        let chosen = self.rng.usize(..count);
+        let (number, took) = (copies.made[chosen].number, copies.made[chosen].took);
+        let beside = copies
+            .made
+            .iter()
+            .map(|it| it.beside.created + it.beside.answered);
+        let answered: u64 = beside.sum();
+        let line = copies.restore(number)?;
+        let before = self.parent.checker.summary().undone;
+        self.parent.note(line)?;
+        let undone = self.parent.checker.summary().undone;
+        // It is read before the service has it.
+        let timers = match look_at(&self.options.file) {
+            Ok(look) => look.map_or(0, |it| it.timers()),
+            Err(text) => {
+                self.parent.note(Line::Wrong { text })?;
+                return Ok(false);
+            }
+        };
+        println!(
+            "  copy {} of {count}, made in {} ms beside {answered} answers, is restored, with {timers} timers: {} inserts are undone, {} timers are there again",
+            chosen + 1,
+            took.as_millis(),
+            undone.gone - before.gone,
+            undone.again - before.again,
+        );
+        self.evidence.beside += answered;
+        Ok(true)
+    }
+
+    /// Damages the WAL of the file, and looks at what the store makes of it. Then another file begins.
+    fn damage(&mut self, how: Damage, has_note: bool) -> Result<(), String> {
+        let fate = strike(&self.options.file, how, has_note, &mut self.rng)?;
+        let (mut text, mut is_broken) = (fate.to_string(), false);
+        match &fate {
+            Fate::Opened { .. } => {
+                set(&mut self.options, Clock::OnBy(60 * DAY), &mut self.rng);
+                // Now the promises are looked at as after any kill.
+                let mut options = self.options.clone();
+                let is_empty = deliver_all(&mut self.parent, &mut options)?;
+                let broken = self.parent.checker.finish().first();
+                is_broken = !is_empty || broken.is_some();
+                if let Some((rule, what)) = broken {
+                    text = format!("opened: {rule}: {what}");
+                } else if is_broken {
+                    text = "opened, and rows are left".to_owned();
+                }
+            }
+            Fate::Refused { loss, .. } => {
+                let given = self.parent.checker.last_id();
+                match accept_loss(&self.options.file, given) {
+                    Ok(None) => {}
+                    Ok(Some(damaged)) => {
+                        self.evidence.damages.note_damaged(how);
+                        text = format!("{text}; {damaged}");
+                    }
+                    Err(what) => {
+                        is_broken = true;
+                        text = format!("refused: {loss}; then {what}");
+                    }
+                }
+            }
+            Fate::Failed(_) => is_broken = true,
+        }
+        self.evidence.damages.note(how, &fate, is_broken);
+        println!(
+            "{how:11}  {}{text}",
+            if is_broken { "BROKEN: " } else { "" }
+        );
+        self.begin_afresh(is_broken)
+    }
+
+    /// The next child has a file of its own. That of a broken promise is kept.
+    fn begin_afresh(&mut self, keeps: bool) -> Result<(), String> {
+        let place = self
+            .folder
+            .path()
+            .join(format!("after-{}", self.options.round));
+        fs::create_dir(&place).map_err(|error| error.to_string())?;
+        let before = std::mem::replace(&mut self.options.file, place.join("timers.db"));
+        self.parent = Parent::new(&log_of(&place))?;
+        self.before = Summary::default();
+        self.options.shift = 0;
+        match before
+            .parent()
+            .filter(|it| !keeps && *it != self.folder.path())
+        {
+            Some(place) => fs::remove_dir_all(place).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sets the clock of the next child.
+fn set(options: &mut ChildOptions, clock: Clock, rng: &mut Rng) {
+    match clock {
+        Clock::OnUpTo(by) => options.shift += rng.i64(0..by),
+        Clock::OnBy(by) => options.shift += by,
+        Clock::At(shift) => options.shift = shift,
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Children that are not killed, until the file is empty.
+fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, String> {
+    if parent.checker.broken().len() > ENOUGH {
+        println!("enough is broken: what is left is not delivered");
+        return Ok(false);
+    }
+    options.callers = 0;
+    let mut left = None;
+    for _ in 0..5 {
+        options.round += 1;
+        let last = Child::last();
+        parent.play(options, last.steps, Foreign::InChild)?;
+        let now = look_at(&options.file)?.ok_or("the file has no tables")?;
+        let is_over = now.timers() == 0 || left.as_ref() == Some(&now);
+        left = Some(now);
+        if is_over {
+            break;
+        }
+    }
+    let found = check_by_the_store(&options.file)?;
+    match left {
+        Some(left) if left.timers() == 0 && left.moved == 0 && found.is_empty() => {
+            println!(
+                "the file is sound and empty, but for {} dead letters",
+                left.dead()
+            );
+            Ok(true)
+        }
+        left => {
+            let timers = left.map_or(0, |it| it.timers());
+            println!("{timers} timers are left in the file: {found:?}");
+            Ok(false)
+        }
+    }
+}
+
+/// What the store's own check finds, of the keys as well.
+fn check_by_the_store(file: &std::path::Path) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    let checked =
+        waterwheel_durable_sqlite::check(file, &mut |finding| found.push(finding.to_string()));
+    checked.map(|_| found).map_err(|error| error.to_string())
+}
+
+impl Evidence {
+    /// Nothing was broken by a damaged WAL.
+    pub(crate) fn is_undamaged(&self) -> bool {
+        self.damages.print();
+        self.damages.is_kept()
+    }
+
+    /// The last quarter of a soak is as the first.
+    pub(crate) fn is_flat(&self, time: Duration) -> bool {
+        let is_flat = judge(&self.quarters);
+        println!("the checker took {:.0} MB at most", max_memory() / 1e6);
+        if !is_flat && time < JUDGED_FROM {
+            println!("a run of less than {JUDGED_FROM:?} is not judged by that");
+        }
+        is_flat || time < JUDGED_FROM
+    }
+}
