@@ -536,7 +536,7 @@ impl<'a> Life<'a> {
         for (model, is_kept) in candidates.chain(under_way) {
             let buckets = model.buckets();
             let expected = model
-                .contents(&buckets, &HANDLERS)
+                .contents(&buckets, &HANDLERS, &self.handles)
                 .map_err(|it| it.to_string())?;
             let looks = model.look(&expected);
             if looks != left {
@@ -546,7 +546,7 @@ impl<'a> Life<'a> {
             let options = self.options((0, 0));
             let opened = SqliteStore::open_with_options(&self.disk.path(FILE), &options);
             let mut opened = opened.map_err(|error| format!("it cannot be opened: {error}"))?;
-            let found = Contents::of(&mut opened, &buckets, &HANDLERS);
+            let found = Contents::of(&mut opened, &buckets, &HANDLERS, &self.handles);
             drop(opened);
             self.disk.put(content.clone());
             let found = found.map_err(|error| format!("it cannot be read: {error}"))?;

@@ -172,11 +172,12 @@ impl Model {
         &self,
         buckets: &[Bucket],
         handlers: &[&str],
+        handles: &[Handle],
     ) -> Result<Contents, StoreError> {
         let mut store = self.store.clone();
         // The look comes where there is space.
         store.set_full(false);
-        Contents::of(&mut store, buckets, handlers)
+        Contents::of(&mut store, buckets, handlers, handles)
     }
 
     /// What plain SQL must show of this.
@@ -242,6 +243,8 @@ pub(super) struct Contents {
     settings: Vec<Setting>,
     /// What inserts with all keys are answered, and where their timers are.
     keys: Vec<(Outcome, Option<Handle>)>,
+    /// Which timers are found by their handles, wherever they have moved.
+    found: Vec<Outcome>,
 }
 
 /// How many keys there are of each handler: 0, 1 and so on.
@@ -253,6 +256,7 @@ impl Contents {
         store: &mut dyn Store,
         buckets: &[Bucket],
         handlers: &[&str],
+        handles: &[Handle],
     ) -> Result<Contents, StoreError> {
         let epoch = store.begin()?;
         let mut first = [None; 2 * Level::FAR.len()];
@@ -289,6 +293,8 @@ impl Contents {
         for (it, outcome) in keys.iter_mut().zip(store.commit(2, &inserts)?) {
             it.0 = outcome;
         }
+        let cancels: Vec<Op> = handles.iter().cloned().map(Op::Cancel).collect();
+        let found = store.commit(3, &cancels)?;
         Ok(Contents {
             epoch,
             first,
@@ -298,6 +304,7 @@ impl Contents {
             archive,
             settings,
             keys,
+            found,
         })
     }
 
@@ -318,6 +325,7 @@ impl Contents {
             ("archive", self.archive == other.archive),
             ("settings", self.settings == other.settings),
             ("keys", self.keys == other.keys),
+            ("moves", self.found == other.found),
         ];
         let parts = parts.iter().filter(|(_, is_same)| !is_same);
         let parts: Vec<_> = parts.map(|(name, _)| *name).collect();
