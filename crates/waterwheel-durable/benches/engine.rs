@@ -64,13 +64,13 @@ fn rounds() -> usize {
 fn insert_near(bench: &mut Bench) {
     bench.begin();
     bench.insert(|_| 1_500);
-    assert_eq!(bench.engine.in_memory(), REQUESTS);
+    assert_eq!(bench.engine.stats().in_memory, REQUESTS);
 }
 
 fn insert_far(bench: &mut Bench) {
     bench.begin();
     bench.insert(|at| 60_000 + at as i64 * 1_000_003 % 2_592_000_000);
-    assert_eq!(bench.engine.in_memory(), 0);
+    assert_eq!(bench.engine.stats().in_memory, 0);
 }
 
 fn cancel_near(bench: &mut Bench) {
@@ -98,12 +98,12 @@ fn burst(bench: &mut Bench) {
     while !bench.store.is_empty() {
         let rows = std::mem::take(&mut bench.delivered);
         bench.call(rows.iter(), |engine, row| {
-            engine.ended(row.id, Ended::Well);
+            engine.handle_ended(row.id, Ended::Well);
         });
         bench.reply();
-        bench.call([bench.now], Engine::turn);
+        bench.call([bench.now], Engine::handle_time);
     }
-    assert!(bench.engine.is_idle() && bench.engine.in_memory() == 0);
+    assert!(bench.engine.is_idle() && bench.engine.stats().in_memory == 0);
 }
 
 const REFUSES: &str = "a store in memory refuses nothing";
@@ -152,7 +152,7 @@ impl Bench {
         self.engine = Engine::new(Config::default(), epoch, self.handlers.clone(), self.now);
         let each = CONCURRENCY / self.busy;
         self.call(self.handlers.clone(), |engine, name| {
-            engine.handle(&name, each);
+            engine.add_handler(&name, each);
         });
         self.reply();
         self.spent = Duration::ZERO;
@@ -164,10 +164,10 @@ impl Bench {
         let start = Instant::now();
         for it in each {
             call(engine, it);
-            while let Some(output) = engine.output() {
+            while let Some(output) = engine.poll_output() {
                 outputs.push(output);
             }
-            black_box(engine.next_turn());
+            black_box(engine.poll_timeout());
         }
         self.spent += start.elapsed();
         for output in self.outputs.drain(..) {
@@ -185,7 +185,7 @@ impl Bench {
     fn reply(&mut self) {
         while let Some(Request { number, call }) = self.requests.pop_front() {
             let reply = call.execute(&mut self.store);
-            self.call([reply], |engine, reply| engine.replied(number, reply));
+            self.call([reply], |engine, reply| engine.handle_reply(number, reply));
         }
     }
 
@@ -204,7 +204,7 @@ impl Bench {
                     }
                 })
                 .collect();
-            self.call(timers, |engine, timer| engine.insert(0, timer));
+            self.call(timers, |engine, timer| engine.handle_insert(0, timer));
             self.reply();
         }
         assert_eq!(self.created.len(), REQUESTS);
@@ -214,11 +214,13 @@ impl Bench {
         self.spent = Duration::ZERO;
         let handles = std::mem::take(&mut self.created);
         for handles in handles.chunks(IN_COMMIT) {
-            self.call(handles.to_vec(), |engine, handle| engine.cancel(0, handle));
+            self.call(handles.to_vec(), |engine, handle| {
+                engine.handle_cancel(0, handle);
+            });
             self.reply();
         }
         assert_eq!(self.done, REQUESTS);
-        assert_eq!(self.engine.in_memory(), 0);
+        assert_eq!(self.engine.stats().in_memory, 0);
     }
 
     /// The `at`th timer. It was due a while ago.

@@ -50,8 +50,8 @@ impl Metrics {
         let engine = view.engine();
         let namespaces = engine.namespaces().iter();
         Metrics {
-            in_memory: engine.in_memory(),
-            running: engine.running(),
+            in_memory: engine.stats().in_memory,
+            running: engine.stats().running,
             commits: view.commits(),
             failed_attempts: view.failed_attempts(),
             clock_jumps: view.jumps(),

@@ -13,7 +13,7 @@ fn now(boot_micros: u64) -> Now {
 /// The numbers of the requests, and whether the engine says that the store has failed.
 fn outputs(engine: &mut Engine) -> (Vec<u64>, bool) {
     let (mut requests, mut has_failed) = (Vec::new(), false);
-    while let Some(output) = engine.output() {
+    while let Some(output) = engine.poll_output() {
         match output {
             Output::Store(request) => requests.push(request.number),
             Output::Failed(_) => has_failed = true,
@@ -26,7 +26,7 @@ fn outputs(engine: &mut Engine) -> (Vec<u64>, bool) {
 /// An engine that has asked where timers are.
 fn engine() -> (Engine, Vec<u64>) {
     let mut engine = Engine::new(Config::default(), 1, vec!["mail".into()], now(0));
-    engine.turn(now(0));
+    engine.handle_time(now(0));
     let (requests, has_failed) = outputs(&mut engine);
     assert!(!requests.is_empty() && !has_failed);
     (engine, requests)
@@ -36,11 +36,11 @@ fn engine() -> (Engine, Vec<u64>) {
 fn a_refused_read_is_asked_again_a_little_later() {
     let (mut engine, requests) = engine();
     for number in &requests {
-        engine.replied(*number, Err(StoreError::definite("busy")));
+        engine.handle_reply(*number, Err(StoreError::definite("busy")));
     }
     assert_eq!(outputs(&mut engine), (Vec::new(), false));
-    assert_eq!(engine.next_turn(), Some(200_000));
-    engine.turn(now(200_000));
+    assert_eq!(engine.poll_timeout(), Some(200_000));
+    engine.handle_time(now(200_000));
     let (again, has_failed) = outputs(&mut engine);
     assert!(again.len() == requests.len() && !has_failed);
 }
@@ -48,21 +48,21 @@ fn a_refused_read_is_asked_again_a_little_later() {
 #[test]
 fn a_read_that_fails_is_the_end_of_the_store() {
     let (mut engine, requests) = engine();
-    engine.replied(requests[0], Err(StoreError::indeterminate("damage")));
+    engine.handle_reply(requests[0], Err(StoreError::indeterminate("damage")));
     assert_eq!(outputs(&mut engine), (Vec::new(), true));
-    assert!(engine.has_failed() && engine.next_turn().is_none());
+    assert!(engine.has_failed() && engine.poll_timeout().is_none());
     // Nothing more is asked, and a caller gets to know.
-    engine.turn(now(60_000_000));
+    engine.handle_time(now(60_000_000));
     let timer = NewTimer {
         handler: "mail".into(),
         due: Due::from_millis(1_800_000_000_000),
         key: None,
         payload: [].into(),
     };
-    engine.insert(7, timer);
-    match engine.output() {
+    engine.handle_insert(7, timer);
+    match engine.poll_output() {
         Some(Output::Answer(7, Answer::Failed(_))) => {}
         other => panic!("{other:?}"),
     }
-    assert!(engine.output().is_none());
+    assert!(engine.poll_output().is_none());
 }

@@ -12,12 +12,12 @@ fn now(boot_micros: u64) -> Now {
 
 /// Does what the engine asks of the store.
 fn reply(engine: &mut Engine, store: &mut MemoryStore) {
-    while let Some(output) = engine.output() {
+    while let Some(output) = engine.poll_output() {
         let Output::Store(request) = output else {
             continue;
         };
         let reply = request.call.execute(store);
-        engine.replied(request.number, reply);
+        engine.handle_reply(request.number, reply);
     }
 }
 
@@ -27,7 +27,7 @@ fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
     let mut store = MemoryStore::new();
     let epoch = store.begin().unwrap();
     let mut engine = Engine::new(Config::default(), epoch, Vec::new(), now(0));
-    engine.handle(&"mail".into(), 1);
+    engine.add_handler(&"mail".into(), 1);
     // In a bucket of a second, and of each far level.
     for seconds in [9, 300, 20_000, 900_000] {
         let timer = NewTimer {
@@ -36,15 +36,15 @@ fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
             key: None,
             payload: [].into(),
         };
-        engine.insert(1, timer);
+        engine.handle_insert(1, timer);
     }
     reply(&mut engine, &mut store);
-    assert_eq!(engine.next_turn(), Some(7_000_000));
-    engine.stop();
+    assert_eq!(engine.poll_timeout(), Some(7_000_000));
+    engine.handle_stop();
     reply(&mut engine, &mut store);
     for later in [7_000_000, 9_000_000, 1_000_000_000_000] {
-        engine.turn(now(later));
+        engine.handle_time(now(later));
         reply(&mut engine, &mut store);
-        assert_eq!(engine.next_turn(), None);
+        assert_eq!(engine.poll_timeout(), None);
     }
 }

@@ -1,124 +1,196 @@
 //! Which bucket cascades next?
 
-use crate::store::{Bucket, Due, Level, Op};
+use crate::store::{Bucket, Due, Level, Op, PageLimit};
 
-use super::in_flight::Purpose;
-use super::next::Next;
-use super::{Call, Engine};
+use super::clocks::Now;
+use super::io::{Call, Config};
+use super::store_link::{Purpose, StoreLink};
 
-/// What is known of the far levels, the finest first.
-#[derive(Debug, Default)]
+/// The number of the first bucket that has rows, as far as it is known, and whether the store is being asked. The buckets may be seconds of a handler, or days.
+#[derive(Debug)]
+pub(super) struct First {
+    known: Known,
+    is_in_flight: bool,
+    /// Meanwhile a row was written to this bucket. The reply may not know of it.
+    lowered: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// The store is to be asked.
+    Unknown,
+    /// There is none.
+    None,
+    /// None before this one.
+    At(i64),
+}
+
+impl First {
+    pub(super) fn unknown() -> First {
+        First {
+            known: Known::Unknown,
+            is_in_flight: false,
+            lowered: None,
+        }
+    }
+
+    pub(super) fn none() -> First {
+        First {
+            known: Known::None,
+            ..First::unknown()
+        }
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self.known, Known::Unknown)
+    }
+
+    pub(super) fn number(&self) -> Option<i64> {
+        match self.known {
+            Known::At(number) => Some(number),
+            Known::Unknown | Known::None => None,
+        }
+    }
+
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.is_in_flight
+    }
+
+    /// The store is being asked.
+    pub(super) fn ask(&mut self) {
+        self.is_in_flight = true;
+    }
+
+    /// The store is to be asked again.
+    pub(super) fn forget(&mut self) {
+        self.known = Known::Unknown;
+    }
+
+    /// The store has replied with the first number. `None`: the reply was to something else, after which it is to be asked again.
+    pub(super) fn replied(&mut self, first: Option<Option<i64>>) {
+        self.is_in_flight = false;
+        self.known = match first {
+            None => Known::Unknown,
+            Some(None) => Known::None,
+            Some(Some(number)) => Known::At(number),
+        };
+        if let Some(number) = self.lowered.take() {
+            self.lower_known(number);
+        }
+    }
+
+    /// A row was written to this bucket.
+    pub(super) fn lower(&mut self, number: i64) {
+        if self.is_in_flight {
+            self.lowered = Some(self.lowered.map_or(number, |first| first.min(number)));
+        }
+        self.lower_known(number);
+    }
+
+    /// The same, if a reply in flight is corrected by the caller.
+    pub(super) fn lower_known(&mut self, number: i64) {
+        self.known = match self.known {
+            // The store is asked after the write.
+            Known::Unknown => Known::Unknown,
+            Known::None => Known::At(number),
+            Known::At(first) => Known::At(first.min(number)),
+        };
+    }
+}
+
+/// What is known of the levels above the seconds, the finest first.
+#[derive(Debug)]
 pub(super) struct Buckets {
+    /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.
+    limit: PageLimit,
     levels: [BucketLevel; Level::FAR.len()],
 }
 
 #[derive(Debug)]
 struct BucketLevel {
-    next: Next,
-    is_in_flight: bool,
-    /// Meanwhile a row was written to this bucket. The reply may not know of it.
-    lowered: Option<i64>,
+    first: First,
     is_cascading: bool,
 }
 
 impl Default for BucketLevel {
     fn default() -> BucketLevel {
         BucketLevel {
-            next: Next::Unknown,
-            is_in_flight: false,
-            lowered: None,
+            first: First::unknown(),
             is_cascading: false,
         }
     }
 }
 
 impl Buckets {
-    /// When the next bucket of each level is to cascade.
-    pub(super) fn cascades_at(&self) -> impl Iterator<Item = Due> {
-        self.levels
-            .iter()
-            .zip(Level::FAR)
-            .filter_map(|(of, level)| match of.next {
-                Next::At(number) if !of.is_cascading => {
-                    Some(Bucket { level, number }.cascades_at())
+    pub(super) fn new(config: &Config) -> Buckets {
+        let limit = PageLimit {
+            rows: config.page,
+            bytes: (config.max_bytes_in_memory / 32).max(1),
+        };
+        Buckets {
+            limit,
+            levels: Default::default(),
+        }
+    }
+
+    /// When the next bucket is to cascade, by the wall clock.
+    pub(super) fn cascades_at(&self) -> Option<Due> {
+        let levels = self.levels.iter().zip(Level::FAR);
+        let levels = levels.filter(|(of, _)| !of.is_cascading);
+        let times = levels.filter_map(|(of, level)| {
+            let number = of.first.number()?;
+            Some(Bucket { level, number }.cascades_at())
+        });
+        times.min()
+    }
+
+    /// Lets the buckets cascade whose time has come.
+    pub(super) fn cascade(&mut self, now: Now, link: &mut StoreLink) {
+        let present = now.due();
+        for (of, level) in self.levels.iter_mut().zip(Level::FAR) {
+            if of.first.is_in_flight() || of.is_cascading {
+                continue;
+            }
+            if !of.first.is_known() {
+                of.first.ask();
+                link.send(Call::FirstBucket(level), Purpose::Bucket(level), now);
+            } else if let Some(number) = of.first.number() {
+                let bucket = Bucket { level, number };
+                if bucket.cascades_at() <= present {
+                    of.is_cascading = true;
+                    link.push(Op::Cascade {
+                        bucket,
+                        now: present,
+                        limit: self.limit,
+                    });
                 }
-                _ => None,
-            })
+            }
+        }
+    }
+
+    /// The store has said which bucket of a level is the first one.
+    pub(super) fn found(&mut self, level: Level, first: Option<i64>) {
+        self.of(level).first.replied(Some(first));
     }
 
     /// A row was written to this bucket.
     pub(super) fn written(&mut self, bucket: Bucket) {
-        let (of, number) = (self.of(bucket.level), bucket.number);
-        if of.is_in_flight {
-            of.lowered = Some(of.lowered.map_or(number, |first| first.min(number)));
+        self.of(bucket.level).first.lower(bucket.number);
+    }
+
+    /// Rows have moved from this bucket to these.
+    pub(super) fn cascaded(&mut self, bucket: Bucket, is_empty: bool, to: Vec<Bucket>) {
+        let of = self.of(bucket.level);
+        of.is_cascading = false;
+        if is_empty {
+            of.first.forget();
         }
-        of.next.lower(number);
+        for bucket in to {
+            self.written(bucket);
+        }
     }
 
     fn of(&mut self, level: Level) -> &mut BucketLevel {
         &mut self.levels[usize::from(level.number()) - 1]
-    }
-}
-
-impl Engine {
-    /// Lets the buckets cascade whose time has come.
-    pub(super) fn cascade(&mut self) {
-        let now = self.present();
-        for level in Level::FAR {
-            let of = self.buckets.of(level);
-            if of.is_in_flight || of.is_cascading {
-                continue;
-            }
-            match of.next {
-                Next::None => {}
-                Next::Unknown => {
-                    of.is_in_flight = true;
-                    let call = Call::FirstBucket(level);
-                    let purpose = Purpose::Bucket(level);
-                    self.send(call, purpose);
-                }
-                Next::At(number) => {
-                    let bucket = Bucket { level, number };
-                    if bucket.cascades_at() <= now {
-                        of.is_cascading = true;
-                        let limit = self.config.cascade();
-                        let op = Op::Cascade { bucket, now, limit };
-                        self.commits.push(op);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The store has said which bucket is next.
-    pub(super) fn bucket_found(&mut self, level: Level, first: Option<i64>) {
-        let of = self.buckets.of(level);
-        of.is_in_flight = false;
-        of.next = Next::found(first);
-        if let Some(number) = of.lowered.take() {
-            of.next.lower(number);
-        }
-    }
-
-    /// Rows have moved from this bucket.
-    pub(super) fn cascaded(
-        &mut self,
-        bucket: Bucket,
-        is_empty: bool,
-        buckets: Vec<Bucket>,
-        seconds: Vec<(std::sync::Arc<str>, i64)>,
-    ) {
-        let of = self.buckets.of(bucket.level);
-        of.is_cascading = false;
-        if is_empty {
-            of.next = Next::Unknown;
-        }
-        for bucket in buckets {
-            self.buckets.written(bucket);
-        }
-        for (handler, second) in seconds {
-            let queue = self.queue(&handler);
-            self.written(queue, second);
-        }
     }
 }

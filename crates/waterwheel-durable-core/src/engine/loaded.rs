@@ -1,13 +1,13 @@
-//! The timers in memory.
+//! The timers in memory: which are there, what does each wait for, and which have left while rows were being loaded?
+
+use std::collections::VecDeque;
 
 use crate::store::{Due, Id, Row};
 use foldhash::{HashMap, HashMapExt as _};
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 
-use super::Now;
+use super::clocks::{Now, Ticks};
 use super::planted::{self, Planted};
-use super::ticks::Ticks;
-use super::tombstones::Tombstones;
 
 /// How many timers are taken from the wheel in a turn.
 const BATCH: usize = 4_096;
@@ -300,7 +300,7 @@ impl Loaded {
         self.has_backlog = progress.backlog;
     }
 
-    /// The clocks have moved against each other.
+    /// The clocks have moved against each other: timers are filed by the clocks as they are now.
     pub(super) fn file_again(&mut self, now: Now) {
         self.ticks = Ticks::from(now, self.wheel.now());
         let filed = self.wheel.iter();
@@ -338,5 +338,54 @@ fn share(row: &Row, queue: usize) -> Share {
         queue,
         bytes: ROW_BYTES + row.bytes(),
         second: row.due.second(),
+    }
+}
+
+/// A load that was requested before a timer left may have read its row, and would bring it back. A tombstone prevents that.
+#[derive(Debug)]
+pub(super) struct Tombstones {
+    /// The last request by the time that the timer left.
+    last: HashMap<Id, u64>,
+    /// The same, in order of the requests.
+    order: VecDeque<(u64, Id)>,
+}
+
+impl Default for Tombstones {
+    fn default() -> Tombstones {
+        Tombstones {
+            last: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl Tombstones {
+    /// Adds a tombstone for a timer that has left. `last` is the last request that was sent by then.
+    pub(super) fn add(&mut self, id: Id, last: u64) {
+        self.last.insert(id, last);
+        self.order.push_back((last, id));
+    }
+
+    /// Returns whether this load may have read the row before the timer left.
+    pub(super) fn covers(&self, id: Id, load: u64) -> bool {
+        self.last.get(&id).is_some_and(|last| load <= *last)
+    }
+
+    /// Removes the tombstones that no load in flight needs: `oldest` is the first of those loads.
+    pub(super) fn prune(&mut self, oldest: Option<u64>) {
+        let oldest = oldest.unwrap_or(u64::MAX);
+        while let Some((last, id)) = self.order.front()
+            && *last < oldest
+        {
+            if self.last.get(id) == Some(last) {
+                self.last.remove(id);
+            }
+            self.order.pop_front();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.last.len().max(self.order.len())
     }
 }

@@ -1,431 +1,929 @@
-//! What is loaded, delivered and settled, and when? Without a clock, a thread or a file: it is handed the time and the replies, and says what is to be
+//! The engine: which timers are loaded, delivered and settled, and when? Without a clock, a thread or a file: it is handed the time and the replies, and says what is to be
 //! done. So a simulator can run years of it, with every fault, in a millisecond.
 //!
-//! | file | question |
+//! [`Engine`] is the contract, and the coordinator of its parts. A part owns its data and knows only the parts below it, which are handed to it by the call.
+//!
+//! | part | question |
 //! |---|---|
-//! | `now` | what time is it? |
-//! | `ticks` | which tick of the wheel is a time of the wall clock? |
-//! | `input`, `output` | what does the engine learn, and what does it want done? |
-//! | `namespace/` | what is there of one namespace, and whose delivery begins next? |
-//! | `poison` | which timers may be what ends the process, again and again? |
-//! | `retention` | when does what was delivered expire? |
-//! | `loaded` | which timers are in memory, and what does each wait for? |
-//! | `tombstones` | which timers have left while rows were being loaded? |
-//! | `handler_queue` | which timers of one handler are loaded, due and running? |
-//! | `memory_budget` | how much may be in memory? |
+//! | `memory` | which rows are in memory, for which handler, and within which budget? |
+//! | `loaded` | what does each of them wait for, and which have left while rows were being loaded? |
 //! | `buckets` | which bucket cascades next? |
-//! | `commit` | what is written next, and what follows from it? |
-//! | `in_flight` | which requests to the store are in flight, and was a reply lost? |
-//! | `requests` | what becomes of an insert, a cancel, a reschedule? |
-//! | `commands` | what becomes of a command from another process? |
-//! | `delivery` | what becomes of a timer that is due? |
-//! | `calendar` | which occurrence of a calendar becomes a timer, and when? |
+//! | `namespaces/` | what is there of one namespace, and whose delivery begins next? |
+//! | `poison` | which timers may be what ends the process, again and again? |
+//! | `retention` | when does what was archived expire? |
+//! | `calendar/` | which occurrence of a calendar becomes a timer, and when? |
+//! | `deferred` | which cancels and reschedules wait for a commit that moves their timer? |
+//! | `store_link` | what is put out, what is written next, who waits for it, and was a reply lost? |
+//! | `clocks` | what time is it, and which tick of the wheel is that? |
+//! | `io` | which values go in and come out? |
 //! | `planted` | which fault is planted, to test the simulator? |
-//!
-//! # What must stay true
-//!
-//! 1. **The store is right.** A row that is there is a timer to deliver; memory is a cache of the rows of the next seconds. Where the two may differ, the
-//!    engine reads again: a cursor may go back at any time, since what is known is not taken twice.
-//! 2. **Known from the load until the commit that takes it away is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
-//!    load that was read before a commit brings nothing back. What a commit was to take away and did not is read again from where a load left it out.
-//! 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory by itself.
-//! 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
-//! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
 mod buckets;
 pub mod calendar;
-mod commands;
-mod commit;
-mod delivery;
-mod handler_queue;
-mod in_flight;
-mod input;
+mod clocks;
+mod deferred;
+mod io;
 mod loaded;
-mod memory_budget;
-mod namespace;
-mod next;
-mod now;
-mod output;
+mod memory;
+mod namespaces;
 pub mod planted;
 mod poison;
-mod requests;
 mod retention;
+mod store_link;
 #[cfg(test)]
 mod tests;
-mod ticks;
-mod tombstones;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::store::{Due, Id};
-use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
+use crate::store::{
+    Bucket, Command, Due, Handle, Id, Level, Op, Outcome, Row, Setting, StoreError,
+};
 
 use buckets::Buckets;
 use calendar::Calendars;
-use commit::Commits;
-use handler_queue::HandlerQueue;
-use in_flight::InFlight;
-pub use input::{Config, Ended, NewTimer, Token};
-use loaded::Loaded;
-pub use loaded::ROW_BYTES;
-use memory_budget::MemoryBudget;
-pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
-pub use namespace::{Namespace, by_namespace, namespace_in};
-pub use now::Now;
-pub use output::{Answer, Call, Delivery, Output, OverQuota, Reply, Request};
+pub use clocks::Now;
+use clocks::{Clocks, Moved};
+use deferred::{Change, Deferred};
+pub use io::{
+    Answer, Call, Config, Delivery, Ended, NewTimer, Output, OverQuota, Reply, Request, Stats,
+    Token,
+};
+pub(crate) use loaded::ROW_BYTES;
+use memory::Memory;
+use namespaces::Namespaces;
+pub use namespaces::{BOUNDS, Counts, DEFAULT, Histogram};
+pub(crate) use namespaces::{Namespace, by_namespace, namespace_in};
+use namespaces::{burial, pause_setting, policy_setting};
+use planted::Planted;
 use poison::Poison;
-use requests::Deferred;
-use retention::{Archive, Expiry};
+use retention::Retention;
+use store_link::{Callers, Purpose, StoreLink};
 
-/// A wall clock that moves so far against the other was set, and not slewed.
-const JUMP_MICROS: u64 = 1_000_000;
-
-/// The engine: see the [module](self).
+/// Decides what becomes of durable timers, for a store, for handlers and for callers that others run.
+///
+/// # Inputs
+///
+/// Each `handle_*` method tells the engine that something has happened, or asks it for something. None of them blocks.
+///
+/// - **Time**: [`handle_time`](Engine::handle_time), at the latest when [`poll_timeout`](Engine::poll_timeout) says so. All other inputs are handled at the time
+///   that it was told last.
+/// - **The store**: [`handle_reply`](Engine::handle_reply) to each [`Request`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
+/// - **Requests**, of callers and of [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
+/// - **Handlers**: [`add_handler`](Engine::add_handler), and what becomes of a [`Delivery`]: [`handle_called`](Engine::handle_called) and
+///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
+/// - **The end**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
+///
+/// # Outputs
+///
+/// After each input, in this order:
+///
+/// 1. [`poll_output`](Engine::poll_output) until there is none. Requests to the store are to be queued in their order; the others may be done at any time, and in any order.
+/// 2. [`poll_timeout`](Engine::poll_timeout), which may have changed.
+///
+/// An engine on a store that was [begun](crate::store::Store::begin) starts with [`new`](Engine::new), [`restore_settings`](Engine::restore_settings) and
+/// [`restore_calendars`](Engine::restore_calendars), before all inputs.
+///
+/// # What must stay true
+///
+/// 1. **The store is right.** A row that is there is a timer to deliver; memory is a cache of the rows of the next seconds. Where the two may differ, the
+///    engine reads again: a cursor may go back at any time, since what is known is not taken twice.
+/// 2. **Known from the load until the commit that takes it away is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
+///    load that was read before a commit brings nothing back. What a commit was to take away and did not is read again from where a load left it out.
+/// 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory by itself.
+/// 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
+/// 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 #[derive(Debug)]
 pub struct Engine {
-    config: Config,
-    now: Now,
-    /// The clocks as the timers in memory were filed by.
-    filed_by: Now,
-    /// When it was made, in microseconds since boot.
-    begun: u64,
+    config: Arc<Config>,
+    clocks: Clocks,
     /// Of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
-    queues: Vec<HandlerQueue>,
-    queue_of: HashMap<Arc<str>, usize>,
-    /// The first is the default one.
-    namespaces: Vec<Namespace>,
-    namespace_at: HashMap<Arc<str>, usize>,
-    /// The namespace whose turn it is, where places are short or timers are tried one after another.
-    turn: usize,
-    /// All places were taken the last time that something might have begun: more may wait for one.
-    is_short: bool,
-    poison: Poison,
-    /// Since then, in microseconds since boot, the wall clock has not jumped.
-    calm_since: u64,
-    expiry: Expiry,
-    /// Commands from other processes that have not been answered.
-    commands: HashSet<u64>,
-    /// When more of what is archived expires.
-    expires_at: Option<u64>,
-    loaded: Loaded,
-    memory_budget: MemoryBudget,
-    /// When a handler queue is to be checked next.
-    loads_at: Option<Due>,
-    /// The memory budget left no space for what some handler queue would load.
-    waits_for_memory: bool,
+    memory: Memory,
     buckets: Buckets,
+    namespaces: Namespaces,
+    poison: Poison,
+    retention: Retention,
     calendars: Calendars,
-    commits: Commits,
-    in_flight: InFlight,
-    /// Requests for timers that a commit moves or takes away.
-    deferred: HashMap<Id, VecDeque<Deferred>>,
-    output: VecDeque<Output>,
-    is_stopping: bool,
+    deferred: Deferred,
+    link: StoreLink,
     /// Handlers that run are not waited for.
     is_abandoned: bool,
-    has_failed: bool,
-    /// Why it has.
-    failure: Option<Arc<str>>,
-    /// How often the wall clock has jumped against the time since boot.
-    jumps: u64,
-    refusals: Refusals,
-    /// How many times a handler queue was checked: for what it may load, what of it may begin, or what of it may expire.
-    #[cfg(test)]
-    checks: usize,
 }
 
-/// How often the store has refused.
-#[derive(Debug, Default)]
-struct Refusals {
-    count: u64,
-    /// The last commit was refused, and the last read.
-    goes_on: [bool; 2],
-}
-
+/// The beginning.
 impl Engine {
     /// An engine on a store that was [begun](crate::store::Store::begin), with the names of its handlers.
     #[must_use]
     pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
+        let config = Arc::new(config);
         let mut engine = Engine {
-            loaded: Loaded::new(now),
-            memory_budget: MemoryBudget::default(),
-            loads_at: None,
-            waits_for_memory: false,
-            buckets: Buckets::default(),
-            calendars: Calendars::default(),
-            commits: Commits::default(),
-            in_flight: InFlight::default(),
-            config,
-            now,
-            filed_by: now,
-            begun: now.boot_micros,
+            clocks: Clocks::new(now),
             epoch,
             inserted: 0,
-            queues: Vec::new(),
-            queue_of: HashMap::new(),
-            namespaces: vec![Namespace::new(DEFAULT.into())],
-            namespace_at: HashMap::new(),
-            turn: 0,
-            is_short: false,
-            poison: Poison::default(),
-            calm_since: now.boot_micros,
-            expiry: Expiry::default(),
-            commands: HashSet::new(),
-            expires_at: None,
-            deferred: HashMap::new(),
-            output: VecDeque::new(),
-            is_stopping: false,
+            memory: Memory::new(Arc::clone(&config), now),
+            buckets: Buckets::new(&config),
+            namespaces: Namespaces::new(Arc::clone(&config)),
+            poison: Poison::new(epoch),
+            retention: Retention::new(now),
+            calendars: Calendars::new(epoch),
+            deferred: Deferred::new(),
+            link: StoreLink::new(Arc::clone(&config)),
             is_abandoned: false,
-            has_failed: false,
-            failure: None,
-            jumps: 0,
-            refusals: Refusals::default(),
-            #[cfg(test)]
-            checks: 0,
+            config,
         };
         for handler in handlers {
-            let queue = engine.queue(&handler);
-            engine.queues[queue].archive = Archive::new(true);
+            engine.add_queue(&handler, true);
         }
         engine
     }
 
-    /// Takes over what is known of the namespaces from an engine that has ended.
-    pub fn take_namespaces(&mut self, ended: &mut Engine) {
-        self.namespaces = std::mem::take(&mut ended.namespaces);
-        self.namespace_at = std::mem::take(&mut ended.namespace_at);
-        for namespace in &mut self.namespaces {
-            namespace.queues.clear();
-            // What was given up does not run.
-            namespace.running = 0;
+    /// An engine that has stopped, and knows what one that has ended knew of its namespaces.
+    pub(crate) fn after(ended: &mut Engine, now: Now) -> Engine {
+        let mut engine = Engine::new(Config::default(), 1, Vec::new(), now);
+        engine.handle_stop();
+        engine.namespaces.take_over(&mut ended.namespaces);
+        engine
+    }
+
+    /// Takes over the settings that the store has.
+    pub fn restore_settings(&mut self, settings: &[Setting]) {
+        for Setting { name, value } in settings {
+            self.was_set(name, Some(value));
+            self.poison.note_clean_end(name, value);
+        }
+        self.poison.find_suspects(self.clocks.now);
+    }
+
+    /// Takes over what the store has of calendars.
+    pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = calendar::Stored>) {
+        self.calendars
+            .restore(stored, self.clocks.now, &mut self.link);
+    }
+}
+
+/// Inputs: time and the store.
+impl Engine {
+    /// It is this time by now.
+    pub fn handle_time(&mut self, now: Now) {
+        if self.link.has_failed() {
+            return;
+        }
+        let moved = self.clocks.read(now, self.config.largest_drift_micros);
+        if let Some(moved) = moved {
+            if moved != Moved::Slewed {
+                self.retention.clock_was_set(now);
+                self.poison.clock_was_set(now, self.clocks.begun);
+            }
+            self.memory.file_again(now);
+            if moved == Moved::SetBack {
+                self.calendars.clock_was_set_back(now);
+            }
+        }
+        self.memory.expire(now);
+        self.link.resend_overdue(now);
+        self.advance();
+    }
+
+    /// The store has replied to a request. A reply may come twice, or never.
+    pub fn handle_reply(&mut self, number: u64, reply: Result<Reply, StoreError>) {
+        if self.link.has_failed() {
+            return;
+        }
+        let Some((call, purpose)) = self.link.complete(number, &reply) else {
+            return;
+        };
+        let now = self.clocks.now;
+        match (purpose, reply) {
+            (Purpose::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
+            (
+                Purpose::Rows {
+                    queue,
+                    before,
+                    limit,
+                },
+                Ok(Reply::Loaded(rows)),
+            ) => {
+                let load = (queue, before, limit);
+                self.memory
+                    .rows_loaded(load, rows, number, now, &self.namespaces);
+                let oldest = self.link.oldest_load();
+                self.memory.loaded.tombstones.prune(oldest);
+            }
+            (Purpose::Second(queue), Ok(Reply::First(first))) => {
+                self.memory.second_found(queue, first);
+            }
+            (Purpose::Bucket(level), Ok(Reply::First(first))) => self.buckets.found(level, first),
+            (Purpose::Archive(queue), Ok(Reply::First(first))) => {
+                self.retention.found(queue, first);
+            }
+            (Purpose::Commit, Err(error)) if error.is_definite() => self.refused(&error),
+            // Of a read, too: a store that is damaged is not asked for ever.
+            (_, Err(error)) if !error.is_definite() => self.handle_failure(&error),
+            (Purpose::Commit, Ok(reply)) => {
+                let error = format!("the store returned {reply:?} for a commit");
+                self.handle_failure(&StoreError::indeterminate(error));
+            }
+            (purpose, _) => self.link.retry_later(call, purpose, now),
+        }
+        match purpose {
+            Purpose::Commit | Purpose::Bucket(_) => self.advance(),
+            _ if !self.link.is_open() => {}
+            // One of as many as there are handlers: no other is checked.
+            Purpose::Rows { queue, .. } | Purpose::Second(queue) => {
+                self.memory
+                    .continue_loading(queue, now, &self.namespaces, &mut self.link);
+            }
+            Purpose::Archive(queue) => {
+                self.retention
+                    .continue_expiring(queue, now, &self.namespaces, &mut self.link);
+                self.link.commit(now);
+            }
         }
     }
 
-    /// The next thing to be done. To be asked until there is none, after each call of another method.
-    pub fn output(&mut self) -> Option<Output> {
-        self.output.pop_front()
-    }
-
-    /// There is a handler of this name from now on, for so many deliveries at a time.
-    pub fn handle(&mut self, name: &Arc<str>, concurrency: usize) {
-        let queue = self.queue(name);
-        let queue = &mut self.queues[queue];
-        queue.is_handled = true;
-        queue.is_reported = false;
-        queue.concurrency = concurrency.max(1);
-        self.go_on();
-    }
-
-    /// Whether there is a handler of this name.
-    #[must_use]
-    pub fn has_handler(&self, name: &str) -> bool {
-        let queue = self.queue_of.get(name);
-        queue.is_some_and(|queue| self.queues[*queue].is_handled)
-    }
-
-    /// Begins no delivery from now on, and takes nothing new.
-    pub fn stop(&mut self) {
-        self.is_stopping = true;
-        self.give_back_starts();
-        self.go_on();
-    }
-
-    /// Handlers that run are given up, in order: after a restart, their timers are delivered again.
-    pub fn abandon(&mut self) {
-        self.is_abandoned = true;
-        self.go_on();
-    }
-
-    /// Whether no delivery goes on and nothing is to be written.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.loaded.running() == 0 && self.commits.is_empty()
-    }
-
-    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
-    #[must_use]
-    pub fn is_written(&self) -> bool {
-        self.commits.is_empty() || self.commits.tries_again_at().is_some()
-    }
-
-    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
-    #[must_use]
-    pub fn unsettled(&self) -> usize {
-        self.commits.unsettled()
-    }
-
-    /// The time of the last turn.
-    #[must_use]
-    pub fn now(&self) -> Now {
-        self.now
-    }
-
-    /// How many deliveries are with their handlers.
-    #[must_use]
-    pub fn running(&self) -> usize {
-        self.loaded.running()
-    }
-
-    /// Whether the store has failed: nothing goes on.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.has_failed
+    /// The store has failed. Nothing is asked of it any more.
+    pub fn handle_failure(&mut self, error: &StoreError) {
+        let cause = self.link.fail(error);
+        self.deferred.failed(&cause, &mut self.link);
+        self.calendars.failed(&cause, &mut self.link);
+        self.link.put_out(Output::Failed(cause));
     }
 
     /// A method has panicked: nothing goes on from now on.
-    pub fn broke_down(&mut self, why: &Arc<str>) {
-        self.has_failed = true;
-        self.failure = Some(Arc::clone(why));
-        self.output.clear();
+    pub fn handle_panic(&mut self, why: &Arc<str>) {
+        self.link.break_down(why);
+    }
+}
+
+/// Inputs: requests.
+impl Engine {
+    /// Takes the inserts of a batch off the quotas of their namespaces, of all or of none: so many of each by its name. So no part of a batch is inserted that
+    /// uses the quota up again when the batch is.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownNamespace`](Answer::UnknownNamespace), or [`Quota`](Answer::Quota).
+    pub fn charge(&mut self, counts: &[(&str, u64)]) -> Result<(), Answer> {
+        self.namespaces.charge(counts, self.clocks.now)
     }
 
-    /// How often the wall clock was set, by a second or more.
-    #[must_use]
-    pub fn jumps(&self) -> u64 {
-        self.jumps
-    }
-
-    /// How often the store has refused a commit or a read.
-    #[must_use]
-    pub fn refusals(&self) -> u64 {
-        self.refusals.count
-    }
-
-    /// How many timers are in memory.
-    #[must_use]
-    pub fn in_memory(&self) -> usize {
-        self.loaded.len()
-    }
-
-    /// How many timers wait for their time in the wheel.
-    #[must_use]
-    pub fn in_wheel(&self) -> usize {
-        self.loaded.filed()
-    }
-
-    /// The time goes on.
-    pub fn turn(&mut self, now: Now) {
-        if self.has_failed {
+    /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key; or what
+    /// [`charge`](Engine::charge) has against it.
+    pub fn handle_insert(&mut self, token: Token, timer: NewTimer) {
+        if self.link.refuses(token) {
             return;
         }
-        // Since then, and not since the last turn: a clock that is slewed moves a little each time.
-        let shift = now.offset() - self.filed_by.offset();
-        self.now = now;
-        if shift.unsigned_abs() >= self.config.largest_drift_micros {
-            if shift.unsigned_abs() >= JUMP_MICROS {
-                self.jumps += 1;
-                self.calm_since = now.boot_micros;
-                self.poison.clock_was_set(now, self.begun);
-            }
-            self.filed_by = now;
-            if !planted::is(planted::Planted::LaterKeepsOutSooner) {
-                self.evict_beyond_horizon();
-            }
-            self.loaded.file_again(now);
-            if shift <= -JUMP_MICROS.cast_signed() {
-                self.calendars_set_back();
-            }
+        match self.namespaces.charge_one(&timer.handler, self.clocks.now) {
+            Ok(()) => self.handle_charged_insert(token, timer),
+            Err(answer) => self.link.answer(token, answer),
         }
-        self.expire();
-        self.resend_overdue();
-        self.go_on();
     }
 
-    /// How many timers count against [`Config::max_in_memory`], of all handlers.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        self.queues.iter().map(|queue| queue.held).sum()
+    /// Inserts a timer whose insert was [charged](Engine::charge).
+    pub fn handle_charged_insert(&mut self, token: Token, timer: NewTimer) {
+        if self.link.refuses(token) {
+            return;
+        }
+        let Some(id) = Id::new(self.epoch, self.inserted) else {
+            return self.link.answer(token, Answer::OutOfIds);
+        };
+        self.inserted += 1;
+        let row = Row {
+            id,
+            due: timer.due,
+            handler: timer.handler,
+            failures: 0,
+            starts: 0,
+            has_moved: false,
+            key: timer.key,
+            payload: timer.payload,
+        };
+        if planted::is(Planted::AnswerBeforeCommit) {
+            self.link.answer(token, Answer::Created(row.handle()));
+        }
+        let bucket = Bucket::of(row.due, self.clocks.now.due());
+        self.request(Op::Insert(row, bucket), token);
     }
 
-    /// How many bytes count against [`Config::max_bytes_in_memory`].
-    #[must_use]
-    pub fn held_bytes(&self) -> usize {
-        self.memory_budget.held
+    /// Cancels a timer: [`Done`](Answer::Done), and it is not delivered; [`AlreadyFired`](Answer::AlreadyFired) if it is with its handler;
+    /// [`NotFound`](Answer::NotFound).
+    pub fn handle_cancel(&mut self, token: Token, handle: Handle) {
+        self.change(token, Change::Cancel(token, handle));
     }
 
-    /// Whether a namespace has something that would begin if there were a place for it.
-    #[must_use]
-    pub fn waits_for_place(&self, namespace: &str) -> bool {
-        let queues = self.namespace(namespace).into_iter();
-        let mut queues = queues.flat_map(|it| it.queues.iter());
-        queues.any(|queue| self.has_ready(*queue))
+    /// Moves a timer to another due time, with the same answers.
+    pub fn handle_reschedule(&mut self, token: Token, handle: Handle, due: Due) {
+        self.change(token, Change::Reschedule(token, handle, due));
     }
 
-    /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
+    /// Makes a dead letter a timer again, due now: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
+    pub fn handle_redrive(&mut self, token: Token, id: Id) {
+        let due = self.clocks.now.due();
+        let bucket = Bucket::of(due, due);
+        self.request(Op::Redrive(id, due, bucket), token);
+    }
+
+    /// Deletes a dead letter: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
+    pub fn handle_discard(&mut self, token: Token, id: Id) {
+        self.request(Op::Discard(id), token);
+    }
+
+    /// Gives a namespace a policy, and creates it if it is not there: [`Done`](Answer::Done). If `is_new` is asked for, one that is there stays as it is.
+    pub fn handle_policy(
+        &mut self,
+        token: Token,
+        name: &Arc<str>,
+        policy: &crate::policy::Policy,
+        is_new: bool,
+    ) {
+        if is_new && self.namespaces.is_created(name) && self.link.is_open() {
+            return self.link.answer(token, Answer::Done);
+        }
+        self.request(policy_setting(name, policy), token);
+    }
+
+    /// Delivers nothing of a namespace from then on, or delivers again: [`Done`](Answer::Done) or [`UnknownNamespace`](Answer::UnknownNamespace).
+    pub fn handle_pause(&mut self, token: Token, name: &Arc<str>, is_paused: bool) {
+        if !self.namespaces.is_known(name) && self.link.is_open() {
+            let answer = Answer::UnknownNamespace(Arc::clone(name));
+            return self.link.answer(token, answer);
+        }
+        self.request(pause_setting(name, is_paused), token);
+    }
+
+    /// Begins no delivery of a namespace in this run, or does again. It is not written, and not answered.
+    pub fn handle_drain(&mut self, name: &str, is_drained: bool) {
+        if let Some(namespace) = self.namespaces.drain(name, is_drained) {
+            let namespace = &self.namespaces[namespace];
+            if namespace.is_closed() {
+                self.memory.evict_queues(namespace.queues());
+            }
+            self.advance();
+        }
+    }
+
+    /// Declares a calendar: [`Declared`](Answer::Declared). Declared again with the same definition, it stays as it is. Without a plan, it is removed:
+    /// [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound), and what it has filed stays.
+    pub fn handle_calendar(&mut self, token: Token, name: &Arc<str>, plan: Option<calendar::Plan>) {
+        if self.link.refuses(token) {
+            return;
+        }
+        let now = self.clocks.now;
+        self.calendars
+            .request(name, token, plan, now, &self.namespaces, &mut self.link);
+        self.link.commit(now);
+    }
+
+    /// Carries out a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
+    pub fn handle_command(&mut self, number: u64, command: Command) {
+        let Some(token) = self.link.accept_command(number) else {
+            return;
+        };
+        match command {
+            Command::Cancel(handle) => self.handle_cancel(token, handle),
+            Command::Redrive(id) => self.handle_redrive(token, id),
+            Command::Discard(id) => self.handle_discard(token, id),
+            Command::Pause(name) => self.handle_pause(token, &name, true),
+            Command::Resume(name) => self.handle_pause(token, &name, false),
+        }
+        self.advance();
+    }
+}
+
+/// Inputs: handlers and the end.
+impl Engine {
+    /// There is a handler of this name from now on, for so many deliveries at a time.
+    pub fn add_handler(&mut self, name: &Arc<str>, concurrency: usize) {
+        let queue = self.queue(name);
+        self.memory.add_handler(queue, concurrency);
+        self.advance();
+    }
+
+    /// The handler of a delivery was called at this time of the wall clock. It is known once that has ended.
+    pub fn handle_called(&mut self, handler: &str, due: Due, wall_micros: i64) {
+        let due = due.as_millis().saturating_mul(1_000);
+        let late = wall_micros.saturating_sub(due).max(0);
+        self.namespaces.count_lateness(handler, late.unsigned_abs());
+    }
+
+    /// The wall clock was set back while a delivery was on its way, and its handler was not called. The timer waits for its time again: no attempt is used up,
+    /// nothing is written, and its place is free.
+    pub fn handle_withdrawn(&mut self, delivery: &Delivery) {
+        if let Some(namespace) = self.give_back(delivery.row.id) {
+            self.namespaces[namespace].was_not_called(delivery.at);
+            self.advance();
+        }
+    }
+
+    /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
+    pub fn handle_ended(&mut self, id: Id, ended: Ended) -> bool {
+        let Some((row, queue)) = self.memory.loaded.end(id) else {
+            return false;
+        };
+        let namespace = self.free_place(queue, id);
+        if self.link.has_failed() {
+            return false;
+        }
+        let now = self.clocks.now;
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
+        {
+            self.retire(id);
+            self.deliver_after(queue);
+            return false;
+        }
+        let retrial =
+            |row, error, delay| self.namespaces.retrial(namespace, row, error, delay, now);
+        let op = match ended {
+            Ended::Well => self.namespaces[namespace].settling(row, now),
+            Ended::Dead(error) => burial(row, error, now),
+            Ended::Failed(error) => retrial(row, error, None),
+            Ended::Later(error, delay) => retrial(row, error, Some(delay)),
+        };
+        let is_retried = matches!(op, Op::Retry(..));
+        let comes_back = match planted::is(Planted::GivenUpComesBack) {
+            true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
+            false => is_retried,
+        };
+        if comes_back {
+            self.memory.loaded.comes_back(id);
+        }
+        if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
+            self.retire(id);
+        }
+        self.link.push(op);
+        self.deliver_after(queue);
+        self.link.commit(now);
+        is_retried
+    }
+
+    /// Begins no delivery from now on, and takes nothing new.
+    pub fn handle_stop(&mut self) {
+        self.link.stop();
+        self.give_back_starts();
+        self.advance();
+    }
+
+    /// Handlers that run are given up, in order: after a restart, their timers are delivered again.
+    pub fn handle_abandon(&mut self) {
+        self.is_abandoned = true;
+        self.advance();
+    }
+}
+
+/// Outputs.
+impl Engine {
+    /// The next thing to be done. To be asked until there is none, after each input.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.link.poll()
+    }
+
+    /// When the [time](Engine::handle_time) is to be told next, in microseconds since boot. `None` if only another input can bring something.
     #[must_use]
-    pub fn next_turn(&self) -> Option<u64> {
-        if self.has_failed {
+    pub fn poll_timeout(&self) -> Option<u64> {
+        if self.link.has_failed() {
             return None;
         }
-        let store = [
-            self.in_flight.first_deadline(),
-            self.commits.tries_again_at(),
-        ];
-        let store = store.into_iter().flatten().min();
-        if self.is_stopping {
+        let store = self.link.resends_at();
+        if self.link.is_stopping() {
             return store;
         }
-        let wall = self.buckets.cascades_at().chain(self.loads_at).min();
-        let loaded = self.loaded.next(self.now);
-        let wall = wall.map(|at| self.now.boot_at(at));
-        let calendars = self.calendars_turn();
-        let rates = self.rates_let_at();
-        let trial = self.tries_at();
+        let now = self.clocks.now;
+        let wall = [self.buckets.cascades_at(), self.memory.loads_at()];
+        let wall = wall.into_iter().flatten().min();
         [
             store,
-            loaded,
-            wall,
-            calendars,
-            self.expires_at,
-            rates,
-            trial,
+            self.memory.loaded.next(now),
+            wall.map(|at| now.boot_at(at)),
+            self.calendars.wakes_at(now),
+            self.retention.expires_at(),
+            self.namespaces.rates_let_at(self.memory.loaded.running()),
+            self.poison.tries_at(now),
         ]
         .into_iter()
         .flatten()
         .min()
     }
+}
 
+/// Getters.
+impl Engine {
+    /// The time that was told last.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.clocks.now
+    }
+
+    /// Counts of what the engine holds and has met.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            in_memory: self.memory.loaded.len(),
+            in_wheel: self.memory.loaded.filed(),
+            held: self.memory.held(),
+            held_bytes: self.memory.held_bytes(),
+            running: self.memory.loaded.running(),
+            jumps: self.clocks.jumps,
+            refusals: self.link.refusals(),
+        }
+    }
+
+    /// Whether no delivery goes on and nothing is to be written.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.memory.loaded.running() == 0 && self.link.is_clear()
+    }
+
+    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.link.is_written()
+    }
+
+    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.link.unsettled()
+    }
+
+    /// Whether the store has failed: nothing goes on.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.link.has_failed()
+    }
+
+    /// Whether there is a handler of this name.
+    #[must_use]
+    pub fn has_handler(&self, name: &str) -> bool {
+        self.memory.has_handler(name)
+    }
+
+    /// Whether a namespace has something that would begin if there were a place for it.
+    #[must_use]
+    pub fn waits_for_place(&self, namespace: &str) -> bool {
+        let queues = self.namespaces.get(namespace).into_iter();
+        let mut queues = queues.flat_map(|it| it.queues());
+        queues.any(|queue| self.memory.has_ready(*queue))
+    }
+
+    pub(crate) fn namespaces(&self) -> &Namespaces {
+        &self.namespaces
+    }
+
+    /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
+    /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
+    pub(crate) fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
+        let queues = namespace.queues().iter();
+        queues
+            .filter_map(|queue| self.memory.oldest_overdue(*queue, present))
+            .min()
+    }
+
+    /// All calendars, in order of their names.
+    pub fn calendars(&self) -> impl Iterator<Item = calendar::Info> {
+        self.calendars.infos()
+    }
+
+    /// How many times a handler queue was checked since this was asked last: for what it may load, what of it may begin, or what of it may expire.
+    #[cfg(test)]
+    fn take_checks(&mut self) -> usize {
+        std::mem::take(&mut self.memory.checks) + std::mem::take(&mut self.retention.checks)
+    }
+}
+
+/// What concerns several parts.
+impl Engine {
     /// Does what can be done now.
-    fn go_on(&mut self) {
-        if self.has_failed {
+    fn advance(&mut self) {
+        if self.link.has_failed() {
             return;
         }
-        if !self.is_stopping {
-            self.run_calendars();
-            self.load();
-            self.cascade();
-            self.expires_at = self.expire_archives();
-        }
-        self.deliver();
-        self.mark_as_clean();
-        self.commit();
-    }
-
-    /// Counts that a handler queue is checked.
-    fn count_check(&mut self) {
-        #[cfg(test)]
+        let now = self.clocks.now;
+        if !self.link.is_stopping() {
+            let (namespaces, link) = (&self.namespaces, &mut self.link);
+            self.calendars.file(now, link);
+            self.memory.load(now, namespaces, link);
+            self.buckets.cascade(now, link);
+            self.retention.expire(now, namespaces, link);
+            self.namespaces
+                .deliver(now, &mut self.memory, &mut self.poison, link);
+        } else if self.link.is_clear()
+            && (self.is_abandoned || self.memory.loaded.running() == 0)
+            && let Some(op) = self.poison.clean_end()
         {
-            self.checks += 1;
+            self.link.push(op);
+        }
+        self.link.commit(now);
+    }
+
+    /// Begins deliveries in a place that has become free.
+    fn deliver_after(&mut self, queue: usize) {
+        if !self.link.is_stopping() {
+            let (memory, poison) = (&mut self.memory, &mut self.poison);
+            let now = self.clocks.now;
+            self.namespaces
+                .deliver_after(queue, now, memory, poison, &mut self.link);
         }
     }
 
+    /// The queue of a handler, which is new if there was none.
     fn queue(&mut self, handler: &Arc<str>) -> usize {
-        if let Some(&queue) = self.queue_of.get(handler) {
-            return queue;
+        match self.memory.queue_of(handler) {
+            Some(queue) => queue,
+            None => self.add_queue(handler, false),
         }
-        let namespace = self.namespace_index(namespace_in(handler));
-        self.queues
-            .push(HandlerQueue::new(Arc::clone(handler), namespace));
-        let queue = self.queues.len() - 1;
-        self.namespaces[namespace].queues.push(queue);
-        self.queue_of.insert(Arc::clone(handler), queue);
-        queue
     }
 
-    fn present(&self) -> Due {
-        self.now.due()
+    /// Adds the queue of a handler. The store may have archived something of it if that was known before.
+    fn add_queue(&mut self, handler: &Arc<str>, is_known: bool) -> usize {
+        let queue = self.memory.queues.len();
+        let namespace = self.namespaces.add_queue(handler, queue);
+        self.retention.add_queue(handler, namespace, is_known);
+        self.memory.add_queue(handler, namespace)
+    }
+
+    /// A row lies in this bucket from now on.
+    fn place(&mut self, row: &Row, bucket: Bucket) {
+        match bucket.level {
+            Level::Second => {
+                let queue = self.queue(&row.handler);
+                self.memory
+                    .admit(row, queue, self.clocks.now, &self.namespaces);
+            }
+            _ => self.buckets.written(bucket),
+        }
+    }
+
+    /// Writes a caller's operation.
+    fn request(&mut self, op: Op, token: Token) {
+        if !self.link.refuses(token) {
+            self.link.request(op, token, self.clocks.now);
+        }
+    }
+
+    /// Cancels or reschedules a timer.
+    fn change(&mut self, token: Token, change: Change) {
+        if !self.link.refuses(token) {
+            let loaded = &mut self.memory.loaded;
+            self.deferred
+                .request(change, self.clocks.now, loaded, &mut self.link);
+        }
+    }
+
+    /// A timer has moved, or has not: what waited for that goes on.
+    fn take_up(&mut self, id: Id) {
+        let loaded = &mut self.memory.loaded;
+        self.deferred
+            .take_up(id, self.clocks.now, loaded, &mut self.link);
+    }
+
+    /// A timer that left, or was noted so that no load takes it, has left.
+    fn retire(&mut self, id: Id) {
+        self.poison.forget(id);
+        self.memory.retire(id, self.link.loading());
+    }
+
+    /// A setting has this value.
+    fn was_set(&mut self, name: &str, value: Option<&[u8]>) {
+        let now = self.clocks.now;
+        let closed = self.namespaces.was_set(name, value, now, &mut self.link);
+        if let Some(namespace) = closed {
+            self.memory
+                .evict_queues(self.namespaces[namespace].queues());
+        }
+    }
+
+    /// A delivery does not go on. Returns the namespace of its handler.
+    fn free_place(&mut self, queue: usize, id: Id) -> usize {
+        let queue = &mut self.memory.queues[queue];
+        queue.running -= 1;
+        self.namespaces[queue.namespace].running -= 1;
+        self.poison.ended(queue.namespace, id);
+        queue.namespace
+    }
+
+    /// A timer whose handler was not called stays in the store, and is read again. Returns its namespace, if it was with its handler.
+    fn give_back(&mut self, id: Id) -> Option<usize> {
+        let (_, queue) = self.memory.loaded.end(id)?;
+        let namespace = self.free_place(queue, id);
+        match planted::is(Planted::WithdrawnForgotten) {
+            true => self.retire(id),
+            false => self.memory.restore(id),
+        }
+        Some(namespace)
+    }
+
+    /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
+    fn give_back_starts(&mut self) {
+        for row in self.link.take_starts() {
+            let queue = self.queue(&row.handler);
+            self.namespaces[self.memory.queues[queue].namespace].has_started();
+            self.give_back(row.id);
+        }
+    }
+
+    /// The start of a timer was noted: it goes to its handler.
+    fn started(&mut self, row: &Row) {
+        let queue = self.queue(&row.handler);
+        let at = self.memory.queues[queue].namespace;
+        let now = self.clocks.now;
+        let namespace = &mut self.namespaces[at];
+        namespace.has_started();
+        let is_closed = self.link.is_stopping() || namespace.is_closed();
+        let may_call = !is_closed && namespace.may_call(now.boot_micros);
+        self.poison.started(row);
+        if may_call && now.is_past(row.due) {
+            self.namespaces
+                .call(row, at, now, &mut self.poison, &mut self.link);
+        } else {
+            // Not any more: a pause, a stop, a slower rate, or a clock that was set back came with it.
+            self.give_back(row.id);
+        }
+    }
+}
+
+/// What follows from a commit.
+impl Engine {
+    /// The commit is durable.
+    fn committed(&mut self, outcomes: Vec<Outcome>) {
+        match self.link.committed(outcomes.len()) {
+            Err(error) => self.handle_failure(&error),
+            Ok(None) => {}
+            Ok(Some(ops)) => {
+                let waiting = self.link.take_waiting();
+                for ((op, callers), outcome) in ops.iter().zip(waiting).zip(outcomes) {
+                    self.apply(op, callers, outcome);
+                }
+            }
+        }
+    }
+
+    /// What follows from an operation.
+    fn apply(&mut self, op: &Op, callers: Option<Callers>, outcome: Outcome) {
+        let now = self.clocks.now;
+        match (op, callers, outcome) {
+            (Op::Insert(row, bucket), Some(callers), Outcome::Inserted) => {
+                if !planted::is(Planted::AnswerBeforeCommit) {
+                    let created = Answer::Created(row.handle());
+                    self.link.answer(callers.token, created);
+                }
+                self.namespaces.count(&row.handler, |it| it.inserted += 1);
+                self.place(row, *bucket);
+            }
+            (Op::Insert(row, _), Some(callers), Outcome::Exists(handle)) => {
+                self.namespaces.count(&row.handler, |it| it.duplicates += 1);
+                self.link.answer(callers.token, Answer::Existing(handle));
+            }
+            (Op::Insert(..), Some(callers), Outcome::Full) => {
+                self.link.answer(callers.token, Answer::Full);
+            }
+            (Op::Settle(row), ..) => {
+                self.retire(row.id);
+                self.namespaces.count(&row.handler, |it| it.settled += 1);
+            }
+            (Op::Archive(row, at), ..) => {
+                self.retire(row.id);
+                let queue = self.queue(&row.handler);
+                self.retention.archived(queue, *at);
+                self.namespaces.count(&row.handler, |it| it.settled += 1);
+            }
+            (Op::Expire { handler, .. }, _, Outcome::Expired { is_empty }) => {
+                let queue = self.queue(handler);
+                self.retention.expired(queue, is_empty);
+            }
+            (Op::Start(row), ..) => self.started(row),
+            (Op::Reply(number, _), ..) => self.link.command_answered(*number),
+            (Op::Set(name, value), callers, _) => {
+                self.was_set(name, value.as_deref());
+                if let Some(callers) = callers {
+                    self.link.answer_all(callers, &Answer::Done);
+                }
+            }
+            (Op::Bury { row, error, .. }, ..) => {
+                self.retire(row.id);
+                self.namespaces.count(&row.handler, |it| it.dead += 1);
+                let dead = Output::Dead(row.clone(), Arc::clone(error));
+                self.link.put_out(dead);
+            }
+            (Op::Retry(row, due, bucket), ..) => {
+                self.retire(row.id);
+                self.namespaces.count(&row.handler, |it| it.retried += 1);
+                let later = Row {
+                    due: *due,
+                    failures: row.failures.saturating_add(1),
+                    starts: 0,
+                    has_moved: true,
+                    ..row.clone()
+                };
+                self.place(&later, *bucket);
+                self.take_up(row.id);
+            }
+            (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
+                self.retire(handle.id);
+                self.memory.left(&handle.handler, now);
+                self.namespaces
+                    .count(&handle.handler, |it| it.cancelled += 1);
+                self.link.answer(callers.token, Answer::Done);
+                self.deferred
+                    .cancelled(handle.id, callers.others, &mut self.link);
+            }
+            (Op::Reschedule(handle, _, bucket), Some(callers), Outcome::Rescheduled(Some(row))) => {
+                self.retire(handle.id);
+                self.memory.left(&handle.handler, now);
+                self.link.answer_all(callers, &Answer::Done);
+                self.place(&row, *bucket);
+                self.take_up(handle.id);
+            }
+            // A handle that is wrong may have the id of a timer that is there.
+            (
+                Op::Cancel(handle) | Op::Reschedule(handle, ..),
+                Some(callers),
+                Outcome::Cancelled(false) | Outcome::Rescheduled(None),
+            ) => {
+                self.memory.restore(handle.id);
+                self.link.answer_all(callers, &Answer::NotFound);
+                self.take_up(handle.id);
+            }
+            (Op::Discard(_), Some(callers), Outcome::Cancelled(true)) => {
+                self.link.answer_all(callers, &Answer::Done);
+            }
+            (Op::Discard(_), Some(callers), Outcome::Cancelled(false))
+            | (Op::Redrive(..), Some(callers), Outcome::Redriven(None)) => {
+                self.link.answer_all(callers, &Answer::NotFound);
+            }
+            (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
+                self.link.answer_all(callers, &Answer::Done);
+                self.namespaces.count(&row.handler, |it| it.redriven += 1);
+                self.place(&row, *bucket);
+            }
+            (
+                Op::Cascade { bucket, .. },
+                _,
+                Outcome::Cascaded {
+                    is_empty,
+                    buckets,
+                    seconds,
+                },
+            ) => {
+                self.buckets.cascaded(*bucket, is_empty, buckets);
+                for (handler, second) in seconds {
+                    let queue = self.queue(&handler);
+                    self.memory.written(queue, second);
+                }
+            }
+            (Op::All(ops), callers, Outcome::All(outcomes)) => {
+                for (op, outcome) in ops.iter().zip(outcomes) {
+                    if let (Op::Insert(row, bucket), Outcome::Inserted) = (op, outcome) {
+                        self.namespaces.count(&row.handler, |it| it.inserted += 1);
+                        self.place(row, *bucket);
+                    }
+                }
+                let token = callers.map(|it| it.token);
+                self.calendars
+                    .written(ops, token, now, &self.namespaces, &mut self.link);
+            }
+            (op, callers, outcome) => {
+                let error = format!("the store returned {outcome:?} for {op:?}");
+                if let Some(callers) = callers {
+                    let unknown = Answer::Unknown(error.as_str().into());
+                    self.link.answer_all(callers, &unknown);
+                }
+                self.handle_failure(&StoreError::indeterminate(error));
+            }
+        }
+    }
+
+    /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
+    fn refused(&mut self, error: &StoreError) {
+        let now = self.clocks.now;
+        let Some(ops) = self.link.refused(now) else {
+            return;
+        };
+        let waiting = self.link.take_waiting();
+        let refused = Answer::Refused(error.to_string().into());
+        for (op, callers) in ops.iter().zip(waiting) {
+            let is_requested = callers.is_some();
+            if let Some(callers) = callers {
+                self.link.answer_all(callers, &refused);
+            }
+            match op {
+                Op::All(ops) => {
+                    self.calendars
+                        .refused(ops, now, &self.namespaces, &mut self.link);
+                }
+                // The clock and the policy may be others by then.
+                Op::Expire { .. } => self.retention.refused(),
+                op if !is_requested => self.link.push_again(op),
+                Op::Cancel(handle) | Op::Reschedule(handle, ..) => {
+                    self.memory.restore(handle.id);
+                    self.take_up(handle.id);
+                }
+                _ => {}
+            }
+        }
+        self.deferred.refused(&refused, &mut self.link);
+        if self.link.is_stopping() {
+            self.give_back_starts();
+        }
     }
 }

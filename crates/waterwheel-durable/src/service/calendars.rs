@@ -56,7 +56,7 @@ impl Durable {
         let name = Arc::from(name);
         let declare = self
             .shared
-            .request(|engine, token| engine.declare_calendar(token, &name, plan));
+            .request(|engine, token| engine.handle_calendar(token, &name, Some(plan)));
         match declare.await? {
             Answer::Declared(declared) => Ok(declared),
             other => Err(Error::from_answer(other)),
@@ -77,7 +77,7 @@ impl Durable {
         let name = Arc::from(name);
         let remove = self
             .shared
-            .request(|engine, token| engine.remove_calendar(token, &name));
+            .request(|engine, token| engine.handle_calendar(token, &name, None));
         match remove.await? {
             Answer::Done => Ok(true),
             Answer::NotFound => Ok(false),

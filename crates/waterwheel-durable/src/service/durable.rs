@@ -12,11 +12,12 @@ use crate::failure::Failure;
 use crate::metrics::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
+use waterwheel_durable_core::engine::{Answer, Ended, Engine, Token, namespace_in};
+use waterwheel_durable_core::policy::Policy;
+
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::state::View;
-use waterwheel_durable_core::engine::{Answer, Ended, Engine, Token, namespace_in};
-use waterwheel_durable_core::policy::Policy;
 
 /// How many timers of a batch are inserted under one lock.
 const CHUNK: usize = 8_192;
@@ -204,7 +205,7 @@ impl Durable {
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self
-            .request(|engine, token| engine.set_policy(token, &name, &policy, true))
+            .request(|engine, token| engine.handle_policy(token, &name, &policy, true))
             .await?;
         match answer {
             Answer::Done => Ok(Namespace::new(self.clone(), name)),
@@ -218,8 +219,12 @@ impl Durable {
     ///
     /// [`Error::UnknownNamespace`].
     pub fn namespace(&self, name: &str) -> Result<Namespace, Error> {
-        let is_known =
-            |view: &View<'_>| view.engine().namespace(name).is_some_and(|it| it.is_known);
+        let is_known = |view: &View<'_>| {
+            view.engine()
+                .namespaces()
+                .get(name)
+                .is_some_and(|it| it.is_known)
+        };
         match self.shared.inspect(is_known) {
             true => Ok(Namespace::new(self.clone(), name.into())),
             false => Err(Error::UnknownNamespace { name: name.into() }),
@@ -300,7 +305,7 @@ impl Durable {
     pub async fn cancel(&self, timer: impl AsRef<Handle>) -> Result<Cancelled, Error> {
         let handle = timer.as_ref().clone();
         let answer = self
-            .request(|engine, token| engine.cancel(token, handle))
+            .request(|engine, token| engine.handle_cancel(token, handle))
             .await?;
         Cancelled::from_answer(answer)
     }
@@ -323,7 +328,7 @@ impl Durable {
         let handle = timer.as_ref().clone();
         let due = When::At(when).due(self.shared.clock.wall())?;
         let answer = self
-            .request(|engine, token| engine.reschedule(token, handle, due))
+            .request(|engine, token| engine.handle_reschedule(token, handle, due))
             .await?;
         Rescheduled::from_answer(answer)
     }
@@ -360,7 +365,7 @@ impl Durable {
     /// If the future is dropped after its first poll, the dead letter may or may not be redriven.
     pub async fn redrive(&self, dead: Id) -> Result<Redriven, Error> {
         let answer = self
-            .request(|engine, token| engine.redrive(token, dead))
+            .request(|engine, token| engine.handle_redrive(token, dead))
             .await?;
         Redriven::from_answer(answer)
     }
@@ -376,7 +381,7 @@ impl Durable {
     ///
     /// If the future is dropped after its first poll, the dead letter may or may not be deleted.
     pub async fn discard(&self, dead: Id) -> Result<bool, Error> {
-        let answer = self.request(|engine, token| engine.discard(token, dead));
+        let answer = self.request(|engine, token| engine.handle_discard(token, dead));
         match answer.await? {
             Answer::Done => Ok(true),
             Answer::NotFound => Ok(false),

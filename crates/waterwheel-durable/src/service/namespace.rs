@@ -136,7 +136,7 @@ impl Namespace {
     /// retention.
     pub fn policy(&self) -> Result<Policy, Error> {
         self.timers.shared.inspect(|view| {
-            let namespace = view.engine().namespace(&self.name);
+            let namespace = view.engine().namespaces().get(&self.name);
             match namespace {
                 Some(namespace) if namespace.is_unreadable => Err(Error::UnreadablePolicy {
                     namespace: Arc::clone(&self.name),
@@ -173,7 +173,7 @@ impl Namespace {
     /// If the future is dropped after its first poll, the policy may or may not be changed.
     pub async fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         policy.check()?;
-        self.request(|engine, token| engine.set_policy(token, &self.name, &policy, false))
+        self.request(|engine, token| engine.handle_policy(token, &self.name, &policy, false))
             .await
     }
 
@@ -188,7 +188,7 @@ impl Namespace {
     ///
     /// If the future is dropped after its first poll, the namespace may or may not be paused.
     pub async fn pause(&self) -> Result<(), Error> {
-        self.request(|engine, token| engine.pause(token, &self.name, true))
+        self.request(|engine, token| engine.handle_pause(token, &self.name, true))
             .await
     }
 
@@ -203,7 +203,7 @@ impl Namespace {
     ///
     /// If the future is dropped after its first poll, the namespace may or may not be resumed.
     pub async fn resume(&self) -> Result<(), Error> {
-        self.request(|engine, token| engine.pause(token, &self.name, false))
+        self.request(|engine, token| engine.handle_pause(token, &self.name, false))
             .await
     }
 
@@ -213,7 +213,8 @@ impl Namespace {
     pub fn is_paused(&self) -> bool {
         let is_paused = |engine: &Engine| {
             engine
-                .namespace(&self.name)
+                .namespaces()
+                .get(&self.name)
                 .is_some_and(|it| it.is_paused())
         };
         self.timers.shared.inspect(|view| is_paused(view.engine()))
@@ -245,7 +246,12 @@ impl Namespace {
             // Its time is over, or none runs any more.
             let _ = limited.await;
         }
-        let running = |engine: &Engine| engine.namespace(&self.name).map_or(0, |it| it.running);
+        let running = |engine: &Engine| {
+            engine
+                .namespaces()
+                .get(&self.name)
+                .map_or(0, |it| it.running)
+        };
         shared.inspect(|view| running(view.engine()))
     }
 
@@ -254,7 +260,7 @@ impl Namespace {
     pub fn metrics(&self) -> NamespaceMetrics {
         let shared = &self.timers.shared;
         shared.inspect(|view| {
-            let namespace = view.engine().namespace(&self.name);
+            let namespace = view.engine().namespaces().get(&self.name);
             NamespaceMetrics::of(view, &self.name, namespace)
         })
     }

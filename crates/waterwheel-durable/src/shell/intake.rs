@@ -137,7 +137,14 @@ mod tests {
         let (others, batch) = tokio::join!(others, batch);
         assert!(others.iter().all(Result::is_ok));
         assert_eq!(batch.unwrap().len(), 100);
-        let inserted = |view: &View<'_>| view.engine().namespace(DEFAULT).unwrap().counts.inserted;
+        let inserted = |view: &View<'_>| {
+            view.engine()
+                .namespaces()
+                .get(DEFAULT)
+                .unwrap()
+                .counts
+                .inserted
+        };
         assert_eq!(timers.shared.inspect(inserted), FIT as u64 + 200);
         assert_eq!(taken(&timers), (0, 100_000));
     }

@@ -19,7 +19,7 @@ use super::worker::{Called, Workers, unwound};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use waterwheel_durable_core::engine::{
-    Answer, Config, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
+    Answer, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
 };
 
 /// The engine's time is not older than this when something happens.
@@ -90,7 +90,9 @@ impl Shared {
     /// As [`request`](Shared::request).
     pub(crate) async fn insert(self: &Arc<Shared>, timer: NewTimer) -> Result<Answer, Error> {
         let room = self.intake.admit(self.intake.bytes(&timer)).await?;
-        let answer = self.submit(Some(room), |engine, token| engine.insert(token, timer))?;
+        let answer = self.submit(Some(room), |engine, token| {
+            engine.handle_insert(token, timer);
+        })?;
         answer.await.map_err(|_| Error::unanswered())
     }
 
@@ -140,7 +142,7 @@ impl Shared {
                 let (answer, receiver) = oneshot::channel();
                 let room = room.split(self.intake.bytes(&timer) as usize);
                 let token = state.waiting.insert(Waiting { answer, room });
-                state.engine.insert_charged(token as Token, timer);
+                state.engine.handle_charged_insert(token as Token, timer);
                 receiver
             };
             Ok(timers.into_iter().map(insert).collect())
@@ -150,7 +152,7 @@ impl Shared {
     /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
     pub(super) fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
-            let next = state.engine.next_turn();
+            let next = state.engine.poll_timeout();
             state.sleeps_until = next.unwrap_or(u64::MAX);
             (!state.is_closing).then_some((next, state.engine.now()))
         };
@@ -164,7 +166,7 @@ impl Shared {
     pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
         self.with(|state| {
             state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
-            state.engine.replied(number, reply);
+            state.engine.handle_reply(number, reply);
         });
     }
 
@@ -172,14 +174,14 @@ impl Shared {
     pub(super) fn handle_commands(self: &Arc<Shared>, commands: Vec<(u64, Command)>) {
         self.with(|state| {
             for (number, command) in commands {
-                state.engine.command(number, command);
+                state.engine.handle_command(number, command);
             }
         });
     }
 
     /// The store has failed where the engine has not asked.
     pub(super) fn failed(self: &Arc<Shared>, error: &StoreError) {
-        self.with(|state| state.engine.fail(error));
+        self.with(|state| state.engine.handle_failure(error));
     }
 
     /// A delivery has ended. Returns the next one of the same handler, if there is one.
@@ -200,8 +202,10 @@ impl Shared {
         };
         let (is_retried, mut todo) = self.collect(STALE_MICROS, |state| {
             state.failed_attempts += u64::from(ended != Ended::Well);
-            state.engine.called(&handler.name, called.due, called.wall);
-            state.engine.ended(called.id, ended)
+            state
+                .engine
+                .handle_called(&handler.name, called.due, called.wall);
+            state.engine.handle_ended(called.id, ended)
         });
         // The engine reports what was given up, once that is written.
         todo.extend(failed.filter(|_| is_retried).map(Todo::Report));
@@ -215,7 +219,7 @@ impl Shared {
         handler: &Handler,
     ) -> Option<Delivery> {
         // By the clocks as they are now: by those of the last turn, the timer would be due.
-        let ((), todo) = self.collect(0, |state| state.engine.withdraw(delivery));
+        let ((), todo) = self.collect(0, |state| state.engine.handle_withdrawn(delivery));
         self.carry_out_but_next(todo, handler)
     }
 
@@ -241,7 +245,7 @@ impl Shared {
         if is_new {
             let is_closing = self.with(|state| {
                 state.unhandled.retain(|it| *it != name);
-                state.engine.handle(&name, concurrency);
+                state.engine.add_handler(&name, concurrency);
                 state.is_closing
             });
             if is_closing {
@@ -257,7 +261,7 @@ impl Shared {
         self.with(|state| {
             if !state.is_stopping {
                 state.is_stopping = true;
-                state.engine.stop();
+                state.engine.handle_stop();
             }
         });
     }
@@ -266,7 +270,7 @@ impl Shared {
     pub(crate) async fn drain(self: &Arc<Shared>, name: &Arc<str>) {
         let (drained, receiver) = oneshot::channel();
         self.with(|state| {
-            state.engine.drain(name, true);
+            state.engine.handle_drain(name, true);
             state.draining.retain(|(_, it)| !it.is_closed());
             state.draining.push((Arc::clone(name), drained));
         });
@@ -306,7 +310,7 @@ impl Shared {
     pub(crate) fn abandon(self: &Arc<Shared>) {
         self.workers.abort();
         self.with(|state| {
-            state.engine.abandon();
+            state.engine.handle_abandon();
             state.closes = Closes::WhenWritten;
         });
     }
@@ -327,24 +331,23 @@ impl Shared {
         let hook = self.lock_hook().take();
         unwound(|| drop(hook));
         // The rows that were loaded are given back, however long a handle is kept.
-        let mut engine = Engine::new(Config::default(), 1, Vec::new(), self.clock.now());
-        engine.stop();
-        let (waiting, closing, draining) = {
+        let now = self.clock.now();
+        let (ended, waiting, closing, draining) = {
             let mut state = self.lock();
             state.left = Left {
-                abandoned: state.engine.running(),
+                abandoned: state.engine.stats().running,
                 unsettled: state.engine.unsettled(),
             };
-            engine.take_namespaces(&mut state.engine);
-            std::mem::swap(&mut state.engine, &mut engine);
+            let next = Engine::after(&mut state.engine, now);
+            let ended = std::mem::replace(&mut state.engine, next);
             state.is_stopping = true;
             state.is_closing = true;
             state.is_closed = true;
             let waiting = std::mem::take(&mut state.waiting);
             let closing = std::mem::take(&mut state.closing);
-            (waiting, closing, std::mem::take(&mut state.draining))
+            (ended, waiting, closing, std::mem::take(&mut state.draining))
         };
-        drop(engine);
+        drop(ended);
         self.nudge.notify_one();
         for (_, waiting) in waiting {
             waiting.answer(None);
@@ -448,14 +451,14 @@ impl Shared {
         let state = &mut *guard;
         let acted = catch_unwind(AssertUnwindSafe(|| {
             if boot.saturating_sub(state.engine.now().boot_micros) >= stale_micros {
-                state.engine.turn(self.clock.now());
+                state.engine.handle_time(self.clock.now());
             }
             act(state)
         }));
         if acted.is_err() {
             state.broke_down(&mut todo);
         }
-        while let Some(output) = state.engine.output() {
+        while let Some(output) = state.engine.poll_output() {
             match output {
                 Output::Store(request) => {
                     if !state.is_closed {
@@ -472,7 +475,7 @@ impl Shared {
             has_queued = true;
             self.close_in(state);
         }
-        let next = state.engine.next_turn().unwrap_or(u64::MAX);
+        let next = state.engine.poll_timeout().unwrap_or(u64::MAX);
         let is_earlier = next < state.sleeps_until;
         if is_earlier {
             state.sleeps_until = next;

@@ -172,9 +172,9 @@ impl State {
         if self.is_closed {
             return;
         }
-        self.refusals = self.engine.refusals();
-        if self.jumps != self.engine.jumps() {
-            self.jumps = self.engine.jumps();
+        self.refusals = self.engine.stats().refusals;
+        if self.jumps != self.engine.stats().jumps {
+            self.jumps = self.engine.stats().jumps;
             todo.push(Todo::Report(Event::ClockJumped));
         }
     }
@@ -185,7 +185,12 @@ impl State {
             return;
         }
         let engine = &self.engine;
-        let is_idle = |name: &Arc<str>| engine.namespace(name).is_none_or(|it| it.running == 0);
+        let is_idle = |name: &Arc<str>| {
+            engine
+                .namespaces()
+                .get(name)
+                .is_none_or(|it| it.running == 0)
+        };
         let drained = self.draining.extract_if(.., |(name, _)| is_idle(name));
         todo.extend(drained.map(|(_, sender)| Todo::Drained(sender)));
     }
@@ -193,7 +198,7 @@ impl State {
     /// The engine has panicked: it is not known what was written.
     pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
         let error: Arc<str> = "the engine panicked: please report this bug".into();
-        self.engine.broke_down(&error);
+        self.engine.handle_panic(&error);
         let why: Arc<str> = "the engine panicked (please report this bug)".into();
         for (_, waiting) in std::mem::take(&mut self.waiting) {
             todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&why))));
@@ -210,7 +215,7 @@ impl State {
             // The engine counts those as well that wait to be spawned; but not once the store has failed.
             Closes::WhenIdle if self.engine.has_failed() => workers.running() == 0,
             Closes::WhenUnused if self.engine.has_failed() => true,
-            Closes::WhenIdle | Closes::WhenUnused => self.engine.running() == 0 && is_written,
+            Closes::WhenIdle | Closes::WhenUnused => self.engine.stats().running == 0 && is_written,
             Closes::WhenWritten => is_written,
         }
     }

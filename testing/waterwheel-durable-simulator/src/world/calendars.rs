@@ -31,7 +31,7 @@ impl World {
         let token = self.calendars.declares(name, beat, self.now.wall_micros);
         let plan = beat.plan(name, self.ahead, &HANDLERS);
         self.engine
-            .declare_calendar(token, &Arc::from(name.to_string()), plan);
+            .handle_calendar(token, &Arc::from(name.to_string()), Some(plan));
     }
 
     fn some_beat(&mut self) -> Beat {
@@ -47,7 +47,7 @@ impl World {
     fn remove_calendar(&mut self, name: usize) {
         let token = self.calendars.removes(name);
         self.engine
-            .remove_calendar(token, &Arc::from(name.to_string()));
+            .handle_calendar(token, &Arc::from(name.to_string()), None);
     }
 
     /// The zone database is another one in the next process, perhaps.

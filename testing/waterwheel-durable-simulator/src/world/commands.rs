@@ -42,7 +42,7 @@ impl Commands {
     /// The store is asked for commands.
     pub(super) fn read(&self, engine: &mut Engine) {
         for (number, pending) in &self.all {
-            engine.command(*number, pending.command.clone());
+            engine.handle_command(*number, pending.command.clone());
         }
     }
 

@@ -35,7 +35,7 @@ impl World {
         let terms = self.namespaces.terms(of(&row.handler));
         let is_archived = terms.map(|it| it.retention.is_some_and(|days| days > 0));
         let delays = terms.map(|it| it.delays(row.failures, &RETRY_DELAYS));
-        let is_retried = self.engine.ended(row.id, ended.clone());
+        let is_retried = self.engine.handle_ended(row.id, ended.clone());
         if let (Ended::Failed(_), Some(delays)) = (&ended, delays)
             && is_retried != delays.is_some()
         {
@@ -76,6 +76,6 @@ impl World {
         }
         self.namespaces.withdrawn(&row.handler, delivery.at);
         self.shares.clear();
-        self.engine.withdraw(&delivery);
+        self.engine.handle_withdrawn(&delivery);
     }
 }

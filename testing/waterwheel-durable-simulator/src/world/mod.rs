@@ -330,7 +330,7 @@ impl World {
 
     /// Time goes on, towards what the engine waits for, or not.
     fn wait(&mut self) {
-        let next = self.engine.next_turn();
+        let next = self.engine.poll_timeout();
         let towards = next.map_or(0, |next| next.saturating_sub(self.now.boot_micros));
         let micros = match self.rng.u32(0..6) {
             0 => self.rng.u64(0..2_000),
@@ -351,7 +351,7 @@ impl World {
 
     fn turn(&mut self) {
         self.calendars.shows(self.now.wall_micros);
-        self.engine.turn(self.now);
+        self.engine.handle_time(self.now);
         let ahead = self.now.wall_micros - self.now.boot_micros.cast_signed();
         let shift = (ahead - self.ahead_of_boot).unsigned_abs();
         if shift >= self.config.largest_drift_micros {
@@ -394,7 +394,7 @@ impl World {
             if self.is_ending || self.rng.u32(0..3) > 0 {
                 let concurrency = self.rng.usize(1..=self.max_concurrency);
                 *places = concurrency;
-                self.engine.handle(&Arc::from(handler), concurrency);
+                self.engine.add_handler(&Arc::from(handler), concurrency);
             }
         }
     }
@@ -431,7 +431,7 @@ impl World {
             if reply.is_err() {
                 self.may_wait(self.config.refused_micros);
             }
-            self.engine.replied(number, reply);
+            self.engine.handle_reply(number, reply);
             if is_done {
                 self.are_answered(number)?;
             }

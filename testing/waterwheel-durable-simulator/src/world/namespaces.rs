@@ -19,7 +19,7 @@ impl World {
             // Most of the time it goes on.
             4 => self.pause(at, true),
             5 => {
-                self.engine.drain(NAMES[at], true);
+                self.engine.handle_drain(NAMES[at], true);
                 self.namespaces.drains(at, true);
             }
             _ => self.pause(at, false),
@@ -36,16 +36,17 @@ impl World {
             let token = self.namespaces.asks_for(at, terms);
             return self
                 .engine
-                .set_policy(token, &Arc::from(NAMES[at]), &policy, true);
+                .handle_policy(token, &Arc::from(NAMES[at]), &policy, true);
         }
         let token = self.namespaces.asks_for(at, terms);
         self.engine
-            .set_policy(token, &Arc::from(NAMES[at]), &policy, false);
+            .handle_policy(token, &Arc::from(NAMES[at]), &policy, false);
     }
 
     fn pause(&mut self, at: usize, is_paused: bool) {
         let token = self.namespaces.pauses(at, is_paused);
-        self.engine.pause(token, &Arc::from(NAMES[at]), is_paused);
+        self.engine
+            .handle_pause(token, &Arc::from(NAMES[at]), is_paused);
     }
 
     /// Nothing is paused any more, so that the life comes to its end. Calendars are looked at where nothing that is due waits.
@@ -55,7 +56,7 @@ impl World {
                 let token = self.namespaces.asks_for(at, Terms::default());
                 let policy = Terms::default().policy();
                 let name = Arc::from(name);
-                self.engine.set_policy(token, &name, &policy, false);
+                self.engine.handle_policy(token, &name, &policy, false);
             }
             if self.namespaces.is_open(at) != Some(true) {
                 self.pause(at, false);

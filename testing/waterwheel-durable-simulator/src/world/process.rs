@@ -11,19 +11,19 @@ impl World {
         if self.traces {
             eprintln!("the service shuts down");
         }
-        self.engine.stop();
+        self.engine.handle_stop();
         self.is_stopping = true;
         // Perhaps not all deliveries come to an end in time. Then they are given up, or the process is ended without that.
         let is_patient = self.rng.bool();
         let gives_up = !is_patient && self.rng.bool();
         if gives_up {
-            self.engine.abandon();
+            self.engine.handle_abandon();
         }
         for _ in 0..50_000 {
             self.follow()?;
             let is_written = self.engine.is_written();
             // Nothing waits until the store is asked again.
-            let is_given_up = gives_up && is_written && self.engine.next_turn().is_none();
+            let is_given_up = gives_up && is_written && self.engine.poll_timeout().is_none();
             let is_idle = self.engine.is_idle();
             let is_cut = is_written && !is_patient && !gives_up;
             if !self.is_stopping {
@@ -52,7 +52,7 @@ impl World {
                 3 if self.rng.u32(0..8) == 0 => self.cancel(),
                 _ if self.disk.is_in_flight() || self.disk.has_replied() => {}
                 _ => {
-                    let next = self.engine.next_turn().unwrap_or_default();
+                    let next = self.engine.poll_timeout().unwrap_or_default();
                     self.pass(next.saturating_sub(self.now.boot_micros));
                 }
             }
@@ -154,7 +154,7 @@ impl World {
             } else if !self.with_handlers.is_empty() {
                 self.end_delivery()?;
             } else {
-                match self.engine.next_turn() {
+                match self.engine.poll_timeout() {
                     // What is overdue as it is loaded comes up at the next tick.
                     Some(next)
                         if next > self.now.boot_micros + TICK
@@ -186,8 +186,8 @@ impl World {
         self.model.is_done(&dead)?;
         self.calendars.is_done(&occurrences)?;
         let stored = self.disk.store().len();
-        let known = self.engine.in_memory() + self.engine.in_wheel();
-        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let known = self.engine.stats().in_memory + self.engine.stats().in_wheel;
+        let (held, bytes) = (self.engine.stats().held, self.engine.stats().held_bytes);
         let is_idle = self.engine.is_idle() && self.engine.is_written();
         match (stored, known, held, bytes, is_idle) {
             (0, 0, 0, 0, true) => Ok(()),

@@ -22,7 +22,7 @@ impl World {
             format!("insert {token} of {handler}, due {due:?}, key {key:?}")
         });
         self.inserts = Some((token, Arc::clone(&timer.handler)));
-        self.engine.insert(token, timer);
+        self.engine.handle_insert(token, timer);
     }
 
     pub(super) fn cancel(&mut self) {
@@ -30,7 +30,7 @@ impl World {
             let token = self.model.cancels(handle.id);
             self.forge(token, &mut handle);
             self.tell(|| format!("cancel {handle:?}"));
-            self.engine.cancel(token, handle);
+            self.engine.handle_cancel(token, handle);
         }
     }
 
@@ -40,7 +40,7 @@ impl World {
             let token = self.model.reschedules(handle.id, due);
             self.forge(token, &mut handle);
             self.tell(|| format!("reschedule {handle:?} to {due:?}"));
-            self.engine.reschedule(token, handle, due);
+            self.engine.handle_reschedule(token, handle, due);
         }
     }
 
@@ -77,7 +77,7 @@ impl World {
         if let Some(dead) = dead.filter(|it| !self.model.is_redriven(it.row.id)) {
             let (token, id) = (self.model.redrives(dead.row.id), dead.row.id);
             self.tell(|| format!("redrive {id}"));
-            self.engine.redrive(token, id);
+            self.engine.handle_redrive(token, id);
         }
     }
 

@@ -20,14 +20,14 @@ impl World {
     /// Does what the engine wants done.
     pub(super) fn follow(&mut self) -> Result<(), String> {
         let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
-        if self.engine.jumps() != self.jumps_made {
-            let (seen, made) = (self.engine.jumps(), self.jumps_made);
+        if self.engine.stats().jumps != self.jumps_made {
+            let (seen, made) = (self.engine.stats().jumps, self.jumps_made);
             return Err(format!(
                 "the clock was set {made} times, and {seen} for the engine"
             ));
         }
         self.namespaces.look(boot, wall, false);
-        while let Some(output) = self.engine.output() {
+        while let Some(output) = self.engine.poll_output() {
             if self.traces {
                 eprintln!("{:?} {output:?}", self.now);
             }
@@ -179,7 +179,7 @@ impl World {
         // What is overdue as it is loaded comes up at the next tick.
         let is_awake = self
             .engine
-            .next_turn()
+            .poll_timeout()
             .is_some_and(|next| next <= now + TICK);
         let is_in_flight = self.disk.is_in_flight() || self.disk.has_replied();
         is_in_flight || is_awake || self.is_stopping || now <= self.may_wait_until
@@ -226,12 +226,12 @@ impl World {
     /// No more is in memory than may be: a floor and a row of each handler beside the bytes.
     pub(super) fn is_bounded(&self) -> Result<(), String> {
         let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
-        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let (held, bytes) = (self.engine.stats().held, self.engine.stats().held_bytes);
         let limit = HANDLERS.len() * self.config.max_in_memory;
         let floor = (self.config.max_bytes_in_memory / 32).min(64 << 10);
         let largest = HANDLERS.len() * (floor + self.largest + ROW_BYTES);
         let max_bytes = self.config.max_bytes_in_memory.saturating_add(largest);
-        let (filed, known) = (self.engine.in_wheel(), self.engine.in_memory());
+        let (filed, known) = (self.engine.stats().in_wheel, self.engine.stats().in_memory);
         if filed > known {
             return Err(format!("{filed} are in the wheel, of {known} in memory"));
         }

@@ -1,9 +1,8 @@
-//! Which occurrences are filed now, and when is to be looked again?
+//! Which occurrences are filed now, and when is the calendar decided again?
 
 use crate::store::Due;
 
-use super::plan::{Cursor, MISSED_AFTER, Misfire, Plan};
-use super::search;
+use super::plan::{Cursor, MISSED_AFTER, Misfire, Occurrences, Plan};
 
 /// What is to be done for a calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
         let mut passed = cursor.at;
         occurrences = match plan.misfire {
             _ if first > missed => first_after(plan, cursor.at, now, limit),
-            Misfire::Once => search::last(of, cursor.at, now, 1),
-            Misfire::All(count) => search::last(of, cursor.at, now, count as usize),
+            Misfire::Once => last(of, cursor.at, now, 1),
+            Misfire::All(count) => last(of, cursor.at, now, count as usize),
             Misfire::Skip => {
                 passed = missed;
                 first_after(plan, missed, now, limit)
@@ -57,4 +56,120 @@ fn first_after(plan: &Plan, after: Due, until: Due, limit: usize) -> Vec<Due> {
     let next = |after: &Due| plan.occurrences.next_after(*after);
     let all = std::iter::successors(next(&after), next);
     all.take_while(|it| *it <= until).take(limit).collect()
+}
+
+// The last occurrences, however many there were: a year of a calendar of each second has 31 million.
+//
+// Occurrences can be asked for forwards only. But whether there is one between a time and the present is known by one question, and only before the last one
+// is the answer "yes". So the last one is found as a word is in a dictionary: some 100 questions in the worst case, and 2 if it is as far away as the one after it
+// was, as most are.
+
+/// The last `limit` occurrences after one time and up to another, in order.
+fn last(of: &dyn Occurrences, after: Due, until: Due, limit: usize) -> Vec<Due> {
+    let mut found = Vec::new();
+    let mut before = until.as_millis().saturating_add(1);
+    let mut distance = 1;
+    while found.len() < limit
+        && let Some(last) = last_before(of, after.as_millis(), before, distance)
+    {
+        found.push(Due::from_millis(last));
+        (distance, before) = (before - last, last);
+    }
+    found.reverse();
+    found
+}
+
+/// The last occurrence after one time and before another. It may be as far before that as `distance` says.
+fn last_before(of: &dyn Occurrences, after: i64, before: i64, distance: i64) -> Option<i64> {
+    let next = |from: i64| {
+        let next = of.next_after(Due::from_millis(from))?.as_millis();
+        (from < next && next < before).then_some(next)
+    };
+    // After this time there is none.
+    let mut none = before;
+    let mut width = distance.max(1);
+    let mut last = loop {
+        let from = before.saturating_sub(width).saturating_sub(1).max(after);
+        if let Some(found) = next(from) {
+            break found;
+        }
+        if from == after {
+            return None;
+        }
+        none = from;
+        width = width.saturating_mul(2);
+    };
+    while let Some(later) = next(last) {
+        let middle = later + (none - later) / 2;
+        match next(middle) {
+            Some(found) => last = found,
+            None => {
+                none = middle;
+                last = later;
+            }
+        }
+    }
+    Some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::calendar::tests::{Listed, due, dues};
+
+    #[test]
+    fn the_last_occurrences_are_found_in_order() {
+        let of = Listed::new([5, 6, 7, 100, 1_000, 1_001, 5_000]);
+        for (after, until, limit, found) in [
+            (0, 9_999, 1, &[5_000][..]),
+            (0, 5_000, 1, &[5_000]),
+            (0, 4_999, 1, &[1_001]),
+            (0, 4_999, 3, &[100, 1_000, 1_001]),
+            (5, 4_999, 9, &[6, 7, 100, 1_000, 1_001]),
+            (4, 7, 9, &[5, 6, 7]),
+            (7, 99, 9, &[]),
+            (100, 100, 9, &[]),
+            (5_000, 9_999, 9, &[]),
+            (9_999, 0, 9, &[]),
+            (0, 9_999, 0, &[]),
+        ] {
+            let last = last(&of, due(after), due(until), limit);
+            assert_eq!(last, dues(found), "{after} {until} {limit}");
+        }
+    }
+
+    #[test]
+    fn of_all_subsets_the_last_ones_are_found() {
+        for subset in 0_u32..1 << 10 {
+            let seconds: Vec<_> = (0..10_i64).filter(|it| subset >> it & 1 == 1).collect();
+            let of = Listed::new(seconds.iter().map(|it| it * it * it));
+            let all: Vec<_> = seconds.iter().map(|it| it * it * it).collect();
+            for limit in 1..4 {
+                let within = all.iter().filter(|it| **it > 1 && **it <= 600);
+                let within: Vec<_> = within.copied().collect();
+                let expected = &within[within.len().saturating_sub(limit)..];
+                assert_eq!(last(&of, due(1), due(600), limit), dues(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn a_year_of_each_second_costs_as_little_as_a_minute() {
+        let year = 365 * 86_400;
+        let of = Listed::within(0..2 * year);
+        assert_eq!(last(&of, due(5), due(year), 1), dues(&[year]));
+        assert!(of.request() < 10, "{}", of.request());
+        let thousand: Vec<_> = (year - 999..=year).collect();
+        assert_eq!(last(&of, due(5), due(year), 1_000), dues(&thousand));
+        assert!(of.request() < 2_100, "{}", of.request());
+    }
+
+    #[test]
+    fn a_burst_long_ago_is_found_in_few_steps() {
+        // Each second of an hour, and then nothing for a century.
+        let of = Listed::within(1_000_000..1_003_600);
+        let century = 100 * 365 * 86_400;
+        assert_eq!(last(&of, due(0), due(century), 1), dues(&[1_003_599]));
+        assert!(of.request() < 120, "{}", of.request());
+    }
 }

@@ -2,35 +2,546 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `plan` | what is a calendar to the engine? |
-//! | `cursor` | how far has one come, if its zone's rules have changed, or the clock was wrong? |
-//! | `search` | which occurrences were the last ones, of millions? |
-//! | `calendars` | which calendars are there, and what does each wait for? |
-//! | `requests` | what becomes of a declaration, a removal, and of what the store has at the opening? |
-//! | `steps` | what is written of a calendar, and what follows from that? |
-//! | `hash` | which number is the same on each machine? |
-//! | `decide` | which occurrences are filed now, and when is to be looked again? |
+//! | `plan` | what is a calendar to the engine, and how far has it come? |
+//! | `decide` | which occurrences are filed now, and when is the calendar decided again? |
 //!
-//! Nothing is filed ahead. When the wall clock reaches an occurrence, one step writes it as a timer, due at its time, and moves the cursor of the calendar: no
+//! Nothing is filed ahead. When the wall clock reaches an occurrence, one operation writes it as a timer, due at its time, and moves the cursor of the calendar: no
 //! crash takes the two apart. So there is one place that decides what becomes of an occurrence that was missed, and a calendar that is changed or removed
 //! leaves nothing behind.
 
-mod calendars;
-mod cursor;
 mod decide;
-mod hash;
 mod plan;
-mod requests;
-mod search;
-mod steps;
 #[cfg(test)]
 mod tests;
 
-pub(super) use calendars::Calendars;
-pub use calendars::Declared;
-pub use cursor::FIRST;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::store::{Bucket, Due, Id, Op, Row};
+
 pub use decide::{Decision, decide};
-pub use hash::Hash;
-pub use plan::{Cursor, MISSED_AFTER, Misfire, Occurrences, Plan, Progress};
-pub use requests::{Info, Stored};
-pub use steps::SETTINGS;
+pub use plan::{Cursor, Declared, FIRST, Hash, MISSED_AFTER, Misfire, Occurrences, Plan, Progress};
+
+use super::clocks::Now;
+use super::io::{Answer, Output, Token};
+use super::namespaces::{Namespaces, namespace_in};
+use super::planted::{self, Planted};
+use super::store_link::StoreLink;
+
+/// The settings that are calendars.
+pub const SETTINGS: &str = "calendar/";
+
+/// How many numbers there are for calendars.
+const NUMBERS: u32 = 1 << 22;
+
+/// How much is filed in an operation: so many occurrences, and about so many bytes of their payloads.
+const MAX: usize = 64;
+const MAX_BYTES: usize = 1 << 20;
+
+/// What the store has of a calendar.
+#[derive(Debug)]
+pub struct Stored {
+    /// The name.
+    pub name: Arc<str>,
+    /// What was read, or why it could not be, and the number if that could.
+    pub read: Result<(Plan, Progress), (Option<u32>, Arc<str>)>,
+}
+
+/// What a caller is told of a calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// The name.
+    pub name: Arc<str>,
+    /// The definition, or why it cannot be read.
+    pub definition: Result<Arc<str>, Arc<str>>,
+    /// The next occurrence. `None` if there is none any more.
+    pub next: Option<Due>,
+    /// The last one that was filed.
+    pub last: Option<Due>,
+}
+
+/// All calendars.
+#[derive(Debug)]
+pub(super) struct Calendars {
+    /// Of the ids: see [`Id::new`].
+    epoch: u64,
+    all: BTreeMap<Arc<str>, Calendar>,
+    /// When each is decided, but for those that wait for a commit.
+    wakeups: BTreeSet<(Due, Arc<str>)>,
+    numbers: BTreeSet<u32>,
+    /// How many were drawn in this run.
+    drawn: i64,
+}
+
+#[derive(Debug)]
+struct Calendar {
+    state: State,
+    /// What a commit is to make of it.
+    writes: Option<Writes>,
+    /// Requests that wait for that commit.
+    waiting: VecDeque<CalendarRequest>,
+    wakes_at: Option<Due>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is about to be declared for the first time.
+    New,
+    There(Plan, Progress),
+    /// What the store has of it cannot be read, for this reason. It stays as it is until it is declared anew.
+    Unreadable(Option<u32>, Arc<str>),
+}
+
+#[derive(Debug)]
+enum Writes {
+    Occurrences(Progress, Option<Due>),
+    Definition(Plan, Progress, Declared),
+    Removal,
+}
+
+/// A declaration, or without a plan a removal.
+#[derive(Debug)]
+struct CalendarRequest {
+    token: Token,
+    plan: Option<Plan>,
+}
+
+impl Calendar {
+    fn new(state: State) -> Calendar {
+        Calendar {
+            state,
+            writes: None,
+            waiting: VecDeque::new(),
+            wakes_at: None,
+        }
+    }
+
+    fn number(&self) -> Option<u32> {
+        match &self.state {
+            State::New => None,
+            State::There(_, progress) => Some(progress.number),
+            State::Unreadable(number, _) => *number,
+        }
+    }
+}
+
+impl Calendars {
+    pub(super) fn new(epoch: u64) -> Calendars {
+        Calendars {
+            epoch,
+            all: BTreeMap::new(),
+            wakeups: BTreeSet::new(),
+            numbers: BTreeSet::new(),
+            drawn: 0,
+        }
+    }
+
+    /// Takes over what the store has of calendars, as it is opened.
+    pub(super) fn restore(
+        &mut self,
+        stored: impl IntoIterator<Item = Stored>,
+        now: Now,
+        link: &mut StoreLink,
+    ) {
+        let now = now.due();
+        for Stored { name, read } in stored {
+            match read {
+                Ok((plan, progress)) => {
+                    self.set(&name, State::There(plan, progress));
+                    self.wake_at(&name, Some(now));
+                }
+                Err((number, why)) => {
+                    let unreadable = State::Unreadable(number, Arc::clone(&why));
+                    self.set(&name, unreadable);
+                    link.put_out(Output::UnreadableCalendar(name, why));
+                }
+            }
+        }
+    }
+
+    /// All calendars, in order of their names.
+    pub(super) fn infos(&self) -> impl Iterator<Item = Info> {
+        self.all.iter().filter_map(|(name, calendar)| {
+            let (definition, cursor) = match &calendar.state {
+                State::New => return None,
+                State::There(plan, progress) => (Ok(plan), Some(&progress.cursor)),
+                State::Unreadable(_, why) => (Err(Arc::clone(why)), None),
+            };
+            let next = definition.as_ref().ok().zip(cursor);
+            Some(Info {
+                name: Arc::clone(name),
+                next: next.and_then(|(plan, cursor)| plan.occurrences.next_after(cursor.at)),
+                last: cursor.and_then(|it| it.last),
+                definition: definition.map(|plan| Arc::clone(&plan.definition)),
+            })
+        })
+    }
+
+    // Requests.
+
+    /// Declares a calendar, with this plan, or removes it. A request waits while a commit has the calendar.
+    pub(super) fn request(
+        &mut self,
+        name: &Arc<str>,
+        token: Token,
+        plan: Option<Plan>,
+        now: Now,
+        namespaces: &Namespaces,
+        link: &mut StoreLink,
+    ) {
+        let request = CalendarRequest { token, plan };
+        self.entry(name).waiting.push_back(request);
+        self.take_up(name, now, namespaces, link);
+    }
+
+    /// Does what waits, unless a commit has the calendar.
+    fn take_up(
+        &mut self,
+        name: &Arc<str>,
+        now: Now,
+        namespaces: &Namespaces,
+        link: &mut StoreLink,
+    ) {
+        while let Some(calendar) = self.all.get_mut(name)
+            && calendar.writes.is_none()
+        {
+            let Some(CalendarRequest { token, plan }) = calendar.waiting.pop_front() else {
+                if matches!(calendar.state, State::New) {
+                    self.remove(name);
+                }
+                return;
+            };
+            if link.refuses(token) {
+                continue;
+            }
+            match plan {
+                Some(plan) => self.declare(token, name, plan, now, namespaces, link),
+                None => match self.all.get(name).map(|it| &it.state) {
+                    None | Some(State::New) => link.answer(token, Answer::NotFound),
+                    Some(_) => self.write(token, name, None, Writes::Removal, link),
+                },
+            }
+        }
+    }
+
+    fn declare(
+        &mut self,
+        token: Token,
+        name: &Arc<str>,
+        plan: Plan,
+        now: Now,
+        namespaces: &Namespaces,
+        link: &mut StoreLink,
+    ) {
+        let namespace = namespace_in(&plan.handler);
+        if !namespaces.is_known(namespace) {
+            return link.answer(token, Answer::UnknownNamespace(namespace.into()));
+        }
+        let now = now.due();
+        let of = &*plan.occurrences;
+        let (progress, declared) = match self.all.get(name).map(|it| &it.state) {
+            Some(State::There(before, _)) if before.definition == plan.definition => {
+                let unchanged = Answer::Declared(Declared::Unchanged);
+                return link.answer(token, unchanged);
+            }
+            Some(State::There(before, progress)) => {
+                let (progress, mut cursor) = (*progress, progress.cursor);
+                if before.times != plan.times {
+                    cursor = cursor.as_of(now, &*before.occurrences);
+                    cursor = cursor.moved(now.max(cursor.at), of);
+                }
+                let progress = self.advance(name, progress, cursor);
+                (progress, Declared::Replaced)
+            }
+            state => {
+                let declared = match state {
+                    Some(State::Unreadable(..)) => Declared::Replaced,
+                    _ => Declared::Created,
+                };
+                let number = self.draw(name);
+                let cursor = Cursor::starting(now, of);
+                (number.map(|number| Progress { number, cursor }), declared)
+            }
+        };
+        let Some(progress) = progress else {
+            return link.answer(token, Answer::OutOfIds);
+        };
+        let stored = of.stored(&progress);
+        let writes = Writes::Definition(plan, progress, declared);
+        self.write(token, name, Some(stored), writes, link);
+    }
+
+    /// Writes what a caller has asked for, with the next commit.
+    fn write(
+        &mut self,
+        token: Token,
+        name: &Arc<str>,
+        value: Option<Arc<[u8]>>,
+        writes: Writes,
+        link: &mut StoreLink,
+    ) {
+        self.wake_at(name, None);
+        self.entry(name).writes = Some(writes);
+        let set = Op::Set(setting(name), value);
+        link.queue(Op::All(vec![set]), token);
+    }
+
+    // Occurrences.
+
+    /// When a calendar is to be decided next, in microseconds since boot.
+    pub(super) fn wakes_at(&self, now: Now) -> Option<u64> {
+        let (at, _) = self.wakeups.first()?;
+        Some(now.boot_at(*at))
+    }
+
+    /// The wall clock was set back: what was waited for may be too far away. All are decided anew, but for those that wait for a commit.
+    pub(super) fn clock_was_set_back(&mut self, now: Now) {
+        let waiting = std::mem::take(&mut self.wakeups);
+        for (_, name) in waiting {
+            if let Some(calendar) = self.all.get_mut(&name) {
+                calendar.wakes_at = Some(now.due());
+                self.wakeups.insert((now.due(), name));
+            }
+        }
+    }
+
+    /// Files what has come.
+    pub(super) fn file(&mut self, now: Now, link: &mut StoreLink) {
+        let now = now.due();
+        while let Some((at, name)) = self.wakeups.first()
+            && *at <= now
+        {
+            let name = Arc::clone(name);
+            self.wake_at(&name, None);
+            let Some(calendar) = self.all.get_mut(&name) else {
+                return;
+            };
+            let State::There(plan, progress) = &calendar.state else {
+                continue;
+            };
+            let limit = (MAX_BYTES / plan.payload.len().max(1)).clamp(1, MAX);
+            let decision = decide(plan, progress.cursor, now, limit);
+            if decision.cursor == progress.cursor {
+                let later = now.as_millis().saturating_add(1);
+                let at = decision.wakes_at.map(|at| at.max(Due::from_millis(later)));
+                self.wake_at(&name, at);
+                continue;
+            }
+            let (plan, before) = (plan.clone(), *progress);
+            let Some(after) = self.advance(&name, before, decision.cursor) else {
+                let why = "there are more than four million calendars, so this one creates no timers: remove some".into();
+                link.put_out(Output::UnreadableCalendar(name, why));
+                continue;
+            };
+            let writes = Writes::Occurrences(after, decision.wakes_at);
+            self.entry(&name).writes = Some(writes);
+            let written = match planted::is(Planted::CursorNotWritten) {
+                true => before,
+                false => after,
+            };
+            let op = occurrences(&name, &plan, &written, &decision.occurrences, now);
+            link.push(op);
+        }
+    }
+
+    /// A calendar continues from this cursor. If that is before the last one, its ids are others from now on: timers of the old ones may still be there.
+    fn advance(&mut self, name: &str, before: Progress, cursor: Cursor) -> Option<Progress> {
+        let number = match cursor.at < before.cursor.at {
+            true => self.draw(name)?,
+            false => before.number,
+        };
+        Some(Progress { number, cursor })
+    }
+
+    // What follows from a commit.
+
+    /// What was written of a calendar is durable.
+    pub(super) fn written(
+        &mut self,
+        ops: &[Op],
+        token: Option<Token>,
+        now: Now,
+        namespaces: &Namespaces,
+        link: &mut StoreLink,
+    ) {
+        let Some(name) = name_of(ops) else {
+            return;
+        };
+        let Some(calendar) = self.all.get_mut(&name) else {
+            return;
+        };
+        let mut answer = None;
+        match (calendar.writes.take(), &mut calendar.state) {
+            (Some(Writes::Occurrences(after, wakes_at)), State::There(_, progress)) => {
+                let before = std::mem::replace(progress, after);
+                if before.number != after.number {
+                    self.release(before.number);
+                }
+                self.wake_at(&name, wakes_at);
+            }
+            (Some(Writes::Definition(plan, progress, declared)), _) => {
+                let next = plan.occurrences.next_after(progress.cursor.at);
+                self.set(&name, State::There(plan, progress));
+                self.wake_at(&name, next);
+                answer = Some(Answer::Declared(declared));
+            }
+            (Some(Writes::Removal), _) => {
+                // What waits is asked of a calendar that is not there.
+                let waiting = std::mem::take(&mut calendar.waiting);
+                self.remove(&name);
+                if !waiting.is_empty() {
+                    self.entry(&name).waiting = waiting;
+                }
+                answer = Some(Answer::Done);
+            }
+            (Some(Writes::Occurrences(..)) | None, _) => {}
+        }
+        if let Some((token, answer)) = token.zip(answer) {
+            link.answer(token, answer);
+        }
+        self.take_up(&name, now, namespaces, link);
+    }
+
+    /// The store has refused what was to be written of a calendar, and its caller knows. It is decided anew what is to be written.
+    pub(super) fn refused(
+        &mut self,
+        ops: &[Op],
+        now: Now,
+        namespaces: &Namespaces,
+        link: &mut StoreLink,
+    ) {
+        let Some(name) = name_of(ops) else {
+            return;
+        };
+        let Some(calendar) = self.all.get_mut(&name) else {
+            return;
+        };
+        let drawn = match calendar.writes.take() {
+            Some(Writes::Occurrences(progress, _) | Writes::Definition(_, progress, _)) => {
+                Some(progress.number)
+            }
+            Some(Writes::Removal) | None => None,
+        };
+        let is_there = matches!(calendar.state, State::There(..));
+        if let Some(drawn) = drawn.filter(|drawn| calendar.number() != Some(*drawn)) {
+            self.release(drawn);
+        }
+        if is_there {
+            self.wake_at(&name, Some(now.due()));
+        }
+        self.take_up(&name, now, namespaces, link);
+    }
+
+    /// The store has failed: nothing more is done for what waits.
+    pub(super) fn failed(&mut self, why: &Arc<str>, link: &mut StoreLink) {
+        for calendar in self.all.values_mut() {
+            for request in std::mem::take(&mut calendar.waiting) {
+                link.answer(request.token, Answer::Failed(Arc::clone(why)));
+            }
+        }
+    }
+
+    // The calendars by their names and times.
+
+    /// The calendar of this name, which is new if there was none.
+    fn entry(&mut self, name: &Arc<str>) -> &mut Calendar {
+        let entry = self.all.entry(Arc::clone(name));
+        entry.or_insert_with(|| Calendar::new(State::New))
+    }
+
+    fn set(&mut self, name: &Arc<str>, state: State) {
+        let calendar = self.entry(name);
+        let before = calendar.number();
+        calendar.state = state;
+        let number = calendar.number();
+        if let Some(before) = before {
+            self.numbers.remove(&before);
+        }
+        self.numbers.extend(number);
+    }
+
+    fn remove(&mut self, name: &str) {
+        let removed = self.all.remove(name);
+        if let Some(number) = removed.and_then(|it| it.number()) {
+            self.numbers.remove(&number);
+        }
+    }
+
+    /// A number that no other calendar has, and that hardly one has had: what was filed by that may still be there.
+    fn draw(&mut self, name: &str) -> Option<u32> {
+        self.drawn += 1;
+        let mut hash = Hash::new();
+        hash.bytes(name.as_bytes());
+        hash.number(self.epoch.cast_signed());
+        hash.number(self.drawn);
+        // The upper bits are better mixed than the lower ones.
+        let first = (hash.finish() >> 42) as u32;
+        let mut numbers = (0..NUMBERS).map(|it| (first + it) % NUMBERS);
+        let number = numbers.find(|it| !self.numbers.contains(it))?;
+        self.numbers.insert(number);
+        Some(number)
+    }
+
+    fn release(&mut self, number: u32) {
+        self.numbers.remove(&number);
+    }
+
+    /// The calendar is decided then, and not before.
+    fn wake_at(&mut self, name: &Arc<str>, at: Option<Due>) {
+        let Some(calendar) = self.all.get_mut(name) else {
+            return;
+        };
+        if let Some(before) = std::mem::replace(&mut calendar.wakes_at, at) {
+            self.wakeups.remove(&(before, Arc::clone(name)));
+        }
+        self.wakeups.extend(at.map(|at| (at, Arc::clone(name))));
+    }
+
+    /// How many calendars and numbers there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> (usize, usize) {
+        (self.all.len(), self.numbers.len())
+    }
+
+    /// Other calendars have all the numbers that there are.
+    #[cfg(test)]
+    pub(super) fn use_up_numbers(&mut self) {
+        self.numbers = (0..NUMBERS).collect();
+    }
+}
+
+/// The occurrences and how far the calendar has come with them, together.
+fn occurrences(name: &str, plan: &Plan, progress: &Progress, filed: &[Due], now: Due) -> Op {
+    let row = |due: &Due| {
+        let id = Id::of_occurrence(progress.number, due.second());
+        debug_assert!(id.is_some(), "{name:?} has no id for {due:?}");
+        let row = Row {
+            // Each time that a calendar knows has one: see `Occurrences::next_after`.
+            id: id?,
+            due: *due,
+            handler: Arc::clone(&plan.handler),
+            failures: 0,
+            starts: 0,
+            has_moved: false,
+            key: None,
+            payload: Arc::clone(&plan.payload),
+        };
+        Some(Op::Insert(row, Bucket::of(*due, now)))
+    };
+    let mut ops: Vec<_> = filed.iter().filter_map(row).collect();
+    let stored = plan.occurrences.stored(progress);
+    ops.push(Op::Set(setting(name), Some(stored)));
+    Op::All(ops)
+}
+
+fn setting(name: &str) -> Arc<str> {
+    format!("{SETTINGS}{name}").into()
+}
+
+/// The calendar that these operations are of: the last one sets it.
+fn name_of(ops: &[Op]) -> Option<Arc<str>> {
+    match ops.last() {
+        Some(Op::Set(name, _)) => name.strip_prefix(SETTINGS).map(Arc::from),
+        _ => None,
+    }
+}

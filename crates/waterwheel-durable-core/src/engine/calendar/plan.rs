@@ -1,7 +1,15 @@
+//! What is a calendar to the engine, and how far has it come, if its zone's rules have changed, or the clock was wrong?
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::store::Due;
+
+/// A clock that is so many milliseconds behind a cursor is not waited for: the cursor was written by a clock that was wrong, or this one is.
+const DAY: i64 = 86_400_000;
+
+/// 2025, before there were any calendars: a cursor before it was written by a clock that had not been set.
+pub const FIRST: Due = Due::from_millis(1_735_689_600_000);
 
 /// When a calendar's occurrences are. The engine knows no zones, so a simulator needs none.
 pub trait Occurrences: fmt::Debug + Send + Sync {
@@ -77,4 +85,116 @@ pub struct Cursor {
     pub aside: Option<Due>,
     /// The last occurrence that was filed.
     pub last: Option<Due>,
+}
+
+impl Cursor {
+    /// A calendar that begins at this time: nothing was missed.
+    #[must_use]
+    pub fn starting(at: Due, of: &dyn Occurrences) -> Cursor {
+        Cursor {
+            at,
+            civil: of.civil(at),
+            rules: of.rules(at),
+            aside: None,
+            last: None,
+        }
+    }
+
+    pub(super) fn moved(self, at: Due, of: &dyn Occurrences) -> Cursor {
+        Cursor {
+            aside: self.aside,
+            last: self.last,
+            ..Cursor::starting(at, of)
+        }
+    }
+
+    /// From where on the calendar is to be looked at now.
+    ///
+    /// - **The clock is behind it.** By a day or less: it is waited for. By more: one of the two is wrong, and it is not known which. So it is put aside, and
+    ///   the calendar goes by the clock as it is. Once the clock is past what was put aside, that counts again. A machine that starts in 1970, and is set to
+    ///   the present a minute later, so finds the cursor of its last run.
+    /// - **It was written before the clock was set** for the first time, in 1970 for example: nothing was missed since.
+    /// - **The rules of the zone have changed.** No time that the clock on the wall has shown by the old rules comes again by the new ones.
+    pub(super) fn as_of(mut self, now: Due, of: &dyn Occurrences) -> Cursor {
+        if let Some(aside) = self.aside.filter(|aside| *aside <= now) {
+            self.aside = None;
+            self = self.moved(self.at.max(aside), of);
+        }
+        let ahead = self.at.as_millis().saturating_sub(now.as_millis());
+        if ahead > DAY {
+            if FIRST <= self.at {
+                self.aside = Some(self.at);
+            }
+            self.moved(now, of)
+        } else if self.at < FIRST && FIRST <= now {
+            self.moved(now, of)
+        } else if self.rules != of.rules(self.at) {
+            let there = of.instant(self.civil, self.at);
+            self.moved(self.at.max(there), of)
+        } else {
+            self
+        }
+    }
+}
+
+/// The result of a declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// The calendar is new.
+    Created,
+    /// The calendar replaces one with the same name. It starts from now, or continues from where the old one was if the
+    /// times are the same.
+    Replaced,
+    /// An identical calendar exists.
+    Unchanged,
+}
+
+/// FNV-1a with 64 bits: the same on each machine and in each version, as what is stored has to be. Nothing depends on it that a user could forge.
+#[derive(Debug, Clone, Copy)]
+pub struct Hash(u64);
+
+impl Hash {
+    /// Of nothing yet.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "nothing is generic over it")]
+    pub fn new() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Goes on by these bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Goes on by a number.
+    pub fn number(&mut self, number: i64) {
+        self.bytes(&number.to_le_bytes());
+    }
+
+    /// The hash of all that was given.
+    #[must_use]
+    pub fn finish(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_that_of_its_inventors() {
+        // From the test vectors of the FNV page.
+        for (text, expected) in [
+            ("", 0xcbf2_9ce4_8422_2325),
+            ("a", 0xaf63_dc4c_8601_ec8c),
+            ("foobar", 0x8594_4171_f739_67e8),
+        ] {
+            let mut hash = Hash::new();
+            hash.bytes(text.as_bytes());
+            assert_eq!(hash.finish(), expected, "{text}");
+        }
+    }
 }

@@ -60,12 +60,12 @@ fn first_hour() -> i64 {
 
 impl Subject {
     fn declare(&mut self, name: &str, plan: Plan) {
-        self.engine.declare_calendar(7, &name.into(), plan);
+        self.engine.handle_calendar(7, &name.into(), Some(plan));
         self.follow();
     }
 
     fn remove(&mut self, name: &str) {
-        self.engine.remove_calendar(8, &name.into());
+        self.engine.handle_calendar(8, &name.into(), None);
         self.follow();
     }
 
@@ -86,7 +86,7 @@ impl Subject {
     fn delivered_hours(&mut self) -> Vec<i64> {
         let rows = std::mem::take(&mut self.delivered).into_iter();
         let hours = rows.map(|row| {
-            self.engine.ended(row.id, Ended::Well);
+            self.engine.handle_ended(row.id, Ended::Well);
             let (_, second) = row.id.occurrence().unwrap();
             assert_eq!(row.due, Due::from_second(second));
             (second - first_hour()) / HOUR
@@ -161,13 +161,13 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     while !matches!(it.requests[0].call, Call::Commit(..)) {
         let Request { number, call } = it.requests.pop_front().unwrap();
         let reply = call.execute(&mut it.store);
-        it.engine.replied(number, reply);
+        it.engine.handle_reply(number, reply);
         it.follow();
     }
     it.reply(refused());
     assert_eq!((it.refusals.len(), &it.answers[..]), (1, &[][..]));
     assert_eq!(it.engine.calendars.len(), (2, 2));
-    let next = it.engine.next_turn().unwrap();
+    let next = it.engine.poll_timeout().unwrap();
     let now = it.engine.now().boot_micros;
     assert!(next > now, "it would turn without a pause");
     it.settle();
@@ -331,7 +331,7 @@ fn a_cursor_that_goes_back_uses_no_id_twice() {
     it.pass(0);
     // It fails, and is tried again later: it is in the store, with its id.
     let row = it.delivered.remove(0);
-    it.engine.ended(row.id, Ended::Failed("no".into()));
+    it.engine.handle_ended(row.id, Ended::Failed("no".into()));
     it.settle();
     it.pass_to(1);
     it.settle();
@@ -412,12 +412,12 @@ fn a_stop_answers_what_waits_and_files_nothing() {
     it.answers.clear();
     it.pass_to(0);
     it.declare("h", plan("b", 0));
-    it.engine.stop();
+    it.engine.handle_stop();
     it.settle();
     assert_eq!(it.answers, [Answer::ShuttingDown]);
     it.pass_to(5);
     it.settle();
-    assert!(it.engine.is_idle() && it.engine.next_turn().is_none());
+    assert!(it.engine.is_idle() && it.engine.poll_timeout().is_none());
     assert_eq!(it.store.len(), 1);
     it.remove("h");
     assert_eq!(it.answers.pop(), Some(Answer::ShuttingDown));
@@ -453,7 +453,7 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
     it.settle();
     it.pass(0);
     assert_eq!(it.delivered_hours(), [-2, -1]);
-    let next = it.engine.next_turn().unwrap();
+    let next = it.engine.poll_timeout().unwrap();
     assert_eq!(
         next,
         it.engine.now().boot_at(Due::from_second(first_hour()))

@@ -11,7 +11,7 @@ fn replies_that_cannot_be_lost_ask_for_no_turn() {
     let mut it = Subject::new(config).handles(1);
     it.insert(86_400_000 * 365);
     assert_eq!(it.requests.len(), 1);
-    assert_eq!(it.engine.next_turn(), None);
+    assert_eq!(it.engine.poll_timeout(), None);
     it.pass(1_000 * SECOND);
     assert_eq!(it.requests.len(), 1);
 }
@@ -30,7 +30,7 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
         it.insert(1);
     }
     let id = it.delivered[0].id;
-    it.engine.ended(id, Ended::Well);
+    it.engine.handle_ended(id, Ended::Well);
     it.follow();
     let first = it.next_commit();
     assert!(first.iter().all(|op| matches!(op, Op::Insert(..))));
@@ -71,7 +71,7 @@ fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
     it.settle();
     it.pass(10_000);
     for row in std::mem::take(&mut it.delivered) {
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
     }
     for _ in 0..3 {
         it.insert(1_000_000_000);
@@ -91,7 +91,7 @@ fn requests_for_one_timer_share_a_commit() {
     let handle = it.created().remove(0);
     for count in 0..100 {
         let due = Due::from_millis(NOW + 1_000 + count);
-        it.engine.reschedule(0, handle.clone(), due);
+        it.engine.handle_reschedule(0, handle.clone(), due);
     }
     it.follow();
     assert_eq!((it.next_commit().len(), it.answers.len()), (1, 1));
@@ -103,12 +103,12 @@ fn requests_for_one_timer_share_a_commit() {
     let mut other = handle.clone();
     other.handler = "another".into();
     for _ in 0..100 {
-        it.engine.cancel(0, other.clone());
+        it.engine.handle_cancel(0, other.clone());
     }
     for _ in 0..100 {
-        it.engine.cancel(0, handle.clone());
+        it.engine.handle_cancel(0, handle.clone());
     }
-    it.engine.reschedule(0, handle, last);
+    it.engine.handle_reschedule(0, handle, last);
     it.follow();
     // The last one of these finds the timer: none after it can.
     for (answers, done) in [(1, 0), (100, 0), (201, 1)] {
@@ -119,7 +119,7 @@ fn requests_for_one_timer_share_a_commit() {
     }
     it.settle();
     assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.deferred.is_empty());
-    assert_eq!((it.engine.in_memory(), it.answers.len()), (0, 201));
+    assert_eq!((it.engine.stats().in_memory, it.answers.len()), (0, 201));
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn a_commit_of_large_calendars_has_few_of_them() {
         starts: 0,
         has_moved: false,
     };
-    let bucket = crate::store::Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
+    let bucket = Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
     for at in 0..8 {
         let both = [1, 2].map(|count| Op::Insert(row(2 * at + count), bucket));
-        it.engine.commits.push(Op::All(both.to_vec()));
+        it.engine.link.push(Op::All(both.to_vec()));
     }
-    it.engine.commit();
+    it.engine.link.commit(it.engine.now());
     it.follow();
     let mut sizes = Vec::new();
     while let Some(Request { number, call }) = it.requests.pop_front() {
@@ -156,7 +156,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
             it.insert(3_600_000);
         }
         let reply = call.execute(&mut it.store);
-        it.engine.replied(number, reply);
+        it.engine.handle_reply(number, reply);
         it.follow();
     }
     assert_eq!(sizes[..4], [2, 2, 2, 2], "{sizes:?}");

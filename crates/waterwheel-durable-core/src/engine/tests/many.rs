@@ -24,14 +24,14 @@ fn a_reply_for_one_handler_looks_at_no_other() {
     now.boot_micros += SECOND;
     now.wall_micros += SECOND.cast_signed();
     it.begin_without_turn(now);
-    it.engine.checks = 0;
+    it.engine.take_checks();
     let requests = it.requests.len();
     it.settle();
     it.run_until(now.boot_micros);
     assert_eq!(it.delivered.len(), HANDLERS);
     // What is archived and the first second were asked for, and then the rows and the second after them.
     assert!(requests >= 2 * HANDLERS, "{requests} requests");
-    let checks = it.engine.checks / HANDLERS;
+    let checks = it.engine.take_checks() / HANDLERS;
     assert!(checks < 50, "{checks} looks a handler");
 }
 
@@ -42,10 +42,10 @@ fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_
         it.insert_to("handler 7", 100);
     }
     it.settle();
-    it.engine.checks = 0;
+    it.engine.take_checks();
     it.pass(200_000);
     assert_eq!(it.delivered.len(), HANDLERS);
-    let checks = it.engine.checks / HANDLERS;
+    let checks = it.engine.take_checks() / HANDLERS;
     assert!(checks < 20, "{checks} looks a delivery");
 }
 
@@ -74,18 +74,18 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
             continue;
         }
         let reply = request.call.execute(&mut it.store);
-        it.engine.replied(request.number, reply);
+        it.engine.handle_reply(request.number, reply);
         it.follow();
     }
     let Request { number, call } = load.unwrap();
     let now = it.engine.now().boot_micros;
     it.pass(0);
-    assert!(it.engine.held() < 3_000 && it.requests.is_empty());
-    assert!(it.engine.next_turn().unwrap() > now);
+    assert!(it.engine.stats().held < 3_000 && it.requests.is_empty());
+    assert!(it.engine.poll_timeout().unwrap() > now);
     let reply = call.execute(&mut it.store);
-    it.engine.replied(number, reply);
+    it.engine.handle_reply(number, reply);
     it.follow();
-    assert_eq!(it.engine.next_turn(), Some(now));
+    assert_eq!(it.engine.poll_timeout(), Some(now));
     it.pass(0);
     let loads =
         |it: &Request| matches!(&it.call, Call::Load { handler, .. } if **handler == *"many");

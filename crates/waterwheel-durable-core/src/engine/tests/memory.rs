@@ -7,11 +7,14 @@ fn a_handle_of_an_unknown_handler_leaves_nothing() {
     let mut it = Subject::new(Config::default()).handles(1);
     for count in 0..100 {
         let handle = format!("7@5@handler {count}").parse().unwrap();
-        it.engine.cancel(0, handle);
+        it.engine.handle_cancel(0, handle);
         it.settle();
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
     }
-    assert_eq!((it.engine.queues.len(), it.engine.in_memory()), (1, 0));
+    assert_eq!(
+        (it.engine.memory.queues.len(), it.engine.stats().in_memory),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -30,17 +33,18 @@ fn what_is_cancelled_leaves_the_queue_of_a_handler_that_hangs() {
         it.settle();
         it.pass(10_000);
         for handle in it.created() {
-            it.engine.cancel(0, handle);
+            it.engine.handle_cancel(0, handle);
         }
         it.settle();
         assert!(it.answers.drain(..).all(|answer| answer == Answer::Done));
         it.pass(10_000);
     }
-    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3));
-    assert!(it.engine.queues[0].ready.len() < 20);
+    assert_eq!((it.delivered.len(), it.engine.stats().held), (1, 3));
+    assert!(it.engine.memory.queues[0].ready.len() < 20);
     for count in 1..=3 {
         assert_eq!(it.delivered.len(), count);
-        it.engine.ended(it.delivered[count - 1].id, Ended::Well);
+        it.engine
+            .handle_ended(it.delivered[count - 1].id, Ended::Well);
         it.settle();
     }
     assert!(it.store.is_empty());
@@ -55,17 +59,17 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         it.handler = format!("handler {round}").into();
         it.insert(0);
         it.settle();
-        it.engine.handle(&it.handler, 1);
+        it.engine.add_handler(&it.handler, 1);
         it.follow();
         loads.extend(it.requests.drain(..));
         if loads.len() > 1 {
             let Request { number, call } = loads.pop_front().unwrap();
             let reply = call.execute(&mut it.store);
-            it.engine.replied(number, reply);
+            it.engine.handle_reply(number, reply);
         }
         it.pass(10_000);
         for row in std::mem::take(&mut it.delivered) {
-            it.engine.ended(row.id, Ended::Well);
+            it.engine.handle_ended(row.id, Ended::Well);
         }
         it.follow();
         let mut others = std::mem::take(&mut it.requests);
@@ -75,12 +79,12 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         {
             let Request { number, call } = others.remove(position).unwrap();
             let reply = call.execute(&mut it.store);
-            it.engine.replied(number, reply);
+            it.engine.handle_reply(number, reply);
             it.follow();
         }
-        assert!(it.engine.in_flight.loading().is_some());
+        assert!(it.engine.link.loading().is_some());
     }
-    let tombstones = it.engine.loaded.tombstones.len();
+    let tombstones = it.engine.memory.loaded.tombstones.len();
     assert!(tombstones < 5, "{tombstones} of 50 are kept");
 }
 
@@ -96,24 +100,27 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
         it.insert(3_600_000 + count * 10);
     }
     it.settle();
-    assert_eq!(it.engine.held(), 1);
+    assert_eq!(it.engine.stats().held, 1);
     let hour = 3_600 * SECOND.cast_signed();
     // Half of them come up, and wait for the handler.
     for by in [hour - 500_000, -hour] {
         it.set(by);
         it.settle();
         let is_ahead = by > 0;
-        assert_eq!(it.engine.held(), if is_ahead { 101 } else { 1 });
+        assert_eq!(it.engine.stats().held, if is_ahead { 101 } else { 1 });
     }
-    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.settle();
-    assert_eq!((it.engine.held(), it.engine.held_bytes()), (0, 0));
+    assert_eq!(
+        (it.engine.stats().held, it.engine.stats().held_bytes),
+        (0, 0)
+    );
     it.set(hour + SECOND.cast_signed());
     it.settle();
     for count in 1..=100 {
         it.pass(1_000);
         it.settle();
-        it.engine.ended(it.delivered[count].id, Ended::Well);
+        it.engine.handle_ended(it.delivered[count].id, Ended::Well);
         it.settle();
     }
     assert!(it.store.is_empty());
@@ -150,7 +157,7 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     it.settle();
     it.pass(1_000);
     it.settle();
-    assert!(it.engine.held_bytes() <= max_bytes + 41 * ((64 << 10) + 512));
+    assert!(it.engine.stats().held_bytes <= max_bytes + 41 * ((64 << 10) + 512));
     let mut rounds = 0;
     while !it.delivered.is_empty() {
         // But for what the last round leaves.
@@ -160,5 +167,5 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
         it.settle();
     }
     assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
-    assert!(it.engine.queues[40].held == 0 && it.engine.has_handler("mail"));
+    assert!(it.engine.memory.queues[40].held == 0 && it.engine.has_handler("mail"));
 }

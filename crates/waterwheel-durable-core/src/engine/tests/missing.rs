@@ -21,7 +21,7 @@ fn a_missing_handler_is_reported_after_a_grace() {
     it.settle();
     assert_eq!(it.reports.len(), 1);
     // The engine asks for the turn at which it reports.
-    let at = it.engine.next_turn().unwrap();
+    let at = it.engine.poll_timeout().unwrap();
     assert!((6..=8).contains(&(at / SECOND - 5)), "{at}");
     it.pass(at - it.engine.now().boot_micros);
     it.settle();
@@ -35,7 +35,7 @@ fn a_handler_in_time_is_not_reported_though_the_clock_is_set_back() {
     it.settle();
     let mut now = it.engine.now();
     now.wall_micros -= 3_600 * SECOND.cast_signed();
-    it.engine.turn(now);
+    it.engine.handle_time(now);
     it.settle();
     it.insert(-3_700_000);
     it.settle();
@@ -67,18 +67,18 @@ fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
     it.pass(3 * SECOND);
     it.settle();
     assert_eq!(it.reports, ["mail is missed"]);
-    it.engine.cancel(1, handles[0].clone());
+    it.engine.handle_cancel(1, handles[0].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);
     let later = Due::from_millis(NOW + 7_200_000);
-    it.engine.reschedule(2, handles[1].clone(), later);
+    it.engine.handle_reschedule(2, handles[1].clone(), later);
     it.settle();
     assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
     // And again, as the others come due.
     it.pass(3_700 * SECOND);
     it.settle();
     assert_eq!(it.reports.len(), 3);
-    it.engine.cancel(3, handles[2].clone());
+    it.engine.handle_cancel(3, handles[2].clone());
     it.settle();
     it.pass(3_700 * SECOND);
     it.settle();
@@ -96,20 +96,20 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     it.pass(3 * SECOND);
     it.settle();
     assert_eq!(it.reports, ["mail is missed"]);
-    it.engine.cancel(1, handles[0].clone());
+    it.engine.handle_cancel(1, handles[0].clone());
     it.follow();
     let Request { number, call } = it.requests.pop_front().unwrap();
     let reply = call.execute(&mut it.store);
-    it.engine.replied(number, reply);
+    it.engine.handle_reply(number, reply);
     it.follow();
     // The store is asked what is left, and its reply comes after that to a later commit.
     let Request { number, call } = it.requests.pop_front().unwrap();
     assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
     let late = call.execute(&mut it.store);
-    it.engine.cancel(2, handles[1].clone());
+    it.engine.handle_cancel(2, handles[1].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);
-    it.engine.replied(number, late);
+    it.engine.handle_reply(number, late);
     it.settle();
     assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
 }

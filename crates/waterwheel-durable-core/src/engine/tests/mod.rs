@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `calendars` | which occurrences become timers, and when? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
-//! | `fair` | whose delivery begins next, where places are short? |
+//! | `round_robin` | whose delivery begins next, where places are short? |
 //! | `many` | what does a handler cost beside many others? |
 //! | `memory` | what is in memory, and what leaves it? |
 //! | `missing` | which names are reported that have no handler? |
@@ -23,7 +23,6 @@
 
 mod calendars;
 mod commits;
-mod fair;
 mod many;
 mod memory;
 mod missing;
@@ -35,11 +34,13 @@ mod rates;
 mod refusals;
 mod retention;
 mod retries;
+mod round_robin;
 mod settings;
 mod starts;
 mod trials;
 mod withdrawals;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::store::{Handle, MemoryStore, Op, Row, Store, StoreError};
@@ -103,7 +104,7 @@ impl Subject {
 
     fn handle(&mut self, name: &str, concurrency: usize) {
         let name = Arc::from(name);
-        self.engine.handle(&name, concurrency);
+        self.engine.add_handler(&name, concurrency);
         self.handled.push((name, concurrency));
         self.settle();
     }
@@ -115,13 +116,13 @@ impl Subject {
     }
 
     fn set_policy(&mut self, name: &str, policy: &Policy) {
-        self.engine.set_policy(7, &name.into(), policy, false);
+        self.engine.handle_policy(7, &name.into(), policy, false);
         self.settle();
         assert_eq!(self.answers.pop(), Some(Answer::Done));
     }
 
     fn pause(&mut self, name: &str, is_paused: bool) {
-        self.engine.pause(7, &name.into(), is_paused);
+        self.engine.handle_pause(7, &name.into(), is_paused);
         self.settle();
         assert_eq!(self.answers.pop(), Some(Answer::Done));
     }
@@ -151,7 +152,7 @@ impl Subject {
         let settings = self.store.settings().unwrap();
         self.engine.restore_settings(&settings);
         for (name, concurrency) in &self.handled {
-            self.engine.handle(name, *concurrency);
+            self.engine.add_handler(name, *concurrency);
         }
         self.follow();
     }
@@ -161,7 +162,7 @@ impl Subject {
         let mut turns_at_once = 0;
         loop {
             let now = self.engine.now().boot_micros;
-            let next = self.engine.next_turn().unwrap_or(u64::MAX).max(now);
+            let next = self.engine.poll_timeout().unwrap_or(u64::MAX).max(now);
             if next > boot {
                 return self.go_on_until(boot);
             }
@@ -180,14 +181,14 @@ impl Subject {
     fn end_all(&mut self, ended: &Ended) -> Vec<Row> {
         let rows = std::mem::take(&mut self.delivered);
         for row in &rows {
-            self.engine.ended(row.id, ended.clone());
+            self.engine.handle_ended(row.id, ended.clone());
         }
         self.settle();
         rows
     }
 
     fn follow(&mut self) {
-        while let Some(output) = self.engine.output() {
+        while let Some(output) = self.engine.poll_output() {
             match output {
                 Output::Store(request) => {
                     self.commits += usize::from(matches!(request.call, Call::Commit(..)));
@@ -218,7 +219,7 @@ impl Subject {
         self.follow();
         while let Some(Request { number, call }) = self.requests.pop_front() {
             let reply = call.execute(&mut self.store);
-            self.engine.replied(number, reply);
+            self.engine.handle_reply(number, reply);
             self.follow();
         }
     }
@@ -226,7 +227,7 @@ impl Subject {
     /// The next request, which is to be of this kind, is replied to like this.
     fn reply(&mut self, reply: Result<Reply, StoreError>) {
         let request = self.requests.pop_front().unwrap();
-        self.engine.replied(request.number, reply);
+        self.engine.handle_reply(request.number, reply);
         self.follow();
     }
 
@@ -239,7 +240,7 @@ impl Subject {
                 _ => None,
             };
             let reply = call.execute(&mut self.store);
-            self.engine.replied(number, reply);
+            self.engine.handle_reply(number, reply);
             self.follow();
             if let Some(steps) = steps {
                 return steps;
@@ -251,7 +252,7 @@ impl Subject {
         let mut now = self.engine.now();
         now.boot_micros += micros;
         now.wall_micros += micros.cast_signed();
-        self.engine.turn(now);
+        self.engine.handle_time(now);
         self.follow();
     }
 
@@ -259,7 +260,7 @@ impl Subject {
     fn set(&mut self, by: i64) {
         let mut now = self.engine.now();
         now.wall_micros += by;
-        self.engine.turn(now);
+        self.engine.handle_time(now);
         self.follow();
     }
 
@@ -274,7 +275,7 @@ impl Subject {
             key: None,
             payload: Arc::from([7; 64]),
         };
-        self.engine.insert(0, timer);
+        self.engine.handle_insert(0, timer);
         self.follow();
     }
 

@@ -39,9 +39,9 @@ fn what_comes_due_in_a_pause_is_delivered_after_it() {
     it.run_until(20 * SECOND);
     assert_eq!(names(&it.end_all(&Ended::Well)), "bbbbb");
     // It asks for no turn, however long it lasts.
-    assert_eq!(it.engine.next_turn(), None);
+    assert_eq!(it.engine.poll_timeout(), None);
     // Nor does it take up memory.
-    assert_eq!(it.engine.in_memory(), 0);
+    assert_eq!(it.engine.stats().in_memory, 0);
     resume(&mut it, "a");
     let rows = it.end_all(&Ended::Well);
     assert_eq!(names(&rows), "aaaaaa");
@@ -60,9 +60,9 @@ fn a_timer_is_cancelled_and_moved_in_a_pause() {
     it.pause("a", true);
     it.pass(SECOND);
     it.settle();
-    it.engine.cancel(1, handles[0].clone());
+    it.engine.handle_cancel(1, handles[0].clone());
     let later = Due::from_millis(NOW + 3_600_000);
-    it.engine.reschedule(2, handles[1].clone(), later);
+    it.engine.handle_reschedule(2, handles[1].clone(), later);
     it.settle();
     assert_eq!(it.answers, [Answer::Done, Answer::Done]);
     it.answers.clear();
@@ -81,11 +81,11 @@ fn a_pause_outlives_the_process_and_a_drain_does_not() {
     it.insert_to("b/mail", 0);
     it.settle();
     it.pause("a", true);
-    it.engine.drain("b", true);
+    it.engine.handle_drain("b", true);
     it.pass(SECOND);
     assert_eq!(names(&it.delivered), "");
     it.start_again();
-    assert!(it.engine.namespace("a").unwrap().is_paused());
+    assert!(it.engine.namespaces().get("a").unwrap().is_paused());
     assert_eq!(names(&it.delivered), "b");
     resume(&mut it, "a");
     assert_eq!(names(&it.delivered), "ba");
@@ -97,7 +97,7 @@ fn a_pause_outlives_the_process_and_a_drain_does_not() {
 #[test]
 fn a_resume_ends_a_drain() {
     let mut it = subject();
-    it.engine.drain("a", true);
+    it.engine.handle_drain("a", true);
     it.insert_to("a/mail", 0);
     it.settle();
     it.created();
@@ -113,21 +113,21 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.insert_to("a/mail", 0);
     it.settle();
     it.created();
-    it.engine.pause(1, &"a".into(), true);
+    it.engine.handle_pause(1, &"a".into(), true);
     it.follow();
     it.reply(refused());
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
     it.pass(SECOND);
     it.settle();
     assert_eq!(names(&it.delivered), "a");
-    assert!(!it.engine.namespace("a").unwrap().is_paused());
+    assert!(!it.engine.namespaces().get("a").unwrap().is_paused());
     // Nor does a resume that is refused resume anything.
     it.answers.clear();
     it.pause("a", true);
     it.insert_to("a/mail", 0);
     it.settle();
     it.answers.clear();
-    it.engine.pause(1, &"a".into(), false);
+    it.engine.handle_pause(1, &"a".into(), false);
     it.follow();
     it.reply(refused());
     it.pass(SECOND);
@@ -137,24 +137,24 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.answers.clear();
     it.pass(SECOND);
     it.pause("a", false);
-    it.engine.drain("a", true);
-    it.engine.pause(1, &"a".into(), false);
+    it.engine.handle_drain("a", true);
+    it.engine.handle_pause(1, &"a".into(), false);
     it.follow();
     it.reply(refused());
     it.pass(SECOND);
-    assert!(it.engine.namespace("a").unwrap().is_drained);
+    assert!(it.engine.namespaces().get("a").unwrap().is_drained);
 }
 
 #[test]
 fn an_unknown_namespace_is_not_paused() {
     let mut it = subject();
     for name in ["c", "a/mail", ""] {
-        it.engine.pause(1, &name.into(), true);
+        it.engine.handle_pause(1, &name.into(), true);
         it.settle();
         let unknown = Answer::UnknownNamespace(name.into());
         assert_eq!(it.answers.pop(), Some(unknown));
     }
-    assert_eq!(it.engine.namespaces().len(), 3);
+    assert_eq!(it.engine.namespaces().iter().len(), 3);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
     it.settle();
     for is_drained in [true, false] {
         // A drain lets go as a pause does.
-        it.engine.drain("a", is_drained);
+        it.engine.handle_drain("a", is_drained);
         it.pause("a", !is_drained);
         it.settle();
     }
@@ -191,7 +191,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
         let expected = (100 - delivered).min(6);
         assert!(it.delivered.len() >= expected, "{}", it.delivered.len());
         let rows = it.end_all(&Ended::Well);
-        assert!(it.engine.held() <= 16 && names(&rows).bytes().all(|of| of == b'b'));
+        assert!(it.engine.stats().held <= 16 && names(&rows).bytes().all(|of| of == b'b'));
         delivered += rows.len();
     }
     resume(&mut it, "a");

@@ -14,7 +14,7 @@ fn subject(phase: u64) -> Subject {
 /// Turns the engine when it asks for it, until something is delivered. Returns how late that is, in microseconds.
 fn lateness(it: &mut Subject) -> i64 {
     for _ in 0..100 {
-        let next = it.engine.next_turn().unwrap();
+        let next = it.engine.poll_timeout().unwrap();
         it.go_on_until(next.max(it.engine.now().boot_micros));
         if let Some(row) = it.delivered.first() {
             let late = it.engine.now().wall_micros - row.due.as_millis() * 1_000;
@@ -68,7 +68,7 @@ fn a_clock_that_is_slewed_makes_no_timer_early_and_few_late() {
         it.settle();
         let (mut late, mut steps) = (Vec::new(), 0);
         while !it.store.is_empty() {
-            let next = it.engine.next_turn().unwrap();
+            let next = it.engine.poll_timeout().unwrap();
             it.go_on_until(next.max(it.engine.now().boot_micros));
             let wall = it.engine.now().wall_micros;
             late.extend(
@@ -96,9 +96,9 @@ fn what_is_overdue_as_it_is_loaded_comes_up_at_once() {
         it.insert(0);
         it.settle();
         let now = it.engine.now().boot_micros;
-        assert_eq!(it.engine.next_turn(), Some(now));
+        assert_eq!(it.engine.poll_timeout(), Some(now));
         it.run_until(now);
         assert_eq!(it.end_all(&Ended::Well).len(), 1);
-        assert!(it.engine.next_turn().is_none_or(|next| next > now));
+        assert!(it.engine.poll_timeout().is_none_or(|next| next > now));
     }
 }

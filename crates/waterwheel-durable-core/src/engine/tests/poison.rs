@@ -36,7 +36,7 @@ fn live_once(it: &mut Subject) -> bool {
             if &*row.handler == POISON {
                 return true;
             }
-            it.engine.ended(row.id, Ended::Well);
+            it.engine.handle_ended(row.id, Ended::Well);
             it.settle();
         }
         it.pass(1_000);
@@ -58,13 +58,13 @@ fn a_timer_that_ends_the_process_is_given_up_after_so_many_starts() {
         assert_eq!(&*row.handler, POISON);
         let said = format!("the process ended {} times in a row", expected);
         assert!(why.starts_with(&said), "{why}");
-        assert_eq!(it.engine.namespace(DEFAULT).unwrap().counts.dead, 1);
+        assert_eq!(it.engine.namespaces().get(DEFAULT).unwrap().counts.dead, 1);
         // The other one goes on.
         it.run_until(it.engine.now().boot_micros + 20 * SECOND);
         it.end_all(&Ended::Well);
         assert!(it.store.is_empty() && it.engine.is_idle());
         // Redriven, it has as many again. The ends before it count as one of them, since nothing is noted at the first.
-        it.engine.redrive(1, it.dead[0].0.id);
+        it.engine.handle_redrive(1, it.dead[0].0.id);
         it.settle();
         it.dead.clear();
         assert_eq!(live(&mut it, 20), expected - 1);
@@ -102,7 +102,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
                 break;
             }
             let row = it.delivered.remove(0);
-            it.engine.ended(row.id, Ended::Well);
+            it.engine.handle_ended(row.id, Ended::Well);
             it.settle();
         }
         let dead: Vec<_> = it.dead.iter().map(|(row, _)| &*row.handler).collect();
@@ -126,8 +126,8 @@ fn a_clean_end_begins_the_count_again() {
             assert_eq!(it.delivered.len(), 1);
             it.start_again();
         }
-        it.engine.stop();
-        it.engine.abandon();
+        it.engine.handle_stop();
+        it.engine.handle_abandon();
         it.settle();
         it.start_again();
         it.pass(1_000);
@@ -151,8 +151,8 @@ fn with_an_old_count() -> Subject {
     it.settle();
     assert_eq!(it.delivered[0].start_count(), 3);
     it.pause("b", true);
-    it.engine.stop();
-    it.engine.abandon();
+    it.engine.handle_stop();
+    it.engine.handle_abandon();
     it.settle();
     it
 }
@@ -195,8 +195,8 @@ fn a_copy_that_is_restored_counts_anew() {
     let mut it = with_an_old_count();
     it.start_again();
     it.pause("b", false);
-    it.engine.stop();
-    it.engine.abandon();
+    it.engine.handle_stop();
+    it.engine.handle_abandon();
     it.settle();
     // Its epochs begin later, as if many runs had had no end in order.
     for _ in 0..4_096 {

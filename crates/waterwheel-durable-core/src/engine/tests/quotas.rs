@@ -83,7 +83,7 @@ fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
             wait(&mut it, MICRO);
             assert_eq!(insert(&mut it, "a/mail"), None);
         }
-        let counts = it.engine.namespace("a").unwrap().counts;
+        let counts = it.engine.namespaces().get("a").unwrap().counts;
         let inserted = u64::from(quota.at_once()) + 5;
         assert_eq!((counts.inserted, counts.refused_by_quota), (inserted, 10));
         // What was refused was not written.

@@ -28,7 +28,7 @@ fn begun(it: &mut Subject, name: &str, until: u64) -> Vec<u64> {
                 begun.push(now);
             }
         }
-        let next = it.engine.next_turn().unwrap_or(u64::MAX);
+        let next = it.engine.poll_timeout().unwrap_or(u64::MAX);
         it.run_until(next.clamp(now + 1, until));
     }
     begun
@@ -43,10 +43,13 @@ fn a_rate_begins_each_at_its_slot_and_delays_no_other() {
     assert_eq!(begun(&mut other, "fast", 30 * SECOND), [DUE; 50]);
     let slots: Vec<_> = (0..50).map(|slot| DUE + slot * 100_000).collect();
     assert_eq!(begun(&mut it, "slow", 30 * SECOND), slots);
-    assert_eq!(it.engine.next_turn(), None);
+    assert_eq!(it.engine.poll_timeout(), None);
     assert!(it.store.is_empty() && it.engine.is_idle());
     // All but the first had to wait.
-    assert_eq!(it.engine.namespace("slow").unwrap().counts.throttled, 49);
+    assert_eq!(
+        it.engine.namespaces().get("slow").unwrap().counts.throttled,
+        49
+    );
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn a_retry_counts_against_the_rate() {
     let mut at = Vec::new();
     for _ in 0..6 {
         while it.delivered.is_empty() {
-            let next = it.engine.next_turn().unwrap();
+            let next = it.engine.poll_timeout().unwrap();
             it.run_until(next);
         }
         at.push(it.engine.now().boot_micros / SECOND);
@@ -120,17 +123,17 @@ fn what_waits_for_a_rate_can_be_cancelled() {
     it.pass(SECOND);
     let first = it.delivered[0].id;
     for handle in it.created() {
-        it.engine.cancel(0, handle);
+        it.engine.handle_cancel(0, handle);
     }
     it.settle();
     let done = it.answers.iter().filter(|it| **it == Answer::Done);
     assert_eq!((done.count(), it.answers.len()), (99, 100));
-    it.engine.ended(first, Ended::Well);
+    it.engine.handle_ended(first, Ended::Well);
     it.settle();
     // Nothing waits any more, so no turn is asked for.
     assert!(it.store.is_empty() && it.engine.is_idle());
     it.run_until(200 * SECOND);
-    assert_eq!((it.delivered.len(), it.engine.next_turn()), (1, None));
+    assert_eq!((it.delivered.len(), it.engine.poll_timeout()), (1, None));
 }
 
 #[test]
@@ -173,15 +176,15 @@ fn what_was_just_read_is_known_to_be_overdue() {
     }
     it.settle();
     let oldest = |it: &Subject| {
-        let slow = it.engine.namespace("slow").unwrap();
+        let slow = it.engine.namespaces().get("slow").unwrap();
         it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     // They are in the wheel, which was not turned since.
-    assert_eq!(it.engine.running(), 0);
+    assert_eq!(it.engine.stats().running, 0);
     assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 3_600_000)));
     it.pass(1);
     it.settle();
-    assert_eq!(it.engine.running(), 1);
+    assert_eq!(it.engine.stats().running, 1);
     assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 10)));
 }
 
@@ -195,14 +198,14 @@ fn the_oldest_that_waits_is_not_the_first_that_came_up() {
         it.settle();
     }
     let oldest = |it: &Subject| {
-        let slow = it.engine.namespace("slow").unwrap();
+        let slow = it.engine.namespaces().get("slow").unwrap();
         it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     let due = |millis| Some(Due::from_millis(NOW + millis));
     assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
     // One that has left is not counted.
     let handle = it.created().remove(2);
-    it.engine.cancel(1, handle);
+    it.engine.handle_cancel(1, handle);
     it.settle();
     assert_eq!(oldest(&it), due(5));
 }

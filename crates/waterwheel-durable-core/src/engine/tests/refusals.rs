@@ -8,11 +8,11 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
     it.insert(0);
     it.settle();
     it.pass(SECOND);
-    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.follow();
     assert!(!it.engine.is_written() && !it.engine.is_idle());
     assert_eq!(it.engine.unsettled(), 1);
-    it.engine.stop();
+    it.engine.handle_stop();
     it.reply(refused());
     assert!(it.engine.is_written() && !it.engine.is_idle());
     assert_eq!(it.engine.unsettled(), 1);
@@ -30,11 +30,12 @@ fn what_waits_for_a_refused_retry_is_refused() {
     it.settle();
     let handle = it.created().remove(0);
     it.pass(SECOND);
-    it.engine.ended(handle.id, Ended::Failed(Arc::from("no")));
+    it.engine
+        .handle_ended(handle.id, Ended::Failed(Arc::from("no")));
     it.follow();
-    it.engine.cancel(1, handle.clone());
+    it.engine.handle_cancel(1, handle.clone());
     let later = Due::from_millis(NOW + 3_600_000);
-    it.engine.reschedule(2, handle.clone(), later);
+    it.engine.handle_reschedule(2, handle.clone(), later);
     it.follow();
     assert_eq!(it.answers, []);
     it.reply(refused());
@@ -45,7 +46,7 @@ fn what_waits_for_a_refused_retry_is_refused() {
     it.answers.clear();
     it.pass(SECOND);
     it.settle();
-    it.engine.cancel(3, handle);
+    it.engine.handle_cancel(3, handle);
     it.settle();
     assert!(it.answers == [Answer::Done] && it.store.is_empty());
 }
@@ -73,13 +74,13 @@ fn an_insert_without_space_is_answered_and_nothing_else_waits() {
     it.insert(0);
     it.settle();
     it.pass(SECOND);
-    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.store.set_full(true);
     it.answers.clear();
     it.insert(1);
     it.settle();
     assert_eq!(it.answers, [Answer::Full]);
-    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.in_memory() == 0);
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.stats().in_memory == 0);
     it.store.set_full(false);
     it.answers.clear();
     it.insert(1);
@@ -97,10 +98,10 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
     it.pass(10_000);
     let rows = std::mem::take(&mut it.delivered);
     assert_eq!(rows.len(), 100);
-    it.engine.ended(rows[0].id, Ended::Well);
+    it.engine.handle_ended(rows[0].id, Ended::Well);
     it.follow();
     for row in &rows[1..] {
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
     }
     it.next_commit();
     // A caller's step has its turn as well.
@@ -155,7 +156,7 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
     }
     it.settle();
     it.pass(SECOND);
-    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3_000));
+    assert_eq!((it.delivered.len(), it.engine.stats().held), (1, 3_000));
 }
 
 #[test]
@@ -173,16 +174,16 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
         it.insert(0);
         it.settle();
     }
-    assert_eq!(it.engine.refusals(), 6);
+    assert_eq!(it.engine.stats().refusals, 6);
     assert!(it.refusals[0].contains("the disk is full"));
     // Of reads, too.
-    it.engine.handle(&it.handler.clone(), 1);
+    it.engine.add_handler(&it.handler.clone(), 1);
     it.follow();
     for _ in 0..3 {
         it.reply(refused());
         it.pass(SECOND);
     }
-    assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
+    assert_eq!((it.refusals.len(), it.engine.stats().refusals), (3, 9));
 }
 
 #[test]
@@ -193,14 +194,14 @@ fn what_ends_after_the_store_has_failed_runs_no_more() {
     }
     it.settle();
     it.pass(10_000);
-    assert_eq!(it.engine.running(), 2);
+    assert_eq!(it.engine.stats().running, 2);
     it.insert(0);
     it.reply(Err(StoreError::indeterminate("the disk is gone")));
     assert!(it.engine.has_failed());
     for (left, row) in [1, 0].into_iter().zip(it.delivered.clone()) {
-        assert!(!it.engine.ended(row.id, failed()));
-        let default = it.engine.namespace(DEFAULT).unwrap();
-        assert_eq!((it.engine.running(), default.running), (left, left));
+        assert!(!it.engine.handle_ended(row.id, failed()));
+        let default = it.engine.namespaces().get(DEFAULT).unwrap();
+        assert_eq!((it.engine.stats().running, default.running), (left, left));
     }
     // Nothing is asked of the store.
     it.follow();

@@ -71,7 +71,7 @@ fn archived_timers_expire_when_their_retention_has_ended() {
     wait(&mut it, 1);
     assert_eq!(archived(&mut it, "a/mail"), 0);
     // It asks for no turn for what is gone.
-    assert_eq!(it.engine.next_turn(), None);
+    assert_eq!(it.engine.poll_timeout(), None);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_clock_that_is_wrong_as_a_service_is_opened_deletes_nothing() {
     let mut now = it.engine.now();
     now.boot_micros += 30 * DAY;
     now.wall_micros += 30 * DAY.cast_signed();
-    it.engine.turn(now);
+    it.engine.handle_time(now);
     it.settle();
     assert_eq!(archived(&mut it, "a/mail"), 0);
 }
@@ -148,12 +148,12 @@ fn what_has_expired_while_off_is_deleted_after_a_calm() {
     // It asks for that turn.
     let at = now.boot_micros + CALM;
     assert_eq!(
-        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (it.engine.poll_timeout(), archived(&mut it, "a/mail")),
         (Some(at), 5)
     );
     it.run_until(at);
     assert_eq!(
-        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (it.engine.poll_timeout(), archived(&mut it, "a/mail")),
         (None, 0)
     );
 }
@@ -175,7 +175,7 @@ fn a_retention_that_is_lowered_holds_for_archived_timers() {
         assert_eq!(archived(&mut it, "a/mail"), 0);
         deliver(&mut it, "a/mail", 3);
         let left = archived(&mut it, "a/mail");
-        assert_eq!((left, it.engine.next_turn()), (0, None));
+        assert_eq!((left, it.engine.poll_timeout()), (0, None));
     }
 }
 
@@ -195,7 +195,7 @@ fn timers_archived_by_a_clock_ahead_expire_without_retention() {
     it.set_policy("a", &Policy::default().retention(0));
     wait(&mut it, CALM);
     assert_eq!(archived(&mut it, "a/mail"), 0);
-    assert_eq!(it.engine.next_turn(), None);
+    assert_eq!(it.engine.poll_timeout(), None);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn much_expires_some_at_a_time() {
         let reply = call.execute(&mut it.store);
         let left = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         assert!(before - left <= 1_024);
-        it.engine.replied(number, reply);
+        it.engine.handle_reply(number, reply);
         it.follow();
         // A caller's step goes beside it.
         if steps.len() == 2 {
@@ -282,7 +282,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
             8..25 => 0,
             _ => usize::MAX,
         };
-        it.engine.replied(number, reply);
+        it.engine.handle_reply(number, reply);
         it.follow();
     }
     assert_eq!(archived(&mut it, "a/mail"), 0);
@@ -326,7 +326,7 @@ fn a_key_is_taken_as_long_as_its_timer_is_archived() {
             key: Some(Arc::from(*b"order 17")),
             payload: Arc::from([]),
         };
-        it.engine.insert(1, timer);
+        it.engine.handle_insert(1, timer);
         it.settle();
         it.answers.pop().unwrap()
     };
@@ -340,14 +340,17 @@ fn a_key_is_taken_as_long_as_its_timer_is_archived() {
     for _ in 0..2 {
         assert_eq!(insert(&mut it), Answer::Existing(handle.clone()));
         // What is kept cannot be cancelled or moved any more.
-        it.engine.cancel(2, handle.clone());
+        it.engine.handle_cancel(2, handle.clone());
         it.settle();
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
         wait(&mut it, midnight + 2 * DAY - 1_000_000);
     }
     wait(&mut it, 1_000_000);
     assert!(matches!(insert(&mut it), Answer::Created(_)));
-    assert_eq!(it.engine.namespace("a").unwrap().counts.duplicates, 2);
+    assert_eq!(
+        it.engine.namespaces().get("a").unwrap().counts.duplicates,
+        2
+    );
 }
 
 #[test]
@@ -359,18 +362,18 @@ fn a_dead_letter_and_a_cancelled_timer_are_not_archived() {
     }
     it.settle();
     let handle = it.created().remove(2);
-    it.engine.cancel(1, handle);
+    it.engine.handle_cancel(1, handle);
     it.settle();
     it.pass(1_000);
     it.settle();
     let row = it.delivered.remove(0);
-    it.engine.ended(row.id, failed());
+    it.engine.handle_ended(row.id, failed());
     it.settle();
     assert_eq!((it.dead.len(), archived(&mut it, "a/mail")), (1, 0));
     it.end_all(&Ended::Well);
     assert_eq!(archived(&mut it, "a/mail"), 1);
     // One that is redriven is, as it ends well.
-    it.engine.redrive(1, row.id);
+    it.engine.handle_redrive(1, row.id);
     it.settle();
     it.pass(1_000);
     it.settle();

@@ -12,12 +12,12 @@ fn delays(it: &mut Subject, handler: &str) -> Vec<u64> {
     loop {
         let failed_at = it.engine.now().boot_micros;
         it.end_all(&failed());
-        let Some(next) = it.engine.next_turn() else {
+        let Some(next) = it.engine.poll_timeout() else {
             return delays;
         };
         it.run_until(next);
         while it.delivered.is_empty() {
-            it.run_until(it.engine.next_turn().unwrap());
+            it.run_until(it.engine.poll_timeout().unwrap());
         }
         assert_eq!(it.delivered[0].failures as usize, delays.len() + 1);
         delays.push((it.engine.now().boot_micros - failed_at).div_ceil(1_000));
@@ -74,7 +74,7 @@ fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
         let failed_at = it.engine.now().boot_micros;
         it.end_all(&ended);
         while it.delivered.is_empty() {
-            it.run_until(it.engine.next_turn().unwrap());
+            it.run_until(it.engine.poll_timeout().unwrap());
         }
         let delay = it.engine.now().boot_micros - failed_at;
         let expected = u64::try_from(expected.as_micros()).unwrap();
@@ -121,15 +121,15 @@ fn a_failure_says_whether_it_is_tried_again() {
             it.run_until(it.engine.now().boot_micros + SECOND);
         }
         let row = it.delivered.remove(0);
-        assert_eq!(it.engine.ended(row.id, failed()), is_retried);
+        assert_eq!(it.engine.handle_ended(row.id, failed()), is_retried);
         it.settle();
     }
     it.insert_to("a/mail", 0);
     it.settle();
     it.pass(SECOND);
     let row = it.delivered.remove(0);
-    assert!(!it.engine.ended(row.id, Ended::Well));
-    assert!(!it.engine.ended(row.id, failed()), "it has ended");
+    assert!(!it.engine.handle_ended(row.id, Ended::Well));
+    assert!(!it.engine.handle_ended(row.id, failed()), "it has ended");
 }
 
 #[test]
@@ -151,16 +151,16 @@ fn other_retry_delays_count_from_the_failures_there_are() {
     it.set_policy("a", &Policy::default().retry_delays(longer));
     it.run_until(it.engine.now().boot_micros + SECOND + 1_000);
     let row = it.delivered.remove(0);
-    it.engine.ended(row.id, failed());
+    it.engine.handle_ended(row.id, failed());
     it.settle();
     it.set_policy("a", &Policy::default().retry_delays([seconds(1); 2]));
     let row = it.delivered.remove(0);
-    it.engine.ended(row.id, failed());
+    it.engine.handle_ended(row.id, failed());
     it.settle();
     assert_eq!(it.dead.len(), 1);
     let failed_at = it.engine.now().boot_micros;
     while it.delivered.is_empty() {
-        it.run_until(it.engine.next_turn().unwrap());
+        it.run_until(it.engine.poll_timeout().unwrap());
     }
     let waited = it.engine.now().boot_micros - failed_at;
     assert!(waited.abs_diff(60 * SECOND) <= 1_000, "{waited}");

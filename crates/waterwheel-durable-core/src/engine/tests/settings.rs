@@ -3,7 +3,7 @@
 use super::*;
 
 fn policy(it: &Subject, name: &str) -> Policy {
-    it.engine.namespace(name).unwrap().policy.clone()
+    it.engine.namespaces().get(name).unwrap().policy.clone()
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_policy_outlives_the_process() {
     assert_eq!(policy(&it, "a"), full);
     assert_eq!(policy(&it, "b"), Policy::default());
     assert_eq!(policy(&it, DEFAULT), Policy::default().priority(7));
-    assert!(it.engine.namespace("b").unwrap().is_known);
+    assert!(it.engine.namespaces().get("b").unwrap().is_known);
 }
 
 #[test]
@@ -27,13 +27,13 @@ fn a_policy_that_the_store_refuses_changes_nothing() {
     for (name, is_new) in [("a", false), ("c", true)] {
         let other = Policy::default().priority(9);
         it.pass(SECOND);
-        it.engine.set_policy(1, &name.into(), &other, is_new);
+        it.engine.handle_policy(1, &name.into(), &other, is_new);
         it.follow();
         it.reply(refused());
         assert!(matches!(it.answers.pop(), Some(Answer::Refused(_))));
     }
     assert_eq!(policy(&it, "a"), Policy::default().priority(2));
-    assert!(it.engine.namespace("c").is_none());
+    assert!(it.engine.namespaces().get("c").is_none());
     it.insert_to("c/mail", 0);
     assert_eq!(it.answers.pop(), Some(Answer::UnknownNamespace("c".into())));
     // Nor is it tried again later: the caller knows.
@@ -50,7 +50,7 @@ fn a_namespace_that_was_created_keeps_its_policy() {
         for _ in 0..2 {
             for priority in [3, 4] {
                 let policy = Policy::default().priority(priority);
-                it.engine.set_policy(1, &name.into(), &policy, true);
+                it.engine.handle_policy(1, &name.into(), &policy, true);
                 it.settle();
                 assert_eq!(it.answers.pop(), Some(Answer::Done));
             }
@@ -77,13 +77,13 @@ fn a_policy_holds_for_what_waits() {
     // Lowered, it lets what runs go on, and begins nothing until there is a place.
     for left in (1..6).rev() {
         let row = it.delivered.remove(0);
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         assert_eq!(it.delivered.len(), left);
     }
     for _ in 0..14 {
         let row = it.delivered.remove(0);
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         assert_eq!(it.delivered.len(), 1);
     }
@@ -120,13 +120,13 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         it.run_until(it.engine.now().boot_micros + 100 * 86_400 * SECOND);
         let rows = it.end_all(&Ended::Well);
         assert_eq!((rows.len(), &*rows[0].handler), (1, "b/mail"));
-        assert!(it.engine.namespace("a").unwrap().is_paused());
+        assert!(it.engine.namespaces().get("a").unwrap().is_paused());
         assert!(it.store.first_archived("a/mail").unwrap().is_some());
         // It stays as it is where a service creates its namespaces, until it is given a policy.
         it.engine
-            .set_policy(1, &"a".into(), &Policy::default(), true);
+            .handle_policy(1, &"a".into(), &Policy::default(), true);
         it.settle();
-        assert!(it.engine.namespace("a").unwrap().is_paused());
+        assert!(it.engine.namespaces().get("a").unwrap().is_paused());
         it.set_policy("a", &Policy::default().retention(9));
         it.pass(1_000);
         it.settle();

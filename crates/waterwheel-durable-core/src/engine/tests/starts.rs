@@ -31,7 +31,7 @@ impl Subject {
         while !is_noting(self) {
             let Request { number, call } = self.requests.pop_front().expect("it notes the start");
             let reply = call.execute(&mut self.store);
-            self.engine.replied(number, reply);
+            self.engine.handle_reply(number, reply);
             self.follow();
             self.pass(1_000);
         }
@@ -71,13 +71,13 @@ fn a_start_that_the_store_refuses_is_noted_later() {
 fn a_stop_before_a_start_is_noted_delivers_nothing() {
     for is_refused in [false, true] {
         let mut it = about_to_note();
-        it.engine.stop();
+        it.engine.handle_stop();
         it.follow();
         assert!(!it.engine.is_idle());
         if is_refused {
             it.reply(refused());
             // It holds nothing up, also if the store never takes it.
-            assert!(it.engine.is_written() && it.engine.running() == 0);
+            assert!(it.engine.is_written() && it.engine.stats().running == 0);
             it.pass(SECOND);
         }
         it.settle();
@@ -94,17 +94,17 @@ fn a_stop_before_a_start_is_noted_delivers_nothing() {
 fn a_start_that_the_store_refuses_holds_up_no_stop() {
     let mut it = about_to_note();
     it.reply(refused());
-    assert_eq!(it.engine.running(), 1);
-    it.engine.stop();
+    assert_eq!(it.engine.stats().running, 1);
+    it.engine.handle_stop();
     it.follow();
-    assert!(it.engine.is_written() && it.engine.running() == 0);
+    assert!(it.engine.is_written() && it.engine.stats().running == 0);
 }
 
 #[test]
 fn a_pause_before_a_start_is_noted_delivers_nothing() {
     let mut it = about_to_note();
     it.reply(refused());
-    it.engine.pause(1, &DEFAULT.into(), true);
+    it.engine.handle_pause(1, &DEFAULT.into(), true);
     it.follow();
     it.pass(SECOND);
     it.settle();
@@ -113,7 +113,7 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
         it.pass(SECOND);
         it.settle();
     }
-    assert!(it.delivered.is_empty() && it.engine.running() == 0);
+    assert!(it.delivered.is_empty() && it.engine.stats().running == 0);
     let noted = it.starts();
     it.pause(DEFAULT, false);
     it.run_until(it.engine.now().boot_micros + SECOND);
@@ -129,14 +129,14 @@ fn a_move_forgets_a_start_that_was_given_back() {
     let handle = it.created().remove(0);
     // The store takes the pause first.
     it.reply(refused());
-    it.engine.pause(1, &DEFAULT.into(), true);
+    it.engine.handle_pause(1, &DEFAULT.into(), true);
     it.follow();
     it.pass(SECOND);
     it.settle();
     assert_eq!(it.answers.pop(), Some(Answer::Done));
     assert!(it.delivered.is_empty() && it.starts() > 1);
     let sooner = Due::from_millis(NOW - 1_000);
-    it.engine.reschedule(1, handle, sooner);
+    it.engine.handle_reschedule(1, handle, sooner);
     it.settle();
     assert_eq!(it.answers.pop(), Some(Answer::Done));
     it.pause(DEFAULT, false);
@@ -150,7 +150,7 @@ fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
     let hour = 3_600 * SECOND.cast_signed();
     it.set(-hour);
     it.settle();
-    assert!(it.delivered.is_empty() && it.engine.running() == 0);
+    assert!(it.delivered.is_empty() && it.engine.stats().running == 0);
     it.set(hour);
     it.settle();
     it.run_until(it.engine.now().boot_micros + SECOND);
@@ -182,12 +182,12 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
         it.pass(SECOND / 10);
         // No more are to start than may be called, and no turn is asked for that would find none to begin.
         let now = it.engine.now().boot_micros;
-        assert!(it.engine.running() <= limit);
-        assert!(it.engine.next_turn().is_none_or(|next| next > now));
+        assert!(it.engine.stats().running <= limit);
+        assert!(it.engine.poll_timeout().is_none_or(|next| next > now));
         loop {
             for row in std::mem::take(&mut it.delivered) {
                 calls.push(tenth);
-                it.engine.ended(row.id, Ended::Well);
+                it.engine.handle_ended(row.id, Ended::Well);
                 it.follow();
             }
             let Some(request) = it.requests.front() else {
@@ -208,7 +208,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
             since = tenth;
             let Request { number, call } = it.requests.pop_front().unwrap();
             let reply = call.execute(&mut it.store);
-            it.engine.replied(number, reply);
+            it.engine.handle_reply(number, reply);
             it.follow();
         }
     }
@@ -254,7 +254,7 @@ fn a_rate_holds_for_starts_that_were_on_their_way() {
     it.run_until_noting();
     it.reply(refused());
     let rate = Policy::default().rate(Rate::per_second(1).burst(1));
-    it.engine.set_policy(1, &DEFAULT.into(), &rate, false);
+    it.engine.handle_policy(1, &DEFAULT.into(), &rate, false);
     it.pass(SECOND);
     let steps = it.next_commit();
     let starts = steps.iter().filter(|op| matches!(op, Op::Start(_))).count();

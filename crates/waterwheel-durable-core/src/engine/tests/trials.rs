@@ -29,7 +29,7 @@ fn the_accused_are_tried_one_after_another() {
     for left in [3, 2, 1] {
         let at = it.delivered.iter().position(|row| row.starts > 0);
         let row = it.delivered.remove(at.unwrap());
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         assert_eq!(it.delivered.len(), 2, "{left} are left");
     }
@@ -62,14 +62,14 @@ fn an_accused_timer_that_hangs_is_waited_for_a_minute() {
         it.run_until(over - 2_000);
         assert_eq!(it.delivered.len(), count);
         // It asks for the turn at which the next one begins.
-        let next = it.engine.next_turn();
+        let next = it.engine.poll_timeout();
         assert!(next.is_some_and(|at| at <= over), "{next:?}");
         it.run_until(over);
     }
     // Nothing waits any more.
     it.run_until(from + 1_000 * SECOND);
     it.end_all(&Ended::Well);
-    assert!(it.store.is_empty() && it.engine.next_turn().is_none());
+    assert!(it.store.is_empty() && it.engine.poll_timeout().is_none());
 }
 
 /// Namespaces with so many accused timers each, after as many ends as that takes.
@@ -106,7 +106,7 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
                 continue;
             }
             ended += 1;
-            it.engine.ended(row.id, Ended::Well);
+            it.engine.handle_ended(row.id, Ended::Well);
         }
         it.pass(1_000);
         it.settle();
@@ -118,14 +118,14 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
 fn an_accused_timer_that_waits_may_be_the_oldest() {
     let mut it = accused(&[("slow", 3)]);
     // The first of them hangs; what comes due meanwhile is younger, and waits for a place.
-    it.engine.handle(&"slow/mail".into(), 1);
+    it.engine.add_handler(&"slow/mail".into(), 1);
     let now = it.engine.now().due().as_millis() - NOW;
     it.insert_to("slow/mail", now);
     it.settle();
     it.pass(SECOND);
     it.settle();
     assert_eq!(it.delivered.len(), 1);
-    let slow = it.engine.namespace("slow").unwrap();
+    let slow = it.engine.namespaces().get("slow").unwrap();
     assert_eq!(
         it.engine.oldest_overdue(slow, it.engine.now().due()),
         Some(Due::from_millis(NOW))
@@ -140,7 +140,7 @@ fn a_trial_begins_once_its_start_is_noted() {
     it.run_until_noting();
     // The store is slow.
     it.pass(5 * SECOND);
-    assert_eq!(it.engine.running(), 1);
+    assert_eq!(it.engine.stats().running, 1);
     it.settle();
     it.pass(SECOND - 1_000);
     it.settle();

@@ -9,7 +9,7 @@ impl Subject {
     fn set_back_and_withdraw(&mut self, by: i64) {
         self.set(-by);
         for delivery in std::mem::take(&mut self.on_their_way) {
-            self.engine.withdraw(&delivery);
+            self.engine.handle_withdrawn(&delivery);
         }
         self.delivered.clear();
         self.settle();
@@ -17,7 +17,12 @@ impl Subject {
 }
 
 fn delivered(it: &Subject, namespace: &str) -> u64 {
-    it.engine.namespace(namespace).unwrap().counts.delivered
+    it.engine
+        .namespaces()
+        .get(namespace)
+        .unwrap()
+        .counts
+        .delivered
 }
 
 #[test]
@@ -34,7 +39,7 @@ fn a_withdrawn_delivery_waits_again_and_uses_up_no_attempt() {
         assert_eq!((it.delivered.len(), delivered(&it, DEFAULT)), (5, 5));
         let written = it.commits;
         it.set_back_and_withdraw(back);
-        assert_eq!((it.engine.running(), delivered(&it, DEFAULT)), (0, 0));
+        assert_eq!((it.engine.stats().running, delivered(&it, DEFAULT)), (0, 0));
         assert_eq!((it.commits, it.store.len()), (written, 5));
         let due = it.engine.now().boot_micros + back.unsigned_abs() - 1_000;
         it.run_until(due - 1);
@@ -43,7 +48,10 @@ fn a_withdrawn_delivery_waits_again_and_uses_up_no_attempt() {
         let rows = it.end_all(&Ended::Well);
         assert!(rows.len() == 5 && rows.iter().all(|row| row.failures == 0));
         assert!(it.store.is_empty() && it.engine.is_idle());
-        assert_eq!((it.engine.held(), it.engine.held_bytes()), (0, 0));
+        assert_eq!(
+            (it.engine.stats().held, it.engine.stats().held_bytes),
+            (0, 0)
+        );
     }
 }
 
@@ -61,7 +69,7 @@ fn a_withdrawn_delivery_leaves_its_place_to_others() {
     it.settle();
     assert_eq!(it.delivered.len(), 1);
     it.set_back_and_withdraw(HOUR);
-    assert_eq!(it.engine.namespace("shop").unwrap().running, 0);
+    assert_eq!(it.engine.namespaces().get("shop").unwrap().running, 0);
     // One that is due by the clock as it is now has the only place of the namespace, and of all.
     it.insert_to("shop/mail", -HOUR / 1_000);
     it.settle();
@@ -108,7 +116,7 @@ fn what_is_withdrawn_holds_up_no_stop() {
     it.settle();
     it.pass(1_000);
     it.settle();
-    it.engine.stop();
+    it.engine.handle_stop();
     it.settle();
     assert!(!it.engine.is_idle());
     let written = it.commits;

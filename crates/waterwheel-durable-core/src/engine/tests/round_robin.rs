@@ -32,9 +32,9 @@ fn priorities_share_places_that_are_freed_one_at_a_time() {
     let mut begun = Vec::new();
     let mut rng = fastrand::Rng::with_seed(1);
     while begun.len() < 1_000 {
-        assert_eq!(it.engine.running(), 4);
+        assert_eq!(it.engine.stats().running, 4);
         let row = it.delivered.swap_remove(rng.usize(0..4));
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         begun.push(it.delivered.last().unwrap().clone());
     }
@@ -68,7 +68,7 @@ fn what_it_could_not_begin_for_want_of_places_it_begins_first() {
         for _ in 0..100 {
             let row = it.delivered.remove(0);
             begun += &row.handler[..1];
-            it.engine.ended(row.id, Ended::Well);
+            it.engine.handle_ended(row.id, Ended::Well);
             it.settle();
         }
         let runs: Vec<_> = begun.split('b').map(str::len).collect();
@@ -85,7 +85,7 @@ fn a_priority_that_is_lowered_holds_at_once() {
     let mut next = |it: &mut Subject| {
         let row = it.delivered.remove(0);
         begun += &row.handler[..1];
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         begun.ends_with('a')
     };
@@ -112,7 +112,7 @@ fn an_idle_namespace_keeps_nothing_for_later() {
     it.pass(SECOND);
     for _ in 0..100 {
         let row = it.delivered.remove(0);
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
     }
     // Had it kept its turns, it would have 400 of them.
@@ -124,7 +124,7 @@ fn an_idle_namespace_keeps_nothing_for_later() {
     let mut begun = Vec::new();
     for _ in 0..50 {
         let row = it.delivered.remove(0);
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         begun.push(it.delivered.last().unwrap().clone());
     }
@@ -148,9 +148,9 @@ fn one_that_hangs_within_its_own_limit_leaves_the_others_theirs() {
             .iter()
             .position(|row| &*row.handler != "a/mail");
         let row = it.delivered.remove(at.unwrap());
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
-        assert_eq!(it.engine.running(), 4);
+        assert_eq!(it.engine.stats().running, 4);
         others.push(row);
     }
     assert_eq!(count(&it.delivered, "a"), 2);
@@ -189,7 +189,7 @@ fn handlers_of_a_namespace_take_turns() {
     it.pass(SECOND);
     let mut begun = Vec::new();
     while let Some(row) = it.delivered.pop() {
-        it.engine.ended(row.id, Ended::Well);
+        it.engine.handle_ended(row.id, Ended::Well);
         it.settle();
         begun.push(row.handler.to_string());
     }

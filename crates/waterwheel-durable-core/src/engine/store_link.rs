@@ -1,0 +1,559 @@
+//! The engine's link to the store and to the callers that wait for it: what is put out, which requests are in flight, what is written next, and who is answered.
+//!
+//! | type | question |
+//! |---|---|
+//! | [`StoreLink`] | what is put out? |
+//! | [`InFlight`] | which requests to the store are in flight, and was a reply lost? |
+//! | [`Commits`] | what is written next, and who waits for it? |
+//!
+//! One commit is in flight at a time. The engine's own operations come before those of callers, so that a million inserts at once delay no delivery.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::error::Error;
+use std::sync::Arc;
+
+use crate::store::{Command, Id, Level, Op, PageLimit, Row, StoreError};
+use foldhash::{HashMap, HashSet};
+
+use super::clocks::Now;
+use super::io::{Answer, Call, Config, Output, Reply, Request, Token};
+use super::planted::{self, Planted};
+
+/// The tokens of commands have it, and those of callers do not.
+const IS_COMMAND: Token = 1 << 63;
+
+#[derive(Debug)]
+pub(super) struct StoreLink {
+    config: Arc<Config>,
+    output: VecDeque<Output>,
+    in_flight: InFlight,
+    commits: Commits,
+    /// Commands from other processes that have not been answered.
+    commands: HashSet<u64>,
+    refusals: Refusals,
+    /// No request is accepted any more.
+    is_stopping: bool,
+    /// Why the store has failed, if it has.
+    failure: Option<Arc<str>>,
+}
+
+/// How often the store has refused.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
+    /// The last commit was refused, and the last read.
+    goes_on: [bool; 2],
+}
+
+/// The callers that wait for the outcome of an operation.
+#[derive(Debug)]
+pub(super) struct Callers {
+    pub(super) token: Token,
+    /// Their requests were the same, or were overtaken by this one.
+    pub(super) others: Vec<Token>,
+}
+
+impl From<Token> for Callers {
+    fn from(token: Token) -> Callers {
+        let others = Vec::new();
+        Callers { token, others }
+    }
+}
+
+/// The purpose of a request, which says what its reply is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose {
+    Commit,
+    Rows {
+        queue: usize,
+        before: i64,
+        limit: PageLimit,
+    },
+    Second(usize),
+    Bucket(Level),
+    Archive(usize),
+}
+
+impl StoreLink {
+    pub(super) fn new(config: Arc<Config>) -> StoreLink {
+        StoreLink {
+            config,
+            output: VecDeque::new(),
+            in_flight: InFlight::default(),
+            commits: Commits::default(),
+            commands: HashSet::default(),
+            refusals: Refusals::default(),
+            is_stopping: false,
+            failure: None,
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    pub(super) fn put_out(&mut self, output: Output) {
+        self.output.push_back(output);
+    }
+
+    // What is accepted, and how it is answered.
+
+    /// Accepts no request from now on.
+    pub(super) fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Whether neither a failure nor a stop keeps anything from going on.
+    pub(super) fn is_open(&self) -> bool {
+        !self.has_failed() && !self.is_stopping
+    }
+
+    /// Answers a request that is not accepted any more. Returns whether it is not.
+    pub(super) fn refuses(&mut self, token: Token) -> bool {
+        if let Some(why) = self.failure.clone() {
+            self.answer(token, Answer::Failed(why));
+        } else if self.is_stopping {
+            self.answer(token, Answer::ShuttingDown);
+        }
+        !self.is_open()
+    }
+
+    pub(super) fn answer(&mut self, token: Token, answer: Answer) {
+        if token & IS_COMMAND == 0 {
+            self.output.push_back(Output::Answer(token, answer));
+        } else if !self.has_failed() {
+            // A command's answer is written to the store.
+            let words = in_words(&answer).into();
+            self.push(Op::Reply(token & !IS_COMMAND, words));
+        }
+    }
+
+    pub(super) fn answer_all(&mut self, callers: Callers, answer: &Answer) {
+        for token in callers.others.into_iter().chain([callers.token]) {
+            self.answer(token, answer.clone());
+        }
+    }
+
+    /// Accepts a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
+    pub(super) fn accept_command(&mut self, number: u64) -> Option<Token> {
+        let is_new = self.commands.insert(number) || planted::is(Planted::CommandAgain);
+        (number & IS_COMMAND == 0 && is_new).then_some(IS_COMMAND | number)
+    }
+
+    /// The answer to a command is written.
+    pub(super) fn command_answered(&mut self, number: u64) {
+        self.commands.remove(&number);
+    }
+
+    // Requests to the store.
+
+    pub(super) fn send(&mut self, call: Call, purpose: Purpose, now: Now) {
+        let deadline = now.boot_micros.saturating_add(self.config.reply_micros);
+        let number = self.in_flight.add(call.clone(), purpose, deadline);
+        self.put_out(Output::Store(Request { number, call }));
+    }
+
+    /// Sends requests again that were not answered in time: their replies were lost.
+    pub(super) fn resend_overdue(&mut self, now: Now) {
+        let last = self.in_flight.number;
+        while let Some(&(deadline, number)) = self.in_flight.deadlines.first()
+            && deadline <= now.boot_micros
+            && number <= last
+        {
+            let Some((call, purpose)) = self.in_flight.complete(number) else {
+                return;
+            };
+            self.send(call, purpose, now);
+        }
+    }
+
+    /// The store has replied. `None` if that was known.
+    pub(super) fn complete(
+        &mut self,
+        number: u64,
+        reply: &Result<Reply, StoreError>,
+    ) -> Option<(Call, Purpose)> {
+        let (call, purpose) = self.in_flight.complete(number)?;
+        self.note_refusal(purpose, reply);
+        Some((call, purpose))
+    }
+
+    /// A refusal is reported, and those that follow it are counted.
+    fn note_refusal(&mut self, purpose: Purpose, reply: &Result<Reply, StoreError>) {
+        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(purpose, Purpose::Commit))];
+        let went_on = *goes_on;
+        let error = reply.as_ref().err().filter(|error| error.is_definite());
+        *goes_on = error.is_some();
+        if let Some(error) = error {
+            self.refusals.count += 1;
+            if !went_on {
+                self.put_out(Output::Refused(error.to_string().into()));
+            }
+        }
+    }
+
+    /// A read was refused. It is sent again as if its reply were lost, and soon.
+    pub(super) fn retry_later(&mut self, call: Call, purpose: Purpose, now: Now) {
+        let again = now.boot_micros.saturating_add(self.config.refused_micros);
+        self.in_flight.add(call, purpose, again);
+    }
+
+    /// The number of the last request, if rows are being loaded.
+    pub(super) fn loading(&self) -> Option<u64> {
+        (!self.in_flight.loads.is_empty()).then_some(self.in_flight.number)
+    }
+
+    /// The number of the first request for rows that is not answered.
+    pub(super) fn oldest_load(&self) -> Option<u64> {
+        self.in_flight.loads.first().copied()
+    }
+
+    /// How often the store has refused a commit or a read.
+    pub(super) fn refusals(&self) -> u64 {
+        self.refusals.count
+    }
+
+    /// When something is sent again, in microseconds since boot: its reply counts as lost then, or it was refused.
+    pub(super) fn resends_at(&self) -> Option<u64> {
+        let lost = self
+            .in_flight
+            .deadlines
+            .first()
+            .map(|(deadline, _)| *deadline);
+        lost.into_iter().chain(self.commits.retries_at()).min()
+    }
+
+    // Commits.
+
+    /// Writes an operation of the engine's own with the next commit.
+    pub(super) fn push(&mut self, op: Op) {
+        self.commits.own.push_back(op);
+    }
+
+    /// Writes a caller's operation, at once if no commit is in flight.
+    pub(super) fn request(&mut self, op: Op, callers: impl Into<Callers>, now: Now) {
+        self.queue(op, callers);
+        self.commit(now);
+    }
+
+    /// Writes a caller's operation with the next commit.
+    pub(super) fn queue(&mut self, op: Op, callers: impl Into<Callers>) {
+        self.commits.requested.push_back(op);
+        self.commits.callers.push_back(callers.into());
+    }
+
+    /// Writes what has come up since the last commit.
+    pub(super) fn commit(&mut self, now: Now) {
+        let commits = &mut self.commits;
+        if commits.in_flight.is_some() || !commits.has_ops() || commits.is_delayed(now) {
+            return;
+        }
+        commits.retries_at = None;
+        let ops = commits.take_next(self.config.max_in_commit, self.config.max_bytes_in_commit);
+        let ops = Arc::new(ops);
+        commits.count += 1;
+        commits.in_flight = Some(Arc::clone(&ops));
+        let call = Call::Commit(commits.count, ops);
+        self.send(call, Purpose::Commit, now);
+    }
+
+    /// The commit is durable, with so many outcomes. Returns its operations, whose callers are [taken](StoreLink::take_waiting) by their order.
+    pub(super) fn committed(
+        &mut self,
+        outcomes: usize,
+    ) -> Result<Option<Arc<Vec<Op>>>, StoreError> {
+        let commits = &mut self.commits;
+        if let Some(ops) = &commits.in_flight
+            && ops.len() != outcomes
+        {
+            let expected = ops.len();
+            let error = format!("the store returned {outcomes} outcomes for {expected} steps");
+            return Err(StoreError::indeterminate(error));
+        }
+        let ops = commits.in_flight.take();
+        if ops.is_some() {
+            // As many fit as before, so perhaps twice as many do.
+            let limit = commits.limit.map(|limit| limit.max(1) * 2);
+            commits.limit = limit.filter(|limit| *limit < self.config.max_in_commit);
+        }
+        Ok(ops)
+    }
+
+    /// The store has refused the commit, and nothing of it was done. Returns its operations. The next one is smaller, and later.
+    pub(super) fn refused(&mut self, now: Now) -> Option<Arc<Vec<Op>>> {
+        let ops = self.commits.in_flight.take()?;
+        let later = now.boot_micros.saturating_add(self.config.refused_micros);
+        self.commits.retries_at = Some(later);
+        self.commits.limit = Some(ops.len() / 2);
+        Some(ops)
+    }
+
+    /// The callers of the commit that was answered: one entry for each of its operations.
+    pub(super) fn take_waiting(&mut self) -> Vec<Option<Callers>> {
+        std::mem::take(&mut self.commits.waiting)
+    }
+
+    /// Tries an operation again that was refused: behind the others, which may free the space that it needs.
+    pub(super) fn push_again(&mut self, op: &Op) {
+        let mut op = op.clone();
+        if let Op::Cascade { limit, .. } = &mut op {
+            *limit = PageLimit {
+                rows: (limit.rows / 2).max(1),
+                bytes: (limit.bytes / 2).max(1),
+            };
+        }
+        self.push(op);
+    }
+
+    /// The timers that are moved for another attempt, and wait for the next commit.
+    pub(super) fn retries(&self) -> impl Iterator<Item = Id> {
+        self.commits.own.iter().filter_map(|op| match op {
+            Op::Retry(row, ..) => Some(row.id),
+            _ => None,
+        })
+    }
+
+    /// Takes out the notes of starts that the next commit would have.
+    pub(super) fn take_starts(&mut self) -> Vec<Row> {
+        let mut starts = Vec::new();
+        for op in std::mem::take(&mut self.commits.own) {
+            match op {
+                Op::Start(row) => starts.push(row),
+                op => self.commits.own.push_back(op),
+            }
+        }
+        starts
+    }
+
+    /// Whether nothing is to be written.
+    pub(super) fn is_clear(&self) -> bool {
+        !self.commits.has_ops() && self.commits.in_flight.is_none()
+    }
+
+    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
+    pub(super) fn is_written(&self) -> bool {
+        self.is_clear() || self.commits.retries_at().is_some()
+    }
+
+    /// Until when nothing is written, since the store has refused.
+    pub(super) fn delayed_until(&self, now: Now) -> Option<u64> {
+        let at = self.commits.retries_at;
+        at.filter(|_| self.commits.is_delayed(now))
+    }
+
+    /// How many deliveries have ended whose end is not written.
+    pub(super) fn unsettled(&self) -> usize {
+        let in_flight = self.commits.in_flight.iter().flat_map(|ops| ops.iter());
+        let ends = |op: &&Op| {
+            matches!(
+                op,
+                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+            )
+        };
+        in_flight.chain(&self.commits.own).filter(ends).count()
+    }
+
+    /// The store has failed: nothing is asked of it any more, and who waits for a commit is answered. Returns the cause.
+    pub(super) fn fail(&mut self, error: &StoreError) -> Arc<str> {
+        let cause = error.source().map(ToString::to_string);
+        let cause: Arc<str> = cause.unwrap_or_else(|| error.to_string()).into();
+        self.failure = Some(Arc::clone(&cause));
+        let why: Arc<str> = format!("the store failed: {cause}").into();
+        self.commits.in_flight = None;
+        for callers in self.take_waiting().into_iter().flatten() {
+            self.answer_all(callers, &Answer::Unknown(Arc::clone(&why)));
+        }
+        // Of what the store was not asked for, nothing was written.
+        self.commits.own.clear();
+        self.commits.requested.clear();
+        for callers in std::mem::take(&mut self.commits.callers) {
+            self.answer_all(callers, &Answer::Failed(Arc::clone(&cause)));
+        }
+        cause
+    }
+
+    /// The engine has panicked.
+    pub(super) fn break_down(&mut self, why: &Arc<str>) {
+        self.failure = Some(Arc::clone(why));
+        self.output.clear();
+    }
+}
+
+#[derive(Debug, Default)]
+struct InFlight {
+    number: u64,
+    waiting: HashMap<u64, (Call, Purpose, u64)>,
+    /// Those of them that load rows.
+    loads: BTreeSet<u64>,
+    /// When which one counts as lost, if its reply can be lost.
+    deadlines: BTreeSet<(u64, u64)>,
+}
+
+impl InFlight {
+    /// Another request waits for its reply. Returns its number.
+    fn add(&mut self, call: Call, purpose: Purpose, deadline: u64) -> u64 {
+        self.number += 1;
+        let number = self.number;
+        if matches!(purpose, Purpose::Rows { .. }) {
+            self.loads.insert(number);
+        }
+        if deadline < u64::MAX {
+            self.deadlines.insert((deadline, number));
+        }
+        self.waiting.insert(number, (call, purpose, deadline));
+        number
+    }
+
+    /// The request with this number was answered. `None` if that was known.
+    fn complete(&mut self, number: u64) -> Option<(Call, Purpose)> {
+        let (call, purpose, deadline) = self.waiting.remove(&number)?;
+        self.loads.remove(&number);
+        self.deadlines.remove(&(deadline, number));
+        Some((call, purpose))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Commits {
+    /// The engine's own operations: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
+    own: VecDeque<Op>,
+    /// Those of callers, in their order,
+    requested: VecDeque<Op>,
+    /// and who waits for each.
+    callers: VecDeque<Callers>,
+    in_flight: Option<Arc<Vec<Op>>>,
+    /// Who waits for each operation in flight.
+    waiting: Vec<Option<Callers>>,
+    count: u64,
+    /// When the store is asked again, since it has refused.
+    retries_at: Option<u64>,
+    /// How many operations the next commit has at most, after one that was refused: a disk that is nearly full may have space for a smaller one.
+    limit: Option<usize>,
+}
+
+impl Commits {
+    fn has_ops(&self) -> bool {
+        !self.own.is_empty() || !self.requested.is_empty()
+    }
+
+    fn is_delayed(&self, now: Now) -> bool {
+        self.retries_at.is_some_and(|at| now.boot_micros < at)
+    }
+
+    /// When what was refused is tried again.
+    fn retries_at(&self) -> Option<u64> {
+        let waits = self.in_flight.is_none() && self.has_ops();
+        self.retries_at.filter(|_| waits)
+    }
+
+    /// Takes the operations of the next commit, and notes who waits for them. The engine's own come first, and a half is left to the callers.
+    fn take_next(&mut self, limit: usize, max_bytes: usize) -> Vec<Op> {
+        let limit = self.limit.map_or(limit, |fewer| fewer.min(limit)).max(1);
+        let own = match limit {
+            _ if self.requested.is_empty() => limit,
+            // By turns: one that is refused each time delays no other.
+            1 => usize::from(self.count.is_multiple_of(2)),
+            _ => limit - self.requested.len().min(limit / 2),
+        };
+        let half = match self.requested.is_empty() {
+            true => max_bytes,
+            false => max_bytes / 2,
+        };
+        let (own, bytes) = within(&self.own, own, half);
+        let max_bytes = max_bytes.saturating_sub(bytes);
+        let (requested, _) = within(&self.requested, limit - own, max_bytes);
+        let mut ops = Vec::with_capacity(own + requested);
+        ops.extend(self.own.drain(..own));
+        ops.extend(self.requested.drain(..requested));
+        self.waiting = Vec::with_capacity(own + requested);
+        self.waiting.resize_with(own, || None);
+        self.waiting
+            .extend(self.callers.drain(..requested).map(Some));
+        ops
+    }
+}
+
+/// How many of the first operations a commit takes, and how many bytes they insert: as many as this, and those after so many bytes are left for the next one.
+fn within(ops: &VecDeque<Op>, limit: usize, max_bytes: usize) -> (usize, usize) {
+    let (mut count, mut bytes) = (0, 0);
+    for op in ops.iter().take(limit) {
+        if bytes >= max_bytes.max(1) {
+            break;
+        }
+        count += 1;
+        bytes += inserted(op);
+    }
+    (count, bytes)
+}
+
+/// How many bytes an operation inserts.
+fn inserted(op: &Op) -> usize {
+    match op {
+        Op::Insert(row, _) => row.bytes(),
+        // A calendar's occurrences.
+        Op::All(ops) => ops.iter().map(inserted).sum(),
+        _ => 0,
+    }
+}
+
+/// [`Command::DONE`], or why not.
+fn in_words(answer: &Answer) -> String {
+    match answer {
+        Answer::Done => Command::DONE.into(),
+        Answer::AlreadyFired => Command::FIRED.into(),
+        Answer::NotFound => Command::GONE.into(),
+        Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
+        Answer::Refused(why) => why.to_string(),
+        Answer::ShuttingDown => "nothing was done, because the service is shutting down: repeat the command when it has ended".into(),
+        Answer::Full => "the store is full, and nothing was written: free space on its disk".into(),
+        Answer::Failed(why) => format!(
+            "nothing was done, because the store failed earlier ({why}): restart the service, and repeat the command"
+        ),
+        Answer::Unknown(why) => format!(
+            "it is not known what was done ({why}): restart the service, and look before you repeat the command"
+        ),
+        Answer::Created(_)
+        | Answer::Existing(_)
+        | Answer::Declared(_)
+        | Answer::Quota { .. }
+        | Answer::OutOfIds => {
+            "the service gave an unexpected answer: please report this bug".into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_answered_in_words() {
+        let why = || Arc::from("no \"sync\"");
+        let failed = Answer::Failed(why());
+        let unknown = Answer::Unknown(why());
+        for (answer, expected) in [
+            (&Answer::Done, "done"),
+            (&Answer::Full, "the store is full"),
+            (&failed, "the store failed earlier (no \"sync\"): restart"),
+            (&unknown, "what was done (no \"sync\"): restart"),
+            (&Answer::Refused(why()), "no \"sync\""),
+            (
+                &Answer::UnknownNamespace("shop".into()),
+                "no namespace \"shop\"",
+            ),
+        ] {
+            let words = in_words(answer);
+            assert!(words.contains(expected), "{words}");
+            let begins = words.chars().next();
+            assert!(begins.is_some_and(char::is_lowercase), "{words}");
+        }
+    }
+}
