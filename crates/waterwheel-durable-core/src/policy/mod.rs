@@ -4,13 +4,11 @@
 //! |---|---|
 //! | `rate` | how many in a time? |
 //! | `back_off` | how long does a timer wait after a failure? |
-//! | `form` | what do users write as a policy, in a file of settings for example? |
-//! | `stored` | how does it lie in the store? |
+//!
+//! A policy lies in the store in the words in which users write it, in a file of settings for example.
 
 mod back_off;
-mod form;
 mod rate;
-mod stored;
 
 use std::fmt;
 use std::time::Duration;
@@ -86,7 +84,7 @@ impl fmt::Display for InvalidPolicy {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "form::Form")]
+#[serde(try_from = "Form")]
 #[must_use]
 pub struct Policy {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,6 +248,68 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// As it is stored: JSON.
+    pub fn to_stored(&self) -> Vec<u8> {
+        // Durations and numbers: there is nothing that JSON does not have.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// As it was stored. `None` if that makes no sense. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
+    pub fn from_stored(value: &[u8]) -> Option<Policy> {
+        serde_json::from_slice(value).ok()
+    }
+}
+
+/// All that a policy may have. A field with a slip in its name would leave a namespace without the limit that was meant.
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Form {
+    retry_delays: Option<Vec<Duration>>,
+    back_off: Option<BackOff>,
+    concurrency: Option<usize>,
+    rate: Option<Rate>,
+    priority: Option<u32>,
+    insert_rate: Option<Rate>,
+    retention: Option<u32>,
+    starts: Option<u32>,
+}
+
+impl TryFrom<Form> for Policy {
+    type Error = Wrong;
+
+    fn try_from(form: Form) -> Result<Policy, Wrong> {
+        let Form {
+            retry_delays,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = form;
+        if retry_delays.is_some() && back_off.is_some() {
+            return Err(Wrong {
+                field: "back_off",
+                why: "it replaces `retry_delays`, so give only one of them",
+            });
+        }
+        let policy = Policy {
+            retry_delays,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        };
+        policy.check()?;
+        Ok(policy)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,6 +387,50 @@ mod tests {
                 panic!("{policy:?} is taken");
             };
             assert_eq!(field, expected, "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn a_policy_is_read_as_it_is_stored() {
+        let retry_delays = Policy::default()
+            .retry_delays([SECOND, Duration::from_millis(1)])
+            .starts(4);
+        let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
+        let full = Policy::default()
+            .back_off(back_off)
+            .concurrency(3)
+            .rate(Rate::new(5, SECOND).burst(9))
+            .priority(7)
+            .insert_rate(Rate::per_minute(9))
+            .retention(30);
+        // Files have it in these words.
+        for (policy, text) in [
+            (Policy::default(), "{}"),
+            (
+                retry_delays,
+                r#"{"retry_delays":[{"secs":1,"nanos":0},{"secs":0,"nanos":1000000}],"starts":4}"#,
+            ),
+            (
+                full,
+                r#"{"back_off":{"first":{"secs":1,"nanos":0},"longest":{"secs":60,"nanos":0},"attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
+            ),
+        ] {
+            assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
+            assert_eq!(Policy::from_stored(text.as_bytes()), Some(policy));
+        }
+        // A newer version may have more limits, and a limit that is left out is none.
+        let second = r#"{"secs":1,"nanos":0}"#;
+        for wrong in [
+            String::new(),
+            r#"{"rate":1}"#.to_owned(),
+            r#"{"concurrency":0}"#.to_owned(),
+            r#"{"colour":1,"priority":2}"#.to_owned(),
+            format!(r#"{{"rate":{{"count":2,"per":{second},"shape":3}}}}"#),
+            format!(
+                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
+            ),
+        ] {
+            assert_eq!(Policy::from_stored(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

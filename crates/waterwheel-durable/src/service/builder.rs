@@ -56,6 +56,29 @@ pub struct Builder {
     options: waterwheel_durable_sqlite::Options,
 }
 
+impl Durable {
+    /// Opens a SQLite file and creates it if it does not exist. Its directory must exist. Same as
+    /// `Durable::builder().open(path)`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`](crate::OpenError): the file is open in another process, is not a timer database, is damaged, or
+    /// was written by a newer version.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
+    #[cfg(feature = "sqlite")]
+    pub async fn open(path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
+        Durable::builder().open(path).await
+    }
+
+    /// Returns a builder, to configure and open a service.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
     /// Sets the default retry schedule: the delays after the first, second, … failure of a timer. A failure after the
     /// last delay makes the timer a dead letter; with an empty schedule, the first failure does. A delay longer than a

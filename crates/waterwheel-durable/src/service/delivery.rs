@@ -1,11 +1,18 @@
+//! Handlers, and what they are handed.
+
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waterwheel_durable_core::store::{Due, Handle, Id, Row};
 
 use super::{Durable, Namespace};
-use waterwheel_durable_core::engine::namespace_in;
+use crate::failure::Failure;
+use crate::new_timer::check_name;
+use crate::options::HandlerOptions;
+use crate::shell::worker::Handler;
+use waterwheel_durable_core::engine::{Ended, namespace_in};
 
 /// A due timer, as it is passed to its handler.
 ///
@@ -125,6 +132,133 @@ impl Delivery {
     pub fn namespace(&self) -> Namespace {
         let timers = Durable::of_delivery(&self.timers.shared);
         Namespace::new(timers, namespace_in(&self.row.handler).into())
+    }
+}
+
+impl Durable {
+    /// Registers the handler for timers of this name, with the default [`HandlerOptions`].
+    ///
+    /// Returning `Ok` settles the timer: it is done, and is removed. Returning an `Err`, a panic and an attempt that
+    /// exceeds its limit are [failures](Failure). Each attempt runs in its own task, on the runtime that the service
+    /// was opened on. Timers that are already due and had no handler are delivered at once. After a shutdown, nothing
+    /// is delivered.
+    ///
+    /// By default an attempt may take any amount of time, and a handler has up to 64 concurrent attempts: if all of
+    /// them hang, the handler makes no progress. For a handler that calls another service, set an [attempt
+    /// limit](HandlerOptions::attempt_limit) with [`handle_with`](Durable::handle_with).
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Dead, Durable, Retry};
+    /// # async fn charge(order: u64) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn example(timers: &Durable) {
+    /// timers.handle("charge", |delivery| async move {
+    ///     let order: u64 = delivery.json()?; // an error is retried
+    ///     if delivery.attempt() > 5 {
+    ///         return Err(Dead::because("five attempts have failed")); // this one is not
+    ///     }
+    ///     charge(order).await.map_err(Retry::backoff)
+    /// });
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name already has a handler, or the namespace before its `/` was not
+    /// [created](Durable::create_namespace). Panics if the name is not `name` or `namespace/name`, is longer than
+    /// [`NAME_LIMIT`](crate::NAME_LIMIT) bytes, or starts with `default/`.
+    #[track_caller]
+    pub fn handle<F, A>(&self, name: &str, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.handle_with(name, HandlerOptions::default(), handler);
+    }
+
+    /// Registers the handler for timers of this name, with options. See [`handle`](Durable::handle).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Durable, HandlerOptions, Retry};
+    /// # async fn notify(order: u64) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn example(timers: &Durable) {
+    /// let options = HandlerOptions::default().concurrency(16).attempt_limit(Duration::from_secs(30));
+    /// timers.handle_with("notify", options, |delivery| async move {
+    ///     notify(delivery.json()?).await.map_err(Retry::backoff)
+    /// });
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics in the same cases as [`handle`](Durable::handle), and if the [attempt
+    /// limit](HandlerOptions::attempt_limit) is zero.
+    #[track_caller]
+    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        if let Err(error) = check_name(name) {
+            panic!("{error}");
+        }
+        assert!(
+            options.attempt_limit != Some(Duration::ZERO),
+            "the attempt limit of the handler {name:?} is zero, so every attempt that has to wait would fail: use a longer limit, or none"
+        );
+        let handler = Handler {
+            name: name.into(),
+            attempt_limit: options.attempt_limit,
+            function: Box::new(move |row, wall, shared| {
+                let attempt = handler(Delivery::new(row, wall, Durable::of_delivery(shared)));
+                Box::pin(async move {
+                    match attempt.await {
+                        Ok(()) => Ended::Well,
+                        Err(failure) => failure.into_ended(),
+                    }
+                })
+            }),
+        };
+        if let Err(error) = self.namespace(namespace_in(name)) {
+            panic!("{error}");
+        }
+        let is_new = self.shared.handle(handler, options.concurrency);
+        assert!(
+            is_new,
+            "a handler named {name:?} is already registered: register each handler once, or choose another name"
+        );
+    }
+}
+
+impl Namespace {
+    /// Same as [`Durable::handle`], for timers of this namespace.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name already has a handler, is empty or too long, or has a `/`.
+    #[track_caller]
+    pub fn handle<F, A>(&self, name: &str, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.handle_with(name, HandlerOptions::default(), handler);
+    }
+
+    /// Same as [`Durable::handle_with`], for timers of this namespace.
+    ///
+    /// # Panics
+    ///
+    /// Panics in the same cases as [`handle`](Namespace::handle), and if the [attempt
+    /// limit](HandlerOptions::attempt_limit) is zero.
+    #[track_caller]
+    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.timers
+            .handle_with(&self.full_name(name), options, handler);
     }
 }
 

@@ -1,26 +1,20 @@
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use waterwheel_durable_core::store::{Handle, Id};
+use waterwheel_durable_core::store::{Handle, Id, Store};
 
-use super::{Builder, Delivery, Insert, Namespace};
-use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
+use super::Namespace;
+use crate::answer::{Cancelled, Redriven, Rescheduled};
 use crate::error::Error;
-use crate::failure::Failure;
 use crate::metrics::Metrics;
-use crate::new_timer::{NewTimer, When, check_name, check_namespace};
-use crate::options::{Drain, HandlerOptions, Stopped};
-use waterwheel_durable_core::engine::{Answer, Ended, Engine, Token, namespace_in};
+use crate::new_timer::{When, check_name, check_namespace};
+use crate::options::{Drain, Stopped};
+use waterwheel_durable_core::engine::{Answer, Engine, Token, namespace_in};
 use waterwheel_durable_core::policy::Policy;
 
-use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::state::View;
-
-/// How many timers of a batch are inserted under one lock.
-const CHUNK: usize = 8_192;
 
 /// A service of durable timers: see the [crate documentation](crate).
 ///
@@ -40,27 +34,6 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// Opens a SQLite file and creates it if it does not exist. Its directory must exist. Same as
-    /// `Durable::builder().open(path)`.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError`](crate::OpenError): the file is open in another process, is not a timer database, is damaged, or
-    /// was written by a newer version.
-    ///
-    /// # Panics
-    ///
-    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
-    #[cfg(feature = "sqlite")]
-    pub async fn open(path: impl AsRef<std::path::Path>) -> Result<Durable, crate::OpenError> {
-        Durable::builder().open(path).await
-    }
-
-    /// Returns a builder, to configure and open a service.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn of(shared: &Arc<Shared>) -> Durable {
         shared.enter();
         Durable {
@@ -75,99 +48,6 @@ impl Durable {
             shared: Arc::clone(shared),
             is_counted: false,
         }
-    }
-
-    /// Registers the handler for timers of this name, with the default [`HandlerOptions`].
-    ///
-    /// Returning `Ok` settles the timer: it is done, and is removed. Returning an `Err`, a panic and an attempt that
-    /// exceeds its limit are [failures](Failure). Each attempt runs in its own task, on the runtime that the service
-    /// was opened on. Timers that are already due and had no handler are delivered at once. After a shutdown, nothing
-    /// is delivered.
-    ///
-    /// By default an attempt may take any amount of time, and a handler has up to 64 concurrent attempts: if all of
-    /// them hang, the handler makes no progress. For a handler that calls another service, set an [attempt
-    /// limit](HandlerOptions::attempt_limit) with [`handle_with`](Durable::handle_with).
-    ///
-    /// ```
-    /// # use waterwheel_durable::{Dead, Durable, Retry};
-    /// # async fn charge(order: u64) -> Result<(), std::io::Error> { Ok(()) }
-    /// # fn example(timers: &Durable) {
-    /// timers.handle("charge", |delivery| async move {
-    ///     let order: u64 = delivery.json()?; // an error is retried
-    ///     if delivery.attempt() > 5 {
-    ///         return Err(Dead::because("five attempts have failed")); // this one is not
-    ///     }
-    ///     charge(order).await.map_err(Retry::backoff)
-    /// });
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the name already has a handler, or the namespace before its `/` was not
-    /// [created](Durable::create_namespace). Panics if the name is not `name` or `namespace/name`, is longer than
-    /// [`NAME_LIMIT`](crate::NAME_LIMIT) bytes, or starts with `default/`.
-    #[track_caller]
-    pub fn handle<F, A>(&self, name: &str, handler: F)
-    where
-        F: Fn(Delivery) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
-        self.handle_with(name, HandlerOptions::default(), handler);
-    }
-
-    /// Registers the handler for timers of this name, with options. See [`handle`](Durable::handle).
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use waterwheel_durable::{Durable, HandlerOptions, Retry};
-    /// # async fn notify(order: u64) -> Result<(), std::io::Error> { Ok(()) }
-    /// # fn example(timers: &Durable) {
-    /// let options = HandlerOptions::default().concurrency(16).attempt_limit(Duration::from_secs(30));
-    /// timers.handle_with("notify", options, |delivery| async move {
-    ///     notify(delivery.json()?).await.map_err(Retry::backoff)
-    /// });
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics in the same cases as [`handle`](Durable::handle), and if the [attempt
-    /// limit](HandlerOptions::attempt_limit) is zero.
-    #[track_caller]
-    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
-    where
-        F: Fn(Delivery) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
-        if let Err(error) = check_name(name) {
-            panic!("{error}");
-        }
-        assert!(
-            options.attempt_limit != Some(Duration::ZERO),
-            "the attempt limit of the handler {name:?} is zero, so every attempt that has to wait would fail: use a longer limit, or none"
-        );
-        let handler = Handler {
-            name: name.into(),
-            attempt_limit: options.attempt_limit,
-            function: Box::new(move |row, wall, shared| {
-                let attempt = handler(Delivery::new(row, wall, Durable::of_delivery(shared)));
-                Box::pin(async move {
-                    match attempt.await {
-                        Ok(()) => Ended::Well,
-                        Err(failure) => failure.into_ended(),
-                    }
-                })
-            }),
-        };
-        if let Err(error) = self.namespace(namespace_in(name)) {
-            panic!("{error}");
-        }
-        let is_new = self.shared.handle(handler, options.concurrency);
-        assert!(
-            is_new,
-            "a handler named {name:?} is already registered: register each handler once, or choose another name"
-        );
     }
 
     /// Creates a namespace with this policy, durably. An existing namespace keeps its stored policy; use
@@ -231,62 +111,43 @@ impl Durable {
         }
     }
 
-    /// Prepares a timer that is delivered to `handler` when the wall clock shows `when` or later. [`Insert::insert`]
-    /// inserts it.
-    pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
-        Insert::new(self, NewTimer::at(handler, when))
-    }
-
-    /// Prepares a timer that is delivered to `handler` after `delay`, counted from the call of
-    /// [`insert`](Insert::insert).
-    pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
-        Insert::new(self, NewTimer::after(handler, delay))
-    }
-
-    pub(crate) async fn insert(&self, timer: NewTimer) -> Result<Inserted, Error> {
-        let timer = timer.ready(self.shared.clock.wall())?;
-        let answer = self.shared.insert(timer).await?;
-        Inserted::from_answer(answer)
-    }
-
-    /// Inserts a batch of timers in few commits: one for each 8 192 of them. All are durable when this resolves. The
-    /// results are in the order of the batch. At most two commits' worth of a batch is in the service at a time, so
-    /// other callers proceed concurrently.
+    /// Finds the timer of a handler that has this [key](crate::Insert::key), to cancel or reschedule it:
+    /// `find("shop/close", "order-17")`. Returns the handle that an insert with the key would return, and writes
+    /// nothing.
+    ///
+    /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a dead
+    /// dead letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
+    ///
+    /// All calls that have resolved before are taken into account. The timer may be delivered just as this resolves;
+    /// cancelling it then returns [`AlreadyFired`](crate::Cancelled::AlreadyFired) or
+    /// [`NotFound`](crate::Cancelled::NotFound). The cost is one lookup in the index of the keys, however many there
+    /// are.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Durable, Error};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// if let Some(timer) = timers.find("shop/close", "order-17").await? {
+    ///     timers.cancel(timer).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The [`Error`] of the first timer that fails. If the batch itself is invalid, for example because a name is too
-    /// long, or if it exceeds a [quota](crate::Policy::insert_rate), nothing is inserted. After an error of the store
-    /// or of a shutdown, some of the timers may be inserted: insert the batch again, using keys.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped after its first poll, the batch may be inserted completely, up to some timer, or not at
-    /// all.
-    pub async fn insert_many(
+    /// [`Error::Name`], [`Error::UnknownNamespace`], or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do).
+    pub async fn find(
         &self,
-        batch: impl IntoIterator<Item = NewTimer>,
-    ) -> Result<Vec<Inserted>, Error> {
-        let wall = self.shared.clock.wall();
-        let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
-        let timers = timers?;
-        self.shared.charge(&timers)?;
-        let mut inserted = Vec::with_capacity(timers.len());
-        let mut timers = timers.into_iter().peekable();
-        let mut pending = Vec::new();
-        loop {
-            let chunk = self.shared.intake.part_of_batch(&mut timers, CHUNK);
-            let is_over = chunk.is_empty();
-            // The next one is with the engine while the one before it is written.
-            let next = self.shared.submit_all(chunk).await?;
-            for answer in std::mem::replace(&mut pending, next) {
-                let answer = answer.await.map_err(|_| Error::unanswered())?;
-                inserted.push(Inserted::from_answer(answer)?);
-            }
-            if is_over {
-                return Ok(inserted);
-            }
-        }
+        handler: &str,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Handle>, Error> {
+        check_name(handler)?;
+        self.namespace(namespace_in(handler))?;
+        let handler: Arc<str> = handler.into();
+        let key: Arc<[u8]> = key.as_ref().into();
+        let read = move |store: &mut dyn Store| store.find(&handler, &key);
+        self.shared.read(read).await
     }
 
     /// Cancels a timer, durably.
@@ -477,6 +338,7 @@ impl fmt::Debug for Durable {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::time::Duration;
 
     use super::*;
     use crate::Event;

@@ -7,7 +7,6 @@ mod calendars;
 mod dead_letters;
 mod delivery;
 mod durable;
-mod find;
 mod insert;
 mod namespace;
 

@@ -1,17 +1,14 @@
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use waterwheel_durable_core::store::{ArchiveCursor, Due};
+use waterwheel_durable_core::store::{ArchiveCursor, Due, Handle};
 
-use super::{Archived, Delivery, Durable, Insert};
-use crate::answer::Inserted;
+use super::{Archived, Durable};
 use crate::error::Error;
-use crate::failure::Failure;
 use crate::metrics::NamespaceMetrics;
-use crate::new_timer::{NewTimer, check_name};
-use crate::options::{Drain, HandlerOptions};
+use crate::new_timer::check_name;
+use crate::options::Drain;
 use waterwheel_durable_core::engine::{Answer, DEFAULT, Engine, Token};
 use waterwheel_durable_core::policy::Policy;
 
@@ -59,7 +56,7 @@ impl Namespace {
     }
 
     /// Returns the full name of a handler of this namespace, as used by [`Durable`] and
-    /// [deliveries](Delivery::handler).
+    /// [deliveries](crate::Delivery::handler).
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
@@ -69,62 +66,17 @@ impl Namespace {
         }
     }
 
-    /// Same as [`Durable::handle`], for timers of this namespace.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the name already has a handler, is empty or too long, or has a `/`.
-    #[track_caller]
-    pub fn handle<F, A>(&self, name: &str, handler: F)
-    where
-        F: Fn(Delivery) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
-        self.handle_with(name, HandlerOptions::default(), handler);
-    }
-
-    /// Same as [`Durable::handle_with`], for timers of this namespace.
-    ///
-    /// # Panics
-    ///
-    /// Panics in the same cases as [`handle`](Namespace::handle), and if the [attempt
-    /// limit](HandlerOptions::attempt_limit) is zero.
-    #[track_caller]
-    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
-    where
-        F: Fn(Delivery) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
-        self.timers
-            .handle_with(&self.full_name(name), options, handler);
-    }
-
-    /// Same as [`Durable::at`], for a handler of this namespace.
-    pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
-        self.timers.at(&self.full_name(handler), when)
-    }
-
-    /// Same as [`Durable::after`], for a handler of this namespace.
-    pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
-        self.timers.after(&self.full_name(handler), delay)
-    }
-
-    /// Same as [`Durable::insert_many`], for handlers of this namespace: `NewTimer::after("mail", …)` is for the
-    /// handler `mail` of this namespace.
+    /// Same as [`Durable::find`], for a handler of this namespace: `shop.find("close", "order-17")`.
     ///
     /// # Errors
     ///
-    /// Same as [`Durable::insert_many`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Same as [`Durable::insert_many`].
-    pub async fn insert_many(
+    /// Same as [`Durable::find`].
+    pub async fn find(
         &self,
-        batch: impl IntoIterator<Item = NewTimer>,
-    ) -> Result<Vec<Inserted>, Error> {
-        let own = |timer: NewTimer| timer.handled_by(|name| self.full_name(name));
-        self.timers.insert_many(batch.into_iter().map(own)).await
+        handler: &str,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Handle>, Error> {
+        self.timers.find(&self.full_name(handler), key).await
     }
 
     /// Returns the current policy.
@@ -271,7 +223,7 @@ impl Namespace {
     /// they were settled.
     ///
     /// ```
-    /// # use std::time::{Duration, SystemTime};
+    /// # use std::time::SystemTime;
     /// # use waterwheel_durable::{Error, Namespace};
     /// # async fn example(shop: &Namespace) -> Result<(), Error> {
     /// let since = SystemTime::now() - Duration::from_secs(3_600);

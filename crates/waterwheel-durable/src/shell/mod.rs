@@ -2,15 +2,15 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `shared` | who may use the engine, and who does what it puts out? |
+//! | `shared` | who may use the engine, who does what it puts out, and who tells it the time? |
 //! | `state` | what lies behind the lock? |
 //! | `clock` | what time is it, and how does one wait for it? |
-//! | `driver` | who turns the engine when its time has come? |
+//! | `intake` | how many bytes of inserts may wait for their commits? |
+//! | `store_queue` | what is asked of the store, and when? |
 //! | `store_thread` | who calls the store? |
-//! | `worker` | who runs a handler, and what becomes of a panic or a hang? |
+//! | `worker` | which handlers are there, who runs them, and what becomes of a panic or a hang? |
+//! | `task` | what do all of these have in common? |
 //! | `trace` | what does a delivery look like to the crate `tracing`? |
-//! | `give_way` | how does a task let others run, so that none of them can hold it? |
-//! | `handlers` | which handlers are there? |
 //!
 //! One lock holds the engine. Who has something for it, a caller, a worker, the store's thread or the driver, takes the lock, hands it over, and takes what
 //! the engine puts out with it. It does that after it has let go of the lock: it spawns workers, wakes callers and calls the hook for events. Requests to the store
@@ -18,14 +18,13 @@
 //! task in between.
 
 pub(crate) mod clock;
-mod driver;
-mod give_way;
-pub(crate) mod handlers;
 pub(crate) mod intake;
 pub(crate) mod shared;
 pub(crate) mod state;
+mod store_queue;
 pub(crate) mod store_thread;
+mod task;
 mod trace;
-mod worker;
+pub(crate) mod worker;
 
-pub(crate) use worker::unwound;
+pub(crate) use task::unwound;

@@ -1,7 +1,10 @@
 use std::fmt;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -9,13 +12,12 @@ use waterwheel::Timer;
 use waterwheel_durable_core::store::{Command, Due, Store, StoreError};
 
 use super::clock::Clock;
-use super::driver::drive;
-use super::handlers::{Handler, Handlers};
 use super::intake::Intake;
 use super::state::{Closes, Left, State, Todo, View, Waiting};
-use super::store_thread::{Job, Read, StoreQueue, guarded};
+use super::store_queue::{Job, Read, StoreQueue};
+use super::task::{guarded, unwound, yield_now};
 use super::trace;
-use super::worker::{Called, Workers, unwound};
+use super::worker::{Called, Handler, Handlers, Workers};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use waterwheel_durable_core::engine::{
@@ -29,7 +31,7 @@ const STALE_MICROS: u64 = 1_000;
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) queue: StoreQueue,
-    pub(super) nudge: Notify,
+    nudge: Notify,
     pub(crate) clock: Clock,
     pub(crate) intake: Intake,
     pub(crate) handlers: Handlers,
@@ -150,7 +152,7 @@ impl Shared {
     }
 
     /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
-    pub(super) fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
+    fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
             let next = state.engine.poll_timeout();
             state.sleeps_until = next.unwrap_or(u64::MAX);
@@ -279,7 +281,7 @@ impl Shared {
     }
 
     /// The driver has ended. Without a shutdown before, its runtime has.
-    pub(super) fn runtime_ended(self: &Arc<Shared>) {
+    fn runtime_ended(self: &Arc<Shared>) {
         let is_news = {
             let state = self.lock();
             !state.is_stopping && state.failure.is_none()
@@ -471,7 +473,7 @@ impl Shared {
         }
         state.count(&mut todo);
         state.note_drained(&mut todo);
-        if state.is_to_close(&self.workers) {
+        if state.is_to_close(self.workers.running()) {
             has_queued = true;
             self.close_in(state);
         }
@@ -555,5 +557,45 @@ fn is_on_a_worker() -> bool {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+/// Turns the engine whenever its time has come, until it is closed or the runtime ends.
+fn drive(shared: &Arc<Shared>) -> impl Future<Output = ()> + use<> {
+    // Before the first poll: a runtime that ends may drop a task that it has never polled.
+    let end = End(Arc::clone(shared));
+    turn(end)
+}
+
+async fn turn(end: End) {
+    let shared = &end.0;
+    while let Some((next, turned)) = shared.turn() {
+        if next.is_none_or(|at| at > shared.clock.boot()) {
+            let sleep = shared.clock.sleep_until(&shared.timer, next, turned);
+            let mut sleep = pin!(sleep);
+            let mut nudge = pin!(shared.nudge.notified());
+            let slept = poll_fn(|context| match nudge.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => sleep.as_mut().poll(context),
+            })
+            .await;
+            if slept.is_err() {
+                return;
+            }
+        } else {
+            // After the tasks that this turn has spawned.
+            yield_now().await;
+        }
+    }
+}
+
+/// The driver ends with its runtime, if not by a shutdown. Nothing is delivered from then on, so nothing is taken any more either.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Each part is foreign in part: wakers, and the hook. None of it keeps the store from being closed.
+        unwound(|| self.0.runtime_ended());
+        unwound(|| self.0.close());
     }
 }

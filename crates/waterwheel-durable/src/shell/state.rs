@@ -6,7 +6,7 @@ use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use waterwheel_durable_core::store::Due;
 
-use super::worker::{Workers, unwound};
+use super::task::unwound;
 use crate::event::Event;
 use waterwheel_durable_core::engine::{Answer, Delivery, Engine, Output};
 
@@ -207,13 +207,14 @@ impl State {
         todo.push(Todo::Report(Event::Failed { error }));
     }
 
-    pub(super) fn is_to_close(&self, workers: &Workers) -> bool {
+    /// Whether the store is to be closed now. So many attempts are being made.
+    pub(super) fn is_to_close(&self, attempts: usize) -> bool {
         // What the store has refused is tried again later, and holds nothing up. Once it has failed, nothing is written.
         let is_written = self.engine.is_written() || self.engine.has_failed();
         match self.closes {
             Closes::ByRequest => false,
             // The engine counts those as well that wait to be spawned; but not once the store has failed.
-            Closes::WhenIdle if self.engine.has_failed() => workers.running() == 0,
+            Closes::WhenIdle if self.engine.has_failed() => attempts == 0,
             Closes::WhenUnused if self.engine.has_failed() => true,
             Closes::WhenIdle | Closes::WhenUnused => self.engine.stats().running == 0 && is_written,
             Closes::WhenWritten => is_written,

@@ -1,21 +1,73 @@
+//! The handlers, and the tasks that run them: what becomes of a panic or a hang?
+
 use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use waterwheel_durable_core::store::{Due, Id, Row};
 
-use super::give_way::give_way;
-use super::handlers::Handler;
 use super::shared::Shared;
+use super::task::{message_of, yield_now};
 use waterwheel_durable_core::engine::planted::{self, Planted};
 use waterwheel_durable_core::engine::{Delivery, Ended};
 
-/// How many attempts a worker makes before it gives way to other tasks, if none of them has to wait for anything.
+/// How many attempts a worker makes before it yields to other tasks, if none of them has to wait for anything.
 const AT_A_TIME: usize = 32;
+
+/// The handlers, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Handlers(RwLock<HashMap<Arc<str>, Arc<Handler>>>);
+
+/// A user's function, and how it is called.
+pub(crate) struct Handler {
+    pub(crate) name: Arc<str>,
+    pub(crate) attempt_limit: Option<Duration>,
+    pub(crate) function: Function,
+}
+
+/// Begins an attempt. It is handed the present as well, in microseconds since 1970.
+pub(crate) type Function = Box<dyn Fn(Row, i64, &Arc<Shared>) -> Attempt + Send + Sync>;
+
+pub(crate) type Attempt = Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+impl Handlers {
+    /// `false` if there is one of this name already.
+    pub(crate) fn add(&self, handler: Handler) -> bool {
+        let mut handlers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !handlers.contains_key(&handler.name);
+        if is_new {
+            handlers.insert(Arc::clone(&handler.name), Arc::new(handler));
+        }
+        is_new
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Option<Arc<Handler>> {
+        let handlers = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        handlers.get(name).map(Arc::clone)
+    }
+
+    /// Takes all of them out: to be dropped where no lock is held.
+    pub(crate) fn take(&self) -> HashMap<Arc<str>, Arc<Handler>> {
+        std::mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler")
+            .field("name", &self.name)
+            .field("attempt_limit", &self.attempt_limit)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The workers that run, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
@@ -70,7 +122,7 @@ impl Workers {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,7 +166,7 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, runni
         next = delivery.map(|it| (it, shared.workers.begin()));
         count += 1;
         if next.is_some() && count.is_multiple_of(AT_A_TIME) {
-            give_way().await;
+            yield_now().await;
         }
     }
 }
@@ -183,23 +235,5 @@ fn ended_with_runtime() -> Ended {
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Ended {
-    Ended::Failed(format!("the handler panicked: {}", into_message(panic)).into())
-}
-
-/// What a panic says.
-pub(super) fn into_message(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text
-        .unwrap_or("the panic payload is not a string")
-        .to_owned();
-    unwound(|| drop(panic));
-    text
-}
-
-/// Calls what may panic, and goes on. What the panic carries may panic as it is dropped, so that is left to leak.
-pub(crate) fn unwound(call: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-        std::mem::forget(panic);
-    }
+    Ended::Failed(format!("the handler panicked: {}", message_of(panic)).into())
 }

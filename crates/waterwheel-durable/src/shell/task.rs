@@ -1,0 +1,50 @@
+//! What the tasks and threads of the shell have in common: user code that panics, and giving way to other tasks.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+
+use waterwheel_durable_core::store::StoreError;
+
+/// What a panic says.
+pub(super) fn message_of(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text
+        .unwrap_or("the panic payload is not a string")
+        .to_owned();
+    unwound(|| drop(panic));
+    text
+}
+
+/// Calls what may panic, and goes on. What the panic carries may panic as it is dropped, so that is left to leak.
+pub(crate) fn unwound(call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        std::mem::forget(panic);
+    }
+}
+
+/// A store that panics has failed: it is not known what it has written.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let message = message_of(panic);
+        Err(StoreError::indeterminate(format!(
+            "the store panicked: {message}"
+        )))
+    })
+}
+
+/// Yields to the back of the worker's queue, from which another worker takes the task if what runs first blocks this one. `tokio::task::yield_now` would put it where
+/// only this worker finds it.
+pub(super) async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
