@@ -8,9 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable_core::engine::{
-    Answer, Config, Ended, Engine, NewTimer, Now, Output, Request,
-};
+use waterwheel_durable_core::engine::{Answer, Call, Config, Ended, Engine, Now, Output, new_row};
 use waterwheel_durable_core::store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
 
 const NOW: i64 = 1_800_000_000_000;
@@ -117,7 +115,7 @@ struct Bench {
     /// In the engine.
     spent: Duration,
     outputs: Vec<Output>,
-    requests: VecDeque<Request>,
+    requests: VecDeque<(u64, Call)>,
     delivered: Vec<Row>,
     created: Vec<Handle>,
     done: usize,
@@ -172,7 +170,7 @@ impl Bench {
         self.spent += start.elapsed();
         for output in self.outputs.drain(..) {
             match output {
-                Output::Store(request) => self.requests.push_back(request),
+                Output::Store(number, call) => self.requests.push_back((number, call)),
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
                 Output::Answer(_, Answer::Created(handle)) => self.created.push(handle),
                 Output::Answer(_, Answer::Done) => self.done += 1,
@@ -183,7 +181,7 @@ impl Bench {
 
     /// The store replies until it is asked no more.
     fn reply(&mut self) {
-        while let Some(Request { number, call }) = self.requests.pop_front() {
+        while let Some((number, call)) = self.requests.pop_front() {
             let reply = call.execute(&mut self.store);
             self.call([reply], |engine, reply| engine.handle_reply(number, reply));
         }
@@ -196,12 +194,7 @@ impl Bench {
                 .map(|at| {
                     let row = self.row(at);
                     let due = Due::from_millis(NOW + distance(at));
-                    NewTimer {
-                        handler: row.handler,
-                        due,
-                        key: None,
-                        payload: row.payload,
-                    }
+                    new_row(row.handler, due, None, row.payload)
                 })
                 .collect();
             self.call(timers, |engine, timer| engine.handle_insert(0, timer));

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable_core::store::Due;
+use waterwheel_durable_core::store::{Due, Row};
 
 use crate::error::Error;
-use waterwheel_durable_core::engine;
+use waterwheel_durable_core::engine::new_row;
 use waterwheel_durable_core::limits::{
     LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name,
 };
@@ -80,19 +80,15 @@ impl NewTimer {
         self
     }
 
-    pub(crate) fn ready(self, wall: i64) -> Result<engine::NewTimer, Error> {
+    pub(crate) fn ready(self, wall: i64) -> Result<Row, Error> {
         check_name(&self.handler)?;
         let payload = self.payload.map_err(Error::Payload)?;
         let length = payload.len() + self.key.as_ref().map_or(0, |key| key.len());
         if length > PAYLOAD_LIMIT {
             return Err(Error::TooLong { length });
         }
-        Ok(engine::NewTimer {
-            due: self.when.due(wall)?,
-            handler: self.handler,
-            key: self.key,
-            payload,
-        })
+        let due = self.when.due(wall)?;
+        Ok(new_row(self.handler, due, self.key, payload))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What follows a read that the store cannot do?
 
-use waterwheel_durable_core::engine::{Answer, Config, Engine, NewTimer, Now, Output};
+use waterwheel_durable_core::engine::{Answer, Config, Engine, Now, Output, new_row};
 use waterwheel_durable_core::store::{Due, StoreError};
 
 fn now(boot_micros: u64) -> Now {
@@ -15,7 +15,7 @@ fn outputs(engine: &mut Engine) -> (Vec<u64>, bool) {
     let (mut requests, mut has_failed) = (Vec::new(), false);
     while let Some(output) = engine.poll_output() {
         match output {
-            Output::Store(request) => requests.push(request.number),
+            Output::Store(number, _) => requests.push(number),
             Output::Failed(_) => has_failed = true,
             _ => {}
         }
@@ -53,12 +53,12 @@ fn a_read_that_fails_is_the_end_of_the_store() {
     assert!(engine.has_failed() && engine.poll_timeout().is_none());
     // Nothing more is asked, and a caller gets to know.
     engine.handle_time(now(60_000_000));
-    let timer = NewTimer {
-        handler: "mail".into(),
-        due: Due::from_millis(1_800_000_000_000),
-        key: None,
-        payload: [].into(),
-    };
+    let timer = new_row(
+        "mail".into(),
+        Due::from_millis(1_800_000_000_000),
+        None,
+        [].into(),
+    );
     engine.handle_insert(7, timer);
     match engine.poll_output() {
         Some(Output::Answer(7, Answer::Failed(_))) => {}

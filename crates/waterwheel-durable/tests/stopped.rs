@@ -1,6 +1,6 @@
 //! What does an engine wait for that has been stopped?
 
-use waterwheel_durable_core::engine::{Config, Engine, NewTimer, Now, Output};
+use waterwheel_durable_core::engine::{Config, Engine, Now, Output, new_row};
 use waterwheel_durable_core::store::{Due, MemoryStore, Store};
 
 fn now(boot_micros: u64) -> Now {
@@ -13,11 +13,11 @@ fn now(boot_micros: u64) -> Now {
 /// Does what the engine asks of the store.
 fn reply(engine: &mut Engine, store: &mut MemoryStore) {
     while let Some(output) = engine.poll_output() {
-        let Output::Store(request) = output else {
+        let Output::Store(number, call) = output else {
             continue;
         };
-        let reply = request.call.execute(store);
-        engine.handle_reply(request.number, reply);
+        let reply = call.execute(store);
+        engine.handle_reply(number, reply);
     }
 }
 
@@ -30,12 +30,12 @@ fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
     engine.add_handler(&"mail".into(), 1);
     // In a bucket of a second, and of each far level.
     for seconds in [9, 300, 20_000, 900_000] {
-        let timer = NewTimer {
-            handler: "mail".into(),
-            due: Due::from_millis(1_800_000_000_000 + seconds * 1_000),
-            key: None,
-            payload: [].into(),
-        };
+        let timer = new_row(
+            "mail".into(),
+            Due::from_millis(1_800_000_000_000 + seconds * 1_000),
+            None,
+            [].into(),
+        );
         engine.handle_insert(1, timer);
     }
     reply(&mut engine, &mut store);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable_core::engine::{Call, Config, Engine, Now, Reply, Request};
+use waterwheel_durable_core::engine::{Call, Config, Engine, Now, Reply};
 use waterwheel_durable_core::store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
 
 use crate::beat::read;
@@ -54,7 +54,7 @@ pub(crate) struct Disk {
     is_unsynced: bool,
     /// The store as it may be after a crash then.
     unsynced: Vec<MemoryStore>,
-    in_flight: VecDeque<Request>,
+    in_flight: VecDeque<(u64, Call)>,
     replies: VecDeque<(u64, Result<Reply, StoreError>)>,
     broken: Option<Broken>,
     /// The keys that were to be free again.
@@ -118,8 +118,8 @@ impl Disk {
         assert!(created.is_ok(), "{created:?}");
     }
 
-    pub(crate) fn ask(&mut self, request: Request) {
-        self.in_flight.push_back(request);
+    pub(crate) fn ask(&mut self, number: u64, call: Call) {
+        self.in_flight.push_back((number, call));
     }
 
     /// Whether a commit was made that is not answered.
@@ -143,7 +143,7 @@ impl Disk {
     /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one. `stops`: the machine is
     /// to stop before a commit is synced.
     pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool, stops: bool) -> bool {
-        let Some(Request { number, call }) = self.in_flight.pop_front() else {
+        let Some((number, call)) = self.in_flight.pop_front() else {
             return true;
         };
         // It has one thread: what came before is synced.

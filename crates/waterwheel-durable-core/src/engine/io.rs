@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{Due, Handle, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError};
+use crate::store::{
+    Due, Handle, Id, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError,
+};
 
 use super::calendar::Declared;
 
@@ -26,7 +28,7 @@ pub struct Config {
     pub retry_delays: Vec<Duration>,
     /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
     pub concurrency: Option<usize>,
-    /// How many steps a commit has at most.
+    /// How many operations a commit has at most.
     pub max_in_commit: usize,
     /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its WAL, and the
     /// reserve is not without end.
@@ -61,17 +63,19 @@ impl Default for Config {
     }
 }
 
-/// A timer to insert.
-#[derive(Debug, Clone)]
-pub struct NewTimer {
-    /// The handler that it is delivered to.
-    pub handler: Arc<str>,
-    /// When it is due.
-    pub due: Due,
-    /// Its business key: no other timer of the handler has it at the same time.
-    pub key: Option<Arc<[u8]>>,
-    /// What the handler is handed.
-    pub payload: Arc<[u8]>,
+/// A timer to [insert](super::Engine::handle_insert): the engine gives it an id. No other timer of the handler has its key at the same time.
+#[must_use]
+pub fn new_row(handler: Arc<str>, due: Due, key: Option<Arc<[u8]>>, payload: Arc<[u8]>) -> Row {
+    Row {
+        id: Id::NONE,
+        due,
+        handler,
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key,
+        payload,
+    }
 }
 
 /// How a delivery has ended.
@@ -90,8 +94,9 @@ pub enum Ended {
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Ask the store. Its calls are made in the order in which they are put out. Replies to reads may come late, after those to later calls.
-    Store(Request),
+    /// Ask the store. The number names the call in the [reply](super::Engine::handle_reply). Calls are made in the order in which they are put out. Replies to reads
+    /// may come late, after those to later calls.
+    Store(u64, Call),
     /// Hand a timer to its handler.
     Deliver(Delivery),
     /// Answer a request.
@@ -110,15 +115,6 @@ pub enum Output {
     Refused(Arc<str>),
     /// The store has failed, for this reason, so nothing goes on.
     Failed(Arc<str>),
-}
-
-/// A call of the store.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// What names it in the reply.
-    pub number: u64,
-    /// What is asked.
-    pub call: Call,
 }
 
 /// What the store is asked.
@@ -153,7 +149,7 @@ impl Call {
     /// The store's.
     pub fn execute(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
         Ok(match self {
-            Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
+            Call::Commit(number, ops) => Reply::Committed(store.commit(number, &ops)?),
             Call::Load {
                 handler,
                 after,
@@ -223,7 +219,7 @@ pub enum Answer {
     Created(Handle),
     /// Another timer has the key.
     Existing(Handle),
-    /// The store keeps the space that it has left for other steps, and nothing was done.
+    /// The store keeps the space that it has left for other operations, and nothing was done.
     Full,
     /// The timer was cancelled, moved or redriven, durably.
     Done,

@@ -45,8 +45,7 @@ pub use clocks::Now;
 use clocks::{Clocks, Moved};
 use deferred::{Change, Deferred};
 pub use io::{
-    Answer, Call, Config, Delivery, Ended, NewTimer, Output, OverQuota, Reply, Request, Stats,
-    Token,
+    Answer, Call, Config, Delivery, Ended, Output, OverQuota, Reply, Stats, Token, new_row,
 };
 pub(crate) use loaded::ROW_BYTES;
 use memory::Memory;
@@ -67,7 +66,7 @@ use store_link::{Callers, Purpose, StoreLink};
 ///
 /// - **Time**: [`handle_time`](Engine::handle_time), at the latest when [`poll_timeout`](Engine::poll_timeout) says so. All other inputs are handled at the time
 ///   that it was told last.
-/// - **The store**: [`handle_reply`](Engine::handle_reply) to each [`Request`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
+/// - **The store**: [`handle_reply`](Engine::handle_reply) to each [`Call`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
 /// - **Requests**, of callers and of [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
 /// - **Handlers**: [`add_handler`](Engine::add_handler), and what becomes of a [`Delivery`]: [`handle_called`](Engine::handle_called) and
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
@@ -270,7 +269,7 @@ impl Engine {
 
     /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key; or what
     /// [`charge`](Engine::charge) has against it.
-    pub fn handle_insert(&mut self, token: Token, timer: NewTimer) {
+    pub fn handle_insert(&mut self, token: Token, timer: Row) {
         if self.link.refuses(token) {
             return;
         }
@@ -281,7 +280,7 @@ impl Engine {
     }
 
     /// Inserts a timer whose insert was [charged](Engine::charge).
-    pub fn handle_charged_insert(&mut self, token: Token, timer: NewTimer) {
+    pub fn handle_charged_insert(&mut self, token: Token, timer: Row) {
         if self.link.refuses(token) {
             return;
         }
@@ -289,16 +288,7 @@ impl Engine {
             return self.link.answer(token, Answer::OutOfIds);
         };
         self.inserted += 1;
-        let row = Row {
-            id,
-            due: timer.due,
-            handler: timer.handler,
-            failures: 0,
-            starts: 0,
-            has_moved: false,
-            key: timer.key,
-            payload: timer.payload,
-        };
+        let row = Row { id, ..timer };
         if planted::is(Planted::AnswerBeforeCommit) {
             self.link.answer(token, Answer::Created(row.handle()));
         }

@@ -43,7 +43,7 @@ pub enum Planted {
     CalledThoughEarly,
     /// A delivery that is withdrawn is forgotten: its row is not read again.
     WithdrawnForgotten,
-    /// An order of another process is carried out each time that it is read.
+    /// A command of another process is carried out each time that it is read.
     CommandAgain,
     /// Timers that leave memory for others leave their entries in the wheel.
     WheelEntriesLeft,

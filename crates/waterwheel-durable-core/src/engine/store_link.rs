@@ -16,7 +16,7 @@ use crate::store::{Command, Id, Level, Op, PageLimit, Row, StoreError};
 use foldhash::{HashMap, HashSet};
 
 use super::clocks::Now;
-use super::io::{Answer, Call, Config, Output, Reply, Request, Token};
+use super::io::{Answer, Call, Config, Output, Reply, Token};
 use super::planted::{self, Planted};
 
 /// The tokens of commands have it, and those of callers do not.
@@ -158,7 +158,7 @@ impl StoreLink {
     pub(super) fn send(&mut self, call: Call, purpose: Purpose, now: Now) {
         let deadline = now.boot_micros.saturating_add(self.config.reply_micros);
         let number = self.in_flight.add(call.clone(), purpose, deadline);
-        self.put_out(Output::Store(Request { number, call }));
+        self.put_out(Output::Store(number, call));
     }
 
     /// Sends requests again that were not answered in time: their replies were lost.
@@ -275,7 +275,7 @@ impl StoreLink {
             && ops.len() != outcomes
         {
             let expected = ops.len();
-            let error = format!("the store returned {outcomes} outcomes for {expected} steps");
+            let error = format!("the store returned {outcomes} outcomes for {expected} operations");
             return Err(StoreError::indeterminate(error));
         }
         let ops = commits.in_flight.take();

@@ -223,7 +223,7 @@ impl Namespace {
     /// they were settled.
     ///
     /// ```
-    /// # use std::time::SystemTime;
+    /// # use std::time::{Duration, SystemTime};
     /// # use waterwheel_durable::{Error, Namespace};
     /// # async fn example(shop: &Namespace) -> Result<(), Error> {
     /// let since = SystemTime::now() - Duration::from_secs(3_600);

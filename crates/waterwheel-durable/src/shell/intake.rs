@@ -8,9 +8,10 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use waterwheel_durable_core::store::Row;
 
 use crate::error::Error;
-use waterwheel_durable_core::engine::{NewTimer, ROW_BYTES};
+use waterwheel_durable_core::engine::ROW_BYTES;
 
 /// The part that inserts have: one of so many.
 const PARTS: usize = 4;
@@ -31,20 +32,19 @@ impl Intake {
     }
 
     /// How much a timer takes. One that is larger than all there is takes all of it.
-    pub(crate) fn bytes(&self, timer: &NewTimer) -> u32 {
-        let key = timer.key.as_ref().map_or(0, |key| key.len());
-        let bytes = ROW_BYTES + timer.payload.len() + key;
+    pub(crate) fn bytes(&self, timer: &Row) -> u32 {
+        let bytes = ROW_BYTES + timer.bytes();
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max)
     }
 
     /// The next timers of a batch that are inserted at once: so many at most, and half of what may wait, so that the next ones are let in while these are written.
     pub(crate) fn part_of_batch(
         &self,
-        batch: &mut Peekable<impl Iterator<Item = NewTimer>>,
+        batch: &mut Peekable<impl Iterator<Item = Row>>,
         max: usize,
-    ) -> Vec<NewTimer> {
+    ) -> Vec<Row> {
         let (mut part, mut bytes) = (Vec::new(), 0);
-        let mut fits = |timer: &NewTimer| {
+        let mut fits = |timer: &Row| {
             bytes += self.bytes(timer);
             bytes <= self.max / 2
         };

@@ -9,7 +9,7 @@ use std::task::Poll;
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_durable_core::store::{Command, Due, Store, StoreError};
+use waterwheel_durable_core::store::{Command, Due, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::intake::Intake;
@@ -21,7 +21,7 @@ use super::worker::{Called, Handler, Handlers, Workers};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use waterwheel_durable_core::engine::{
-    Answer, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
+    Answer, Delivery, Ended, Engine, Now, Output, Reply, Token, by_namespace,
 };
 
 /// The engine's time is not older than this when something happens.
@@ -90,7 +90,7 @@ impl Shared {
     /// # Errors
     ///
     /// As [`request`](Shared::request).
-    pub(crate) async fn insert(self: &Arc<Shared>, timer: NewTimer) -> Result<Answer, Error> {
+    pub(crate) async fn insert(self: &Arc<Shared>, timer: Row) -> Result<Answer, Error> {
         let room = self.intake.admit(self.intake.bytes(&timer)).await?;
         let answer = self.submit(Some(room), |engine, token| {
             engine.handle_insert(token, timer);
@@ -119,7 +119,7 @@ impl Shared {
     }
 
     /// Takes the inserts of a batch off the quotas of their namespaces.
-    pub(crate) fn charge(self: &Arc<Shared>, timers: &[NewTimer]) -> Result<(), Error> {
+    pub(crate) fn charge(self: &Arc<Shared>, timers: &[Row]) -> Result<(), Error> {
         // Before the lock is taken: a batch of a million delays no delivery.
         let counts = by_namespace(timers.iter().map(|timer| &*timer.handler));
         let charged = self.with(|state| state.engine.charge(&counts));
@@ -129,7 +129,7 @@ impl Shared {
     /// Inserts many timers whose inserts were charged, under one lock, once there is room for them.
     pub(crate) async fn submit_all(
         self: &Arc<Shared>,
-        timers: Vec<NewTimer>,
+        timers: Vec<Row>,
     ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
         if timers.is_empty() {
             return Ok(Vec::new());
@@ -462,10 +462,10 @@ impl Shared {
         }
         while let Some(output) = state.engine.poll_output() {
             match output {
-                Output::Store(request) => {
+                Output::Store(number, call) => {
                     if !state.is_closed {
                         has_queued = true;
-                        self.queue.push(Job::Engine(request));
+                        self.queue.push(Job::Engine(number, call));
                     }
                 }
                 output => state.note(output, &mut todo),

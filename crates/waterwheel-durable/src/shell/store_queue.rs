@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable_core::store::{Store, StoreError};
 
-use waterwheel_durable_core::engine::Request;
+use waterwheel_durable_core::engine::Call;
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
@@ -41,7 +41,8 @@ impl fmt::Debug for Read {
 
 #[derive(Debug)]
 pub(crate) enum Job {
-    Engine(Request),
+    /// A call of the engine, and its number.
+    Engine(u64, Call),
     /// A read for a caller. It is handed no store if that has failed.
     Read(Read),
     /// Ask for commands from other processes, and maintain an idle store.

@@ -21,19 +21,19 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     report(&mut *store, shared);
     loop {
         match shared.queue.next() {
-            Job::Engine(request) if !has_failed => {
-                let is_commit = matches!(request.call, Call::Commit(..));
+            Job::Engine(number, call) if !has_failed => {
+                let is_commit = matches!(call, Call::Commit(..));
                 has_committed |= is_commit;
-                let reply = guarded(|| request.call.execute(&mut *store));
+                let reply = guarded(|| call.execute(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
-                unwound(|| shared.replied(request.number, reply));
+                unwound(|| shared.replied(number, reply));
                 if is_commit && !has_failed {
                     has_failed = maintain(&mut *store, shared);
                 }
             }
             // The engine has failed as well.
-            Job::Engine(_) => {}
+            Job::Engine(..) => {}
             Job::Read(Read(read)) if has_failed => {
                 let why = shared.inspect(|it| it.failure()).unwrap_or_default();
                 let error = StoreError::failed_earlier(why.to_string());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::engine::{NewTimer, Token};
+use waterwheel_durable_core::engine::Token;
 use waterwheel_durable_core::store::{Due, Handle, Id, Op, Row};
 
 use super::timer::{Archived, Settled, Timer};
@@ -192,7 +192,7 @@ impl Model {
         if made != id || insert.is_undone {
             return Err(format!("{insert:?} has made {id}"));
         }
-        let NewTimer { handler, key, .. } = &insert.timer;
+        let Row { handler, key, .. } = &insert.timer;
         Ok(self.timers.entry(id).or_insert_with(|| Timer {
             handle: Handle {
                 id,

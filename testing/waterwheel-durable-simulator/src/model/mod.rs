@@ -15,8 +15,8 @@ mod timer;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use waterwheel_durable_core::engine::{NewTimer, Token};
-use waterwheel_durable_core::store::{Due, Handle, Id};
+use waterwheel_durable_core::engine::Token;
+use waterwheel_durable_core::store::{Due, Handle, Id, Row};
 
 pub use timer::Settled;
 use timer::Timer;
@@ -41,7 +41,7 @@ pub struct Model {
 
 #[derive(Debug)]
 struct Insert {
-    timer: NewTimer,
+    timer: Row,
     /// The timer that it has made.
     id: Option<Id>,
     /// The answer was that nothing was done.
@@ -85,7 +85,7 @@ const NOTED_FROM: u32 = 2;
 
 impl Model {
     /// Notes an insert, names it, and writes its name before the payload.
-    pub fn inserts(&mut self, timer: &mut NewTimer) -> Token {
+    pub fn inserts(&mut self, timer: &mut Row) -> Token {
         let token = self.note(InFlight::Insert);
         timer.payload = [&token.to_le_bytes()[..], &timer.payload].concat().into();
         let insert = Insert {

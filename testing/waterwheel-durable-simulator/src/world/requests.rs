@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::engine::{Answer, NewTimer, Token};
+use waterwheel_durable_core::engine::{Answer, Token, new_row};
 use waterwheel_durable_core::store::{Command, Due, Handle, Id, PageLimit, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, World};
@@ -10,12 +10,12 @@ use super::{DAY, HANDLERS, SECOND, World};
 impl World {
     pub(super) fn insert(&mut self) {
         let key = (self.rng.u32(0..5) == 0).then(|| Arc::from([self.rng.u8(0..3)]));
-        let mut timer = NewTimer {
-            handler: Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
-            due: self.some_due(),
+        let mut timer = new_row(
+            Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
+            self.some_due(),
             key,
-            payload: vec![7; self.rng.usize(0..self.largest)].into(),
-        };
+            vec![7; self.rng.usize(0..self.largest)].into(),
+        );
         let token = self.model.inserts(&mut timer);
         self.tell(|| {
             let (handler, due, key) = (&timer.handler, timer.due, &timer.key);

@@ -32,24 +32,24 @@ impl World {
                 eprintln!("{:?} {output:?}", self.now);
             }
             match output {
-                Output::Store(request) => {
-                    match &request.call {
+                Output::Store(number, call) => {
+                    match &call {
                         Call::Commit(commit, steps) => {
-                            self.writes = Some(request.number);
+                            self.writes = Some(number);
                             let is_again = *commit == self.last_commit;
                             self.last_commit = *commit;
                             self.calendars
-                                .commits(request.number, steps, is_again, self.ahead)?;
-                            self.model.commits(request.number, steps)?;
+                                .commits(number, steps, is_again, self.ahead)?;
+                            self.model.commits(number, steps)?;
                             self.namespaces.expires(steps)?;
                             self.archives |= self.has_policies;
                             self.note_poison(steps)?;
-                            self.commands.commits(request.number, steps, is_again)?;
+                            self.commands.commits(number, steps, is_again)?;
                         }
                         Call::Load { limit, .. } => self.is_light(*limit)?,
                         _ => {}
                     }
-                    self.disk.ask(request);
+                    self.disk.ask(number, call);
                 }
                 Output::Deliver(delivery) if self.is_stopping => {
                     return Err(format!("delivered after a stop: {:?}", delivery.row));

@@ -11,7 +11,7 @@ pub struct Decision {
     pub occurrences: Vec<Due>,
     /// How far the calendar has come with that. If it differs from the one before, it is to be written, in one step with the occurrences.
     pub cursor: Cursor,
-    /// When to look at the calendar again. At once, if there were more occurrences than are filed at a time.
+    /// When the calendar is decided again. At once, if there were more occurrences than are filed at a time.
     pub wakes_at: Option<Due>,
 }
 

@@ -108,7 +108,7 @@ impl Cursor {
         }
     }
 
-    /// From where on the calendar is to be looked at now.
+    /// From where on occurrences are to be found now.
     ///
     /// - **The clock is behind it.** By a day or less: it is waited for. By more: one of the two is wrong, and it is not known which. So it is put aside, and
     ///   the calendar goes by the clock as it is. Once the clock is past what was put aside, that counts again. A machine that starts in 1970, and is set to

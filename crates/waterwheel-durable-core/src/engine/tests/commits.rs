@@ -147,7 +147,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
     it.engine.link.commit(it.engine.now());
     it.follow();
     let mut sizes = Vec::new();
-    while let Some(Request { number, call }) = it.requests.pop_front() {
+    while let Some((number, call)) = it.requests.pop_front() {
         if let Call::Commit(_, steps) = &call {
             sizes.push(steps.len());
         }

@@ -69,15 +69,16 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     // The load of the few reserves memory, until none is left for the many.
     let mut load = None;
     while let Some(request) = it.requests.pop_front() {
-        if matches!(&request.call, Call::Load { handler, .. } if **handler == *"few") {
+        if matches!(&request.1, Call::Load { handler, .. } if **handler == *"few") {
             load = Some(request);
             continue;
         }
-        let reply = request.call.execute(&mut it.store);
-        it.engine.handle_reply(request.number, reply);
+        let (number, call) = request;
+        let reply = call.execute(&mut it.store);
+        it.engine.handle_reply(number, reply);
         it.follow();
     }
-    let Request { number, call } = load.unwrap();
+    let (number, call) = load.unwrap();
     let now = it.engine.now().boot_micros;
     it.pass(0);
     assert!(it.engine.stats().held < 3_000 && it.requests.is_empty());
@@ -87,7 +88,6 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     it.follow();
     assert_eq!(it.engine.poll_timeout(), Some(now));
     it.pass(0);
-    let loads =
-        |it: &Request| matches!(&it.call, Call::Load { handler, .. } if **handler == *"many");
+    let loads = |(_, call): &(u64, Call)| matches!(call, Call::Load { handler, .. } if **handler == *"many");
     assert!(it.requests.iter().any(loads), "{:?}", it.requests);
 }

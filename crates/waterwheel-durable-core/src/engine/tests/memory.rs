@@ -63,7 +63,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         it.follow();
         loads.extend(it.requests.drain(..));
         if loads.len() > 1 {
-            let Request { number, call } = loads.pop_front().unwrap();
+            let (number, call) = loads.pop_front().unwrap();
             let reply = call.execute(&mut it.store);
             it.engine.handle_reply(number, reply);
         }
@@ -75,9 +75,9 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         let mut others = std::mem::take(&mut it.requests);
         while let Some(position) = others
             .iter()
-            .position(|it| matches!(it.call, Call::Commit(..)))
+            .position(|it| matches!(it.1, Call::Commit(..)))
         {
-            let Request { number, call } = others.remove(position).unwrap();
+            let (number, call) = others.remove(position).unwrap();
             let reply = call.execute(&mut it.store);
             it.engine.handle_reply(number, reply);
             it.follow();

@@ -98,12 +98,12 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     assert_eq!(it.reports, ["mail is missed"]);
     it.engine.handle_cancel(1, handles[0].clone());
     it.follow();
-    let Request { number, call } = it.requests.pop_front().unwrap();
+    let (number, call) = it.requests.pop_front().unwrap();
     let reply = call.execute(&mut it.store);
     it.engine.handle_reply(number, reply);
     it.follow();
     // The store is asked what is left, and its reply comes after that to a later commit.
-    let Request { number, call } = it.requests.pop_front().unwrap();
+    let (number, call) = it.requests.pop_front().unwrap();
     assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
     let late = call.execute(&mut it.store);
     it.engine.handle_cancel(2, handles[1].clone());

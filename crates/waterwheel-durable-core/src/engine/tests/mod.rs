@@ -55,7 +55,7 @@ const NOW: i64 = 1_800_000_000_000;
 struct Subject {
     engine: Engine,
     store: MemoryStore,
-    requests: VecDeque<Request>,
+    requests: VecDeque<(u64, Call)>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
     /// The deliveries of all that was delivered, as they were handed out.
@@ -190,9 +190,9 @@ impl Subject {
     fn follow(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             match output {
-                Output::Store(request) => {
-                    self.commits += usize::from(matches!(request.call, Call::Commit(..)));
-                    self.requests.push_back(request);
+                Output::Store(number, call) => {
+                    self.commits += usize::from(matches!(call, Call::Commit(..)));
+                    self.requests.push_back((number, call));
                 }
                 Output::Answer(_, answer) => self.answers.push(answer),
                 Output::Deliver(delivery) => {
@@ -217,7 +217,7 @@ impl Subject {
     /// The store does all that it is asked.
     fn settle(&mut self) {
         self.follow();
-        while let Some(Request { number, call }) = self.requests.pop_front() {
+        while let Some((number, call)) = self.requests.pop_front() {
             let reply = call.execute(&mut self.store);
             self.engine.handle_reply(number, reply);
             self.follow();
@@ -226,15 +226,15 @@ impl Subject {
 
     /// The next request, which is to be of this kind, is replied to like this.
     fn reply(&mut self, reply: Result<Reply, StoreError>) {
-        let request = self.requests.pop_front().unwrap();
-        self.engine.handle_reply(request.number, reply);
+        let (number, _) = self.requests.pop_front().unwrap();
+        self.engine.handle_reply(number, reply);
         self.follow();
     }
 
     /// The store does what it is asked, up to and with the next commit, whose steps these are.
     fn next_commit(&mut self) -> Vec<Op> {
         loop {
-            let Request { number, call } = self.requests.pop_front().unwrap();
+            let (number, call) = self.requests.pop_front().unwrap();
             let steps = match &call {
                 Call::Commit(_, steps) => Some(steps.to_vec()),
                 _ => None,
@@ -269,12 +269,12 @@ impl Subject {
     }
 
     fn insert_to(&mut self, handler: &str, millis: i64) {
-        let timer = NewTimer {
-            handler: handler.into(),
-            due: Due::from_millis(NOW + millis),
-            key: None,
-            payload: Arc::from([7; 64]),
-        };
+        let timer = new_row(
+            handler.into(),
+            Due::from_millis(NOW + millis),
+            None,
+            Arc::from([7; 64]),
+        );
         self.engine.handle_insert(0, timer);
         self.follow();
     }

@@ -109,7 +109,7 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
     it.created();
     let mut first = Vec::new();
     for max in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
-        let Call::Commit(_, steps) = &it.requests[0].call else {
+        let Call::Commit(_, steps) = &it.requests[0].1 else {
             panic!("{:?}", it.requests);
         };
         assert_eq!(steps.len(), max);
@@ -147,7 +147,7 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
     it.settle();
     it.set(3_600_000_000 * 24);
     for page in [4_096, 2_048, 1_024] {
-        let Call::Commit(_, steps) = &it.requests[0].call else {
+        let Call::Commit(_, steps) = &it.requests[0].1 else {
             panic!("{:?}", it.requests);
         };
         assert!(matches!(&steps[..], [Op::Cascade { limit, .. }] if limit.rows == page));

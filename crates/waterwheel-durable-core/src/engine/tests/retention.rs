@@ -208,7 +208,7 @@ fn much_expires_some_at_a_time() {
     }
     it.pass(3 * DAY);
     let mut steps = Vec::new();
-    while let Some(Request { number, call }) = it.requests.pop_front() {
+    while let Some((number, call)) = it.requests.pop_front() {
         let before = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         if let Call::Commit(_, ops) = &call {
             let expires = |op: &&Op| matches!(op, Op::Expire { .. });
@@ -241,7 +241,7 @@ fn what_expires_is_tried_again_if_the_store_refuses() {
     it.pass(3 * DAY);
     for _ in 0..3 {
         assert!(
-            matches!(&it.requests[0].call, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
+            matches!(&it.requests[0].1, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
         );
         it.reply(refused());
         it.pass(SECOND);
@@ -260,7 +260,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     let mut room = 200;
     let mut requests = Vec::new();
     for _ in 0..200 {
-        let Some(Request { number, call }) = it.requests.pop_front() else {
+        let Some((number, call)) = it.requests.pop_front() else {
             it.pass(SECOND);
             continue;
         };
@@ -320,12 +320,12 @@ fn what_the_store_has_refused_to_delete_is_decided_again() {
 fn a_key_is_taken_as_long_as_its_timer_is_archived() {
     let mut it = subject(2);
     let insert = |it: &mut Subject| {
-        let timer = NewTimer {
-            handler: "a/mail".into(),
-            due: it.engine.now().due(),
-            key: Some(Arc::from(*b"order 17")),
-            payload: Arc::from([]),
-        };
+        let timer = new_row(
+            "a/mail".into(),
+            it.engine.now().due(),
+            Some(Arc::from(*b"order 17")),
+            Arc::from([]),
+        );
         it.engine.handle_insert(1, timer);
         it.settle();
         it.answers.pop().unwrap()

@@ -29,7 +29,7 @@ impl Subject {
     /// The store has carried out what comes before the note of a start, and is asked for that.
     pub(super) fn run_until_noting(&mut self) {
         while !is_noting(self) {
-            let Request { number, call } = self.requests.pop_front().expect("it notes the start");
+            let (number, call) = self.requests.pop_front().expect("it notes the start");
             let reply = call.execute(&mut self.store);
             self.engine.handle_reply(number, reply);
             self.follow();
@@ -49,7 +49,7 @@ impl Subject {
 }
 
 fn is_noting(it: &Subject) -> bool {
-    let first = it.requests.front().map(|request| &request.call);
+    let first = it.requests.front().map(|(_, call)| call);
     matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)]))
 }
 
@@ -194,7 +194,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 since = tenth + 1;
                 break;
             };
-            if matches!(request.call, Call::Commit(..)) {
+            if matches!(request.1, Call::Commit(..)) {
                 let (after, is_refused) = commit(count);
                 if tenth < since + after {
                     break;
@@ -206,7 +206,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 }
             }
             since = tenth;
-            let Request { number, call } = it.requests.pop_front().unwrap();
+            let (number, call) = it.requests.pop_front().unwrap();
             let reply = call.execute(&mut it.store);
             it.engine.handle_reply(number, reply);
             it.follow();
