@@ -62,7 +62,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`OpenError`](crate::OpenError): the file is open in another process, is not a timer database, is damaged, or
+    /// [`OpenError`]: the file is open in another process, is not a timer database, is damaged, or
     /// was written by a newer version.
     ///
     /// # Panics

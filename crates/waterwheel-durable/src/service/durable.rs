@@ -20,7 +20,7 @@ use crate::shell::state::View;
 ///
 /// This is a cheap handle: clones refer to the same service. When the last one is dropped, no further delivery starts,
 /// and the store is closed when the running ones have ended. A handler that captures a clone in its closure keeps the
-/// service alive until [`shutdown`](Durable::shutdown) or the end of the runtime: use [`Delivery::timers`] there
+/// service alive until [`shutdown`](Durable::shutdown) or the end of the runtime: use [`Delivery::timers`](crate::Delivery::timers) there
 /// instead, which does not.
 ///
 /// Deliveries are tasks on the runtime that the service was opened on. When that runtime ends, the store is closed
