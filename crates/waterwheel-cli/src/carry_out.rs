@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable_core::store::{Bucket, Command, Notice, Op, Outcome, Store};
 use waterwheel_durable_sqlite::{
-    CommandResult, Holder, OpenError, Options, Reader, SqliteStore, VERSION, send_commands,
+    CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
 };
 
 use crate::arguments::Wait;
@@ -52,12 +52,6 @@ pub(crate) fn carry_out(
     commands: &[Command],
     wait: &Wait,
 ) -> Result<Vec<Carried>, Failure> {
-    let version = reader.extent()?.version;
-    if version < VERSION {
-        return Err(Failure::because(format!(
-            "the file has tables of version {version}, and this command can only change version {VERSION}: start a service of the same release on it, which upgrades the file"
-        )));
-    }
     let (begun, limit) = (Instant::now(), wait.limit);
     let results = loop {
         if let Some(carried) = here(reader, commands, begun + limit, wait.accept_loss)? {

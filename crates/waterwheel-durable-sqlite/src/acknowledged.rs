@@ -414,7 +414,7 @@ impl Acknowledged {
 /// Which database a file has, and up to which commit.
 #[derive(Debug, Clone, Copy)]
 struct Database {
-    /// A hash of its secrets. `None` if it has none: no tables, or tables of version 1.
+    /// A hash of its secrets. `None` if it has no tables.
     hash: Option<u64>,
     epoch: u64,
     commit: u64,
@@ -463,23 +463,16 @@ impl Database {
                 is_copy: false,
             });
         }
-        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        let hash = match version {
-            1 => None,
-            _ => {
-                let secret = [
-                    read_meta(connection, "key secret 1")?.to_le_bytes(),
-                    read_meta(connection, "key secret 2")?.to_le_bytes(),
-                ];
-                Some(hash(secret.as_flattened()))
-            }
-        };
+        let secret = [
+            read_meta(connection, "key secret 1")?.to_le_bytes(),
+            read_meta(connection, "key secret 2")?.to_le_bytes(),
+        ];
         // A file that was not changed since commits are counted has no count.
         let sql = "SELECT value FROM meta WHERE key = 'commit'";
         let commit: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
         let sql = "SELECT 1 FROM meta WHERE key = 'copied'";
         Ok(Database {
-            hash,
+            hash: Some(hash(secret.as_flattened())),
             epoch: read_meta(connection, "epoch")?.unsigned_abs(),
             commit: commit.unwrap_or(0).unsigned_abs(),
             is_copy: connection.prepare(sql)?.exists([])?,

@@ -39,11 +39,9 @@ pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result
 }
 
 /// Raises the epoch of a copy, and marks it. Returns the epoch.
-pub(crate) fn of_copy(copy: &Connection, has_settings: bool) -> rusqlite::Result<u64> {
+pub(crate) fn of_copy(copy: &Connection) -> rusqlite::Result<u64> {
     copy.execute("INSERT OR IGNORE INTO meta VALUES ('copied', 1)", [])?;
-    if has_settings {
-        raise_clean(copy, EPOCHS_AHEAD)?;
-    }
+    raise_clean(copy, EPOCHS_AHEAD)?;
     raise(copy, EPOCHS_AHEAD)
 }
 

@@ -55,6 +55,14 @@ pub enum OpenError {
         /// The version of its tables.
         found: i64,
     },
+    /// The file was written by an older version of this crate. A [`SqliteStore`](super::SqliteStore) upgrades it when
+    /// it is opened; a [`Reader`](super::Reader) and others that do not change its tables refuse it.
+    Older {
+        /// The version of its tables.
+        found: i64,
+    },
+    /// The file was written by a development version, from before the first release.
+    Development,
     /// The file is damaged: a table or a part of one is missing, or cannot be read.
     Corrupt(Box<dyn Error + Send + Sync>),
     /// Acknowledged work is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file nevertheless.
@@ -324,6 +332,14 @@ impl fmt::Display for OpenError {
                 f,
                 "the file has tables of version {found}, but this program supports versions up to {VERSION}: use a program that is at least as new as the one \
                  that wrote the file, or restore a backup from before"
+            ),
+            OpenError::Older { found } => write!(
+                f,
+                "the file has tables of version {found}, but this program supports version {VERSION}: start a service of the same release on it, which upgrades the file"
+            ),
+            OpenError::Development => f.write_str(
+                "the file was written by a development version from before the first release, whose tables are not supported: let that version deliver its timers, and start with \
+                 a new file",
             ),
             OpenError::Corrupt(what) => write!(
                 f,

@@ -90,7 +90,7 @@
 //! | another connection keeps a read transaction open | the WAL grows until the transaction ends, and the disk may become full. Then the WAL becomes short again |
 //! | the WAL is missing, truncated or damaged after a crash | if acknowledged commits are gone, the file is [not opened](OpenError::AcknowledgedLost), unless that is [accepted](Options::accept_loss) |
 //! | the file is damaged, newer, or belongs to another application | it is not opened, and not modified |
-//! | the file is of an older version | it is upgraded, with one transaction for each version, so that it is never between two versions |
+//! | the file is of an older version | it is upgraded, with one transaction for each version, so that it is never between two versions. A reader refuses it |
 //!
 //! # When the disk is full
 //!
@@ -137,17 +137,14 @@
 //! Random keys are therefore inserted at about the rate of timers without keys, however many there are. In memory, the
 //! index takes 1 to 2 bytes per key, plus a few megabytes for the last 64 K changes. The index identifies a key by a
 //! 128-bit hash with a secret of the file, and two keys with the same hash would be one: with 10 million keys, the
-//! probability is 1 in 10²⁴. In a file of version 1, the index is a table in order of the keys. It is converted when
-//! the file is opened, which takes about a second per million keys.
+//! probability is 1 in 10²⁴.
 //!
 //! # Size of the file
 //!
 //! Free pages are reused. When there are more than 4 MB of them and they make up more than a sixth of the file, the
 //! file shrinks until a twentieth is left: by at most half a megabyte in each checkpoint, and by two megabytes a second
 //! while there are no commits, in steps of about 5 ms. This requires SQLite's pointer map (`auto_vacuum=INCREMENTAL`),
-//! which new files have, and which costs inserts and settles 1 to 3 % more bytes. A file created by version 1 does not
-//! have it and does not shrink. To change that once, while no process has the file open, run `sqlite3 timers.db 'PRAGMA
-//! auto_vacuum = INCREMENTAL; VACUUM'`; it needs as much additional space as the size of the file.
+//! which costs inserts and settles 1 to 3 % more bytes.
 
 mod acknowledged;
 mod archive;

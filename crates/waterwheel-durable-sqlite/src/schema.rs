@@ -12,7 +12,7 @@ use super::vacuum;
 use super::words::{damaged, in_row};
 
 /// The version of the tables. A file of a newer one is refused.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 1;
 
 /// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
 /// happens. The WAL has all that it writes until it is copied.
@@ -26,45 +26,8 @@ pub struct Step {
     pub then: Option<fn(&Connection) -> rusqlite::Result<()>>,
 }
 
-/// The steps from older versions, in order.
-pub const STEPS: [Step; 1] = [Step {
-    from: 1,
-    sql: "
-        ALTER TABLE timers ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE dead ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
-        CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-        CREATE TABLE archive (
-            handler INTEGER NOT NULL,
-            day INTEGER NOT NULL,
-            block INTEGER NOT NULL,
-            count INTEGER NOT NULL,
-            first_id INTEGER NOT NULL,
-            last_id INTEGER NOT NULL,
-            entries BLOB NOT NULL,
-            PRIMARY KEY (handler, day, block)
-        ) WITHOUT ROWID;
-        CREATE TABLE commands (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
-            body TEXT NOT NULL,
-            until INTEGER NOT NULL,
-            is_taken INTEGER NOT NULL DEFAULT 0,
-            answer TEXT
-        );
-        CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
-        CREATE TABLE key_runs (
-            number INTEGER PRIMARY KEY,
-            age INTEGER NOT NULL,
-            bits INTEGER NOT NULL,
-            entries INTEGER NOT NULL,
-            freed INTEGER NOT NULL,
-            merged_into INTEGER,
-            done INTEGER NOT NULL
-        );
-        CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
-        CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
-        INSERT INTO meta VALUES ('key secret 1', random()), ('key secret 2', random());",
-    then: Some(super::keys::take_from_table),
-}];
+/// The steps from older versions, in order. None was released before this one.
+pub const STEPS: [Step; 0] = [];
 
 /// How many bytes the WAL has at most once it is begun again.
 pub(crate) const LONGEST_WAL: u32 = 8 << 20;
@@ -72,8 +35,11 @@ pub(crate) const LONGEST_WAL: u32 = 8 << 20;
 /// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
 const BUSY: Duration = Duration::from_millis(50);
 
-/// In the file's header, in dead letters: `WWtm`.
-const APPLICATION: i64 = 0x5757_746d;
+/// In the file's header: `WWdt`.
+const APPLICATION: i64 = 0x5757_6474;
+
+/// The same of development versions, whose tables and version numbers were others.
+const DEVELOPMENT: i64 = 0x5757_746d;
 
 /// `handler` is 0 in far levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.
 pub(super) const TABLES: &str = "
@@ -88,7 +54,7 @@ pub(super) const TABLES: &str = "
         far_handler INTEGER,
         key BLOB,
         payload BLOB NOT NULL,
-        starts INTEGER NOT NULL DEFAULT 0,
+        starts INTEGER NOT NULL,
         PRIMARY KEY (level, handler, bucket, id)
     ) WITHOUT ROWID;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -115,7 +81,7 @@ pub(super) const TABLES: &str = "
         payload BLOB NOT NULL,
         at INTEGER NOT NULL,
         error TEXT NOT NULL,
-        starts INTEGER NOT NULL DEFAULT 0
+        starts INTEGER NOT NULL
     );
     CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE archive (
@@ -168,13 +134,18 @@ pub(crate) fn open(
         .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(OpenError::of)?;
     connection.set_prepared_statement_cache_capacity(64);
-    let found = inspect(&connection, options.steps)?;
-    if found == Some(VERSION) {
-        look_into(&connection).map_err(OpenError::in_tables)?;
-    }
-    if found.is_none() {
+    let found = version(&connection)?;
+    match found {
         // Before the first page is written.
-        vacuum::prepare(&connection).map_err(OpenError::of)?;
+        None => vacuum::prepare(&connection).map_err(OpenError::of)?,
+        Some(VERSION) => {
+            look_into(&connection).map_err(OpenError::in_tables)?;
+        }
+        Some(older) if options.steps.iter().all(|step| step.from != older) => {
+            let what = format!("there is no version {older} of the tables");
+            return Err(OpenError::Corrupt(what.into()));
+        }
+        Some(_) => {}
     }
     configure(&connection, options.synchronous).map_err(OpenError::of)?;
     match found {
@@ -187,21 +158,27 @@ pub(crate) fn open(
     Ok((connection, handlers))
 }
 
-/// The version of the tables. `None` if the file is empty; an error if it is another's, or of a version that no step begins with.
-pub(crate) fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
+/// The version of the tables, which is not a newer one. `None` if the file is empty; an error if it is not a file of ours.
+fn version(connection: &Connection) -> Result<Option<i64>, OpenError> {
     let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = query("PRAGMA application_id").map_err(OpenError::of)?;
     let version = query("PRAGMA user_version").map_err(OpenError::of)?;
     let tables = query("SELECT count(*) FROM sqlite_schema").map_err(OpenError::of)?;
-    let is_known = || version == VERSION || steps.iter().any(|step| step.from == version);
     match application {
         0 if tables == 0 && version == 0 => Ok(None),
         APPLICATION if version > VERSION => Err(OpenError::Newer { found: version }),
-        APPLICATION if is_known() => Ok(Some(version)),
-        APPLICATION => Err(OpenError::Corrupt(
-            format!("there is no version {version} of the tables").into(),
-        )),
+        APPLICATION => Ok(Some(version)),
+        DEVELOPMENT => Err(OpenError::Development),
         _ => Err(OpenError::NotOurs),
+    }
+}
+
+/// Refuses a file whose tables are not those of this version: it is not opened as a store, which would bring them up to date.
+pub(crate) fn require_current(connection: &Connection) -> Result<(), OpenError> {
+    match version(connection)? {
+        Some(VERSION) => Ok(()),
+        Some(found) => Err(OpenError::Older { found }),
+        None => Err(OpenError::Empty),
     }
 }
 

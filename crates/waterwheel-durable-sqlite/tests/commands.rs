@@ -493,10 +493,10 @@ fn a_file_that_cannot_be_asked_is_refused() {
     assert!(matches!(refused, SendError::Busy { .. }), "{refused:?}");
     other.execute_batch("ROLLBACK").unwrap();
     drop(store);
-    other.pragma_update(None, "user_version", 1).unwrap();
+    other.pragma_update(None, "user_version", 0).unwrap();
     let refused = send_commands(&path, &commands, soon).unwrap_err();
     assert!(
-        matches!(refused, SendError::Older { found: 1 }),
+        matches!(refused, SendError::Open(OpenError::Older { found: 0 })),
         "{refused:?}"
     );
 }

@@ -5,7 +5,7 @@ mod support;
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use support::*;
-use waterwheel_durable_core::store::{Level, Op, Outcome, PageLimit, RowCursor, Store};
+use waterwheel_durable_core::store::{Level, Op, PageLimit, RowCursor, Store};
 use waterwheel_durable_faults::{Chance, Content, Disk, Fault, Moment};
 use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};
 
@@ -14,20 +14,27 @@ const OLDEST: &str = "
     CREATE TABLE timer (id INTEGER PRIMARY KEY, handler TEXT NOT NULL, due INTEGER NOT NULL, payload BLOB NOT NULL);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('epoch', 7);
-    PRAGMA application_id = 0x5757746d;
-    PRAGMA user_version = -1;";
+    PRAGMA application_id = 0x57576474;
+    PRAGMA user_version = -2;";
 
-/// To handlers with numbers, from there to version 1, and on by the store's own step.
+/// To handlers with numbers, to timers in buckets, and on to the tables of today.
 const STEPS: [Step; 3] = [
     Step {
-        from: -1,
-        sql: "
-            CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-            INSERT INTO handlers (name) SELECT DISTINCT handler FROM timer ORDER BY handler;",
-        then: None,
+        from: -2,
+        sql: "CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);",
+        then: Some(|transaction| {
+            let mut handlers =
+                transaction.prepare("SELECT DISTINCT handler FROM timer ORDER BY handler")?;
+            let mut rows = handlers.query([])?;
+            while let Some(row) = rows.next()? {
+                let name: String = row.get(0)?;
+                transaction.execute("INSERT INTO handlers (name) VALUES (?1)", [name])?;
+            }
+            Ok(())
+        }),
     },
     Step {
-        from: 0,
+        from: -1,
         sql: "
             CREATE TABLE timers (level INTEGER NOT NULL, handler INTEGER NOT NULL, bucket INTEGER NOT NULL, id INTEGER NOT NULL,
                 due INTEGER NOT NULL, failures INTEGER NOT NULL, has_moved INTEGER NOT NULL, far_handler INTEGER, key BLOB,
@@ -36,13 +43,29 @@ const STEPS: [Step; 3] = [
                 FROM timer JOIN handlers ON name = timer.handler;
             DROP TABLE timer;
             CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
-            CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
-                PRIMARY KEY (handler, key)) WITHOUT ROWID;
             CREATE TABLE dead (id INTEGER PRIMARY KEY, handler INTEGER NOT NULL, due INTEGER NOT NULL, failures INTEGER NOT NULL,
                 has_moved INTEGER NOT NULL, key BLOB, payload BLOB NOT NULL, at INTEGER NOT NULL, error TEXT NOT NULL);",
         then: None,
     },
-    waterwheel_durable_sqlite::STEPS[0],
+    Step {
+        from: 0,
+        sql: "
+            ALTER TABLE timers ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE dead ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+            CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+            CREATE TABLE archive (handler INTEGER NOT NULL, day INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL,
+                first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, entries BLOB NOT NULL,
+                PRIMARY KEY (handler, day, block)) WITHOUT ROWID;
+            CREATE TABLE commands (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL, until INTEGER NOT NULL,
+                is_taken INTEGER NOT NULL DEFAULT 0, answer TEXT);
+            CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+            CREATE TABLE key_runs (number INTEGER PRIMARY KEY, age INTEGER NOT NULL, bits INTEGER NOT NULL,
+                entries INTEGER NOT NULL, freed INTEGER NOT NULL, merged_into INTEGER, done INTEGER NOT NULL);
+            CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+            CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
+            INSERT INTO meta VALUES ('key secret 1', random()), ('key secret 2', random());",
+        then: None,
+    },
 ];
 
 const COUNT: i64 = 60;
@@ -91,9 +114,9 @@ fn version(disk: &Disk) -> i64 {
     assert_eq!(check, "ok");
     let version = query("PRAGMA user_version");
     let (tables, timers) = match version {
-        -1 => (2, "timer"),
-        0 => (3, "timer"),
-        1 => (6, "timers"),
+        -2 => (2, "timer"),
+        -1 => (3, "timer"),
+        0 => (5, "timers"),
         _ => (12, "timers"),
     };
     // Those of SQLite's own beside.
@@ -128,7 +151,7 @@ fn expect_all(disk: &Disk) {
 #[test]
 fn an_older_file_is_brought_up_to_date() {
     let disk = disk_of(oldest());
-    assert_eq!(version(&disk), -1);
+    assert_eq!(version(&disk), -2);
     drop(migrate(&disk).unwrap());
     assert_eq!(version(&disk), VERSION);
     expect_all(&disk);
@@ -166,7 +189,7 @@ fn a_power_cut_leaves_one_version_or_the_other() {
                 disk.restart(&mut Chance::new(&mut rng, disk.calls()));
                 let version = version(&disk);
                 assert!(!is_acknowledged || version == VERSION);
-                versions[usize::try_from(version + 1).unwrap()] += 1;
+                versions[usize::try_from(version + 2).unwrap()] += 1;
                 expect_all(&disk);
             }
         }
@@ -195,62 +218,13 @@ fn a_step_that_fails_leaves_the_version_before_it() {
         let is_over = migrated.is_ok();
         drop(migrated);
         disk.mend();
-        versions[usize::try_from(version(&disk) + 1).unwrap()] += 1;
+        versions[usize::try_from(version(&disk) + 2).unwrap()] += 1;
         expect_all(&disk);
         if is_over {
             break;
         }
     }
     assert!(versions.iter().all(|count| *count > 0), "{versions:?}");
-}
-
-#[test]
-fn the_keys_of_an_older_file_are_still_taken() {
-    const KEYS: i64 = 140_000;
-    let disk = disk();
-    let file = connect(&disk);
-    file.execute_batch(OLDEST).unwrap();
-    file.execute_batch(STEPS[0].sql).unwrap();
-    file.execute_batch(STEPS[1].sql).unwrap();
-    file.pragma_update(None, "user_version", 1).unwrap();
-    let keys = "
-        WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ?1)
-        INSERT INTO keys SELECT n % 2 + 1, CAST(n AS BLOB), n, n * 10 FROM count";
-    file.execute_batch("INSERT INTO handlers (name) VALUES ('mail'), ('close')")
-        .unwrap();
-    file.execute(keys, [KEYS]).unwrap();
-    drop(file);
-    let mut store = migrate(&disk).unwrap();
-    store.begin().unwrap();
-    let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'keys'";
-    let left: i64 = connect(&disk)
-        .query_row(count, [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(left, 0);
-    let insert = |key: i64, handler: &str| {
-        let Op::Insert(mut row, bucket) = insert(KEYS.unsigned_abs() + 9, 1) else {
-            unreachable!();
-        };
-        row.key = Some(key.to_string().into_bytes().into());
-        row.handler = handler.into();
-        Op::Insert(row, bucket)
-    };
-    let steps: Vec<_> = (1..=KEYS)
-        .map(|n| insert(n, ["mail", "close"][n as usize % 2]))
-        .collect();
-    let outcomes = store.commit(1, &steps).unwrap();
-    for (n, outcome) in (1_u64..).zip(outcomes) {
-        let Outcome::Exists(holder) = outcome else {
-            panic!("the key {n} is free: {outcome:?}");
-        };
-        assert_eq!(
-            (holder.id.get(), holder.due.as_millis()),
-            (n, n.cast_signed() * 10)
-        );
-    }
-    let others = [insert(1, "mail"), insert(KEYS + 1, "mail")];
-    let outcomes = store.commit(2, &others).unwrap();
-    assert_eq!(outcomes, [Outcome::Inserted, Outcome::Inserted]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ const CASES: &[Case] = &[
     Case {
         name: "newer",
         make: |folder| changed(folder, "PRAGMA user_version = 99"),
-        cause: "version 99, but this program supports versions up to 2",
+        cause: "version 99, but this program supports versions up to 1",
         cure: "use a program that is at least as new",
     },
     Case {
@@ -95,6 +95,15 @@ const CASES: &[Case] = &[
         make: |folder| changed(folder, "PRAGMA user_version = 0"),
         cause: "there is no version 0 of the tables",
         cure: "restore a backup",
+    },
+    Case {
+        name: "a development version's",
+        make: |folder| {
+            let sql = "PRAGMA application_id = 0x5757746d; PRAGMA user_version = 2";
+            changed(folder, sql)
+        },
+        cause: "written by a development version from before the first release",
+        cure: "start with a new file",
     },
     Case {
         name: "a page size that there is not",
@@ -267,8 +276,13 @@ fn a_file_that_is_held_or_locked_says_so() {
 
 #[test]
 fn a_reader_says_why_it_reads_nothing() {
-    let folder = Folder::new("refusal-reader");
+    let (folder, other) = (Folder::new("refusal-reader"), Folder::new("refusal-older"));
     for (name, path, words) in [
+        (
+            "older",
+            changed(&other, "PRAGMA user_version = 0"),
+            ["tables of version 0", "start a service of the same release"],
+        ),
         (
             "missing",
             folder.file("missing.db"),

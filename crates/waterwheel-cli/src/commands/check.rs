@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Serialize;
-use waterwheel_durable_sqlite::{Finding, VERSION, check};
+use waterwheel_durable_sqlite::{Finding, check};
 
 use crate::arguments::Json;
 use crate::failure::Failure;
@@ -20,7 +20,6 @@ struct Checked {
     is_sound: bool,
     is_beside: bool,
     all_pages: bool,
-    version: i64,
     rows: u64,
     finding_count: u64,
     findings: Vec<Found>,
@@ -65,7 +64,6 @@ pub(crate) fn run(file: &Path, args: &Json, output: &mut Output) -> Result<(), F
             is_sound: checked.findings == 0,
             is_beside: checked.is_beside,
             all_pages: checked.all_pages,
-            version: checked.version,
             rows: checked.rows,
             finding_count: checked.findings,
             findings,
@@ -90,17 +88,16 @@ pub(crate) fn run(file: &Path, args: &Json, output: &mut Output) -> Result<(), F
             }
             (false, _) => "the pages that could be read",
         };
-        let rows = match checked.version {
-            VERSION => format!("{} rows", checked.rows),
-            older => format!("no rows, because the tables are of the older version {older}"),
-        };
         let what = match checked.findings {
             0 => "no damage found".to_owned(),
             1 => "1 finding".to_owned(),
             count => format!("{count} findings"),
         };
         let file = text::clean(&file);
-        output.line(&format!("{file}: {what} in {pages} and {rows}"))?;
+        output.line(&format!(
+            "{file}: {what} in {pages} and {} rows",
+            checked.rows
+        ))?;
     }
     match checked.findings {
         0 => Ok(()),

@@ -67,6 +67,10 @@ fn a_file_that_is_none_of_ours_is_refused_by_each_command() {
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
     is_refused(&folder, &newer, "version 99");
+    let connection = Connection::open(&newer).unwrap();
+    connection.pragma_update(None, "user_version", 0).unwrap();
+    drop(connection);
+    is_refused(&folder, &newer, "tables of version 0");
 }
 
 #[test]
@@ -79,34 +83,6 @@ fn a_damaged_file_is_refused_by_each_command() {
     bytes[4_096..].fill(0xa5);
     fs::write(&file, &bytes).unwrap();
     is_refused(&folder, &file, "damaged");
-}
-
-#[test]
-fn an_older_file_is_read_and_not_changed() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let connection = Connection::open(&file).unwrap();
-    let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
-        DROP TABLE settings; DROP TABLE archive; DROP TABLE commands; PRAGMA user_version = 1;";
-    connection.execute_batch(back).unwrap();
-    drop(connection);
-    let before = fs::read(&file).unwrap();
-    assert_eq!(cli(&file, ["stats", "--json"]).json()["pending"], 60);
-    assert_eq!(cli(&file, ["stats", "--json"]).json()["version"], 1);
-    cli(&file, ["list"]).well();
-    cli(&file, ["dead"]).well();
-    cli(&file, ["namespaces"]).well();
-    for line in [
-        "cancel 7@7@mail",
-        "cancel --handler mail",
-        "redrive 10000000064",
-        "pause default",
-    ] {
-        let said = cli(&file, words(line)).failure();
-        assert!(said.contains("tables of version 1"), "{said}");
-    }
-    assert!(fs::read(&file).unwrap() == before);
 }
 
 #[cfg(unix)]

@@ -17,7 +17,6 @@ use rusqlite::{Connection, OpenFlags};
 pub use self::error::BackupError;
 use super::epoch;
 use super::reader::Reader;
-use super::schema::VERSION;
 use super::store::{Options, SqliteStore, beside, resolve, wal_of};
 use super::words::boxed;
 
@@ -94,13 +93,9 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     // A copy that is broken off is deleted. It is synced as a whole.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
-    // Tables of version 1 have no settings and no commands.
-    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let epoch = epoch::of_copy(&connection, version == VERSION)?;
-    if version == VERSION {
-        // They are not for the service that begins with the copy.
-        connection.execute("DELETE FROM commands", [])?;
-    }
+    let epoch = epoch::of_copy(&connection)?;
+    // They are not for the service that begins with the copy.
+    connection.execute("DELETE FROM commands", [])?;
     connection.close().map_err(|(_, error)| error)?;
     Ok(epoch)
 }

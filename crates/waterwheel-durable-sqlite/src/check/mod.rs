@@ -29,7 +29,7 @@ use self::rows::{Cells, TABLES, Table};
 use super::keys::{Keys, Sizes};
 use super::lock::{self, Holder};
 use super::reader::connect;
-use super::schema::{LONGEST_WAL, STEPS, VERSION, inspect, read_meta};
+use super::schema::{LONGEST_WAL, read_meta, require_current};
 use super::store::{resolve, wal_of};
 use super::words::{boxed, damaged};
 use super::{OpenError, SqliteStore};
@@ -56,8 +56,6 @@ pub struct Checked {
     /// Whether SQLite has checked all pages, including the free ones. While a service has the file open, this is
     /// skipped if it would take long; the pages with rows are read in any case.
     pub all_pages: bool,
-    /// The version of the tables. For an older version, only the pages are checked, not the rows.
-    pub version: i64,
 }
 
 /// Checks a file for damage, with or without a service that has it open, and passes each finding to `found`. Nothing is
@@ -85,20 +83,17 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
         Ok(None) | Err(_) => {}
     }
     let opened = connect(&path).and_then(|connection| {
-        let version = inspect(&connection, &STEPS)?;
-        Ok((connection, version))
+        require_current(&connection)?;
+        Ok(connection)
     });
     let mut checked = Checked {
         rows: 0,
         findings: 0,
         is_beside,
         all_pages: false,
-        version: VERSION,
     };
     match opened {
-        Ok((_, None)) => return Err(OpenError::Empty),
-        Ok((connection, Some(version))) => {
-            checked.version = version;
+        Ok(connection) => {
             let mut check = Check {
                 wal: length(&wal_of(&path)).max(u64::from(LONGEST_WAL)),
                 connection: &connection,
@@ -150,19 +145,13 @@ impl Check<'_> {
     /// Says whether all pages were checked.
     fn all(&mut self) -> Result<bool, OpenError> {
         let all_pages = self.pages()?;
-        let version: i64 = self
-            .connection
-            .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .map_err(OpenError::of)?;
-        if version == VERSION {
-            self.meta()?;
-            for table in &TABLES {
-                self.table(table, &mut |check, cells| check.row(table, cells))?;
-            }
-            let keys = Keys::read(self.connection, Sizes::USUAL).map(drop);
-            self.of_table(Some("key_runs"), keys)?;
-            self.look_for_lost_keys()?;
+        self.meta()?;
+        for table in &TABLES {
+            self.table(table, &mut |check, cells| check.row(table, cells))?;
         }
+        let keys = Keys::read(self.connection, Sizes::USUAL).map(drop);
+        self.of_table(Some("key_runs"), keys)?;
+        self.look_for_lost_keys()?;
         Ok(all_pages)
     }
 

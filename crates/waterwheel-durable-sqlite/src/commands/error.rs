@@ -6,7 +6,6 @@ use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
 
 use crate::OpenError;
 use crate::lock::{self, Holder};
-use crate::schema::VERSION;
 
 /// No command could be sent to the process that has a file open. The message contains the cause and what to do.
 #[derive(Debug)]
@@ -14,11 +13,6 @@ use crate::schema::VERSION;
 pub enum SendError {
     /// The file cannot be opened.
     Open(OpenError),
-    /// The file has an older version, without support for commands: it was last opened by a program of that version.
-    Older {
-        /// The version of its tables.
-        found: i64,
-    },
     /// Another process kept the file locked, or was stopped while it had it locked.
     Busy {
         /// The process that has the file open as a store.
@@ -55,10 +49,6 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SendError::Open(error) => write!(f, "the request cannot be written: {error}"),
-            SendError::Older { found } => write!(
-                f,
-                "the file has tables of version {found}, but requests need version {VERSION}: start a service of the same release as this program on it, which upgrades the file"
-            ),
             SendError::Busy { holder, source } => write!(
                 f,
                 "the request cannot be written, because {} has kept the file locked ({source}): {}",
@@ -78,7 +68,6 @@ impl Error for SendError {
         match self {
             SendError::Open(source) => Some(source),
             SendError::Busy { source, .. } | SendError::Sqlite(source) => Some(&**source),
-            SendError::Older { .. } => None,
         }
     }
 }

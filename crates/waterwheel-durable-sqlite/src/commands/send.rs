@@ -10,7 +10,7 @@ use waterwheel_durable_core::store::Command;
 use super::{NOW, SendError, answer_of};
 use crate::OpenError;
 use crate::lock::{self, Holder};
-use crate::schema::{STEPS, VERSION, inspect};
+use crate::schema::require_current;
 use crate::store::{refuse_wal_alone, resolve};
 
 /// How often it looks for an answer.
@@ -78,11 +78,8 @@ impl Sender {
         let connection = connection.map_err(|error| of_file(OpenError::of(error)))?;
         let configured = configure(&connection, within);
         configured.map_err(|error| of_file(OpenError::of(error)))?;
-        match inspect(&connection, &STEPS).map_err(of_file)? {
-            Some(VERSION) => Ok(Sender { connection }),
-            Some(found) => Err(SendError::Older { found }),
-            None => Err(OpenError::Empty.into()),
-        }
+        require_current(&connection).map_err(of_file)?;
+        Ok(Sender { connection })
     }
 
     /// The numbers of the first commands: of all, unless an error has ended it.

@@ -202,26 +202,5 @@ impl Keys {
     }
 }
 
-/// Takes the keys of a file of version 1 from their table, which is then deleted: in a transaction that is open.
-pub(crate) fn take_from_table(connection: &Connection) -> rusqlite::Result<()> {
-    let mut keys = Keys::read(connection, Sizes::USUAL)?;
-    let mut older = connection.prepare("SELECT handler, key, id, due FROM keys")?;
-    let mut rows = older.query([])?;
-    while let Some(row) = rows.next()? {
-        let name = keys.name(row.get(0)?, row.get_ref(1)?.as_blob()?);
-        let (id, due) = (row.get(2)?, row.get(3)?);
-        keys.take(name, Holder { id, due });
-        if keys.changed.len() == keys.sizes.fresh {
-            keys.commit();
-            keys.write_fresh(connection)?;
-            keys.commit();
-        }
-    }
-    keys.write(connection, 0)?;
-    drop(rows);
-    drop(older);
-    connection.execute_batch("DROP TABLE keys")
-}
-
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,6 @@ use waterwheel_durable_core::store::{Due, Level};
 
 use super::snapshot::Snapshot;
 use crate::handlers::Handlers;
-use crate::schema::VERSION;
 use crate::words::damaged;
 
 const PENDING: &str = "
@@ -80,12 +79,10 @@ pub(crate) fn count(snapshot: &Snapshot<'_>, now: Due) -> rusqlite::Result<Vec<C
     while let Some(row) = rows.next()? {
         counts.of(row.get(0)?)?.dead += 1;
     }
-    if snapshot.version == VERSION {
-        let mut archived = snapshot.prepare("SELECT handler, count FROM archive")?;
-        let mut rows = archived.query([])?;
-        while let Some(row) = rows.next()? {
-            counts.of(row.get(0)?)?.archived += u64::from(row.get::<_, u32>(1)?);
-        }
+    let mut archived = snapshot.prepare("SELECT handler, count FROM archive")?;
+    let mut rows = archived.query([])?;
+    while let Some(row) = rows.next()? {
+        counts.of(row.get(0)?)?.archived += u64::from(row.get::<_, u32>(1)?);
     }
     for name in handlers.all() {
         if let Some(number) = handlers.number(&name) {

@@ -31,7 +31,7 @@ pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<E
     let pages = query("PRAGMA page_count")?.unsigned_abs();
     let free = query("PRAGMA freelist_count")?.unsigned_abs();
     Ok(Extent {
-        version: snapshot.version,
+        version: query("PRAGMA user_version")?,
         epoch: query("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
         bytes: length(path)?,
         wal_bytes: length(&wal_of(path))?,

@@ -7,9 +7,8 @@ use super::snapshot::Snapshot;
 use super::{Keyed, Pending};
 use crate::find::{MOVED, handle};
 use crate::handlers::Handlers;
-use crate::keys::{Holder, Keys, Sizes};
+use crate::keys::{Keys, Sizes};
 use crate::read::{row, stored};
-use crate::schema::VERSION;
 use crate::words::damaged;
 
 const AT: &str = "
@@ -20,9 +19,6 @@ const SEARCH: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
     FROM timers WHERE id = ?1";
 
-/// Of version 1.
-const OLDER_KEY: &str = "SELECT id, due FROM keys WHERE handler = ?1 AND key = ?2";
-
 pub(crate) fn by_key(
     snapshot: &Snapshot<'_>,
     handler: &str,
@@ -31,25 +27,13 @@ pub(crate) fn by_key(
     let Some(number) = snapshot.handlers.number(handler) else {
         return Ok(None);
     };
-    let Some(holder) = holder(snapshot, number, key)? else {
+    let keys = Keys::read(snapshot.connection, Sizes::USUAL)?;
+    let Some(holder) = keys.find(snapshot.connection, keys.name(number, key))? else {
         return Ok(None);
     };
     let handle = handle(snapshot.handlers.name(number)?, holder);
     let pending = by_handle(snapshot, &handle)?;
     Ok(Some(Keyed { handle, pending }))
-}
-
-fn holder(snapshot: &Snapshot<'_>, number: i64, key: &[u8]) -> rusqlite::Result<Option<Holder>> {
-    if snapshot.version == VERSION {
-        let keys = Keys::read(snapshot.connection, Sizes::USUAL)?;
-        return keys.find(snapshot.connection, keys.name(number, key));
-    }
-    let mut older = snapshot.prepare(OLDER_KEY)?;
-    let found = older.query_row((number, key), |row| {
-        let (id, due) = (row.get(0)?, row.get(1)?);
-        Ok(Holder { id, due })
-    });
-    found.optional()
 }
 
 pub(crate) fn by_handle(

@@ -27,7 +27,6 @@ pub use self::extent::Extent;
 pub(crate) use self::open::connect;
 use self::snapshot::Snapshot;
 use super::lock::{self, Holder};
-use super::schema::VERSION;
 use super::store::resolve;
 use super::{OpenError, read};
 
@@ -77,7 +76,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: the file does not exist, is empty, is not a timer database, is damaged, or has a newer version.
+    /// [`OpenError`]: the file does not exist, is empty, is not a timer database, is damaged, or has a newer
+    /// or an older version.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, OpenError> {
         let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
         let connection = open::open(&path).map_err(|error| error.of_file(&path, false))?;
@@ -215,16 +215,13 @@ impl Reader {
         self.read(|snapshot| Ok(snapshot.handlers.all()))
     }
 
-    /// Returns the settings of the service: its namespaces and calendars. A file of an older version has none.
+    /// Returns the settings of the service: its namespaces and calendars.
     ///
     /// # Errors
     ///
     /// [`ReadError`].
     pub fn settings(&self) -> Result<Vec<Setting>, ReadError> {
-        self.read(|snapshot| match snapshot.version {
-            VERSION => read::settings(snapshot.connection),
-            _ => Ok(Vec::new()),
-        })
+        self.read(|snapshot| read::settings(snapshot.connection))
     }
 
     /// Returns the names of the [settings](Reader::settings) in order, without their values.
@@ -233,13 +230,10 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn setting_names(&self) -> Result<Vec<Arc<str>>, ReadError> {
-        self.read(|snapshot| match snapshot.version {
-            VERSION => {
-                let mut names = snapshot.prepare("SELECT name FROM settings ORDER BY name")?;
-                let names = names.query_map([], |row| row.get(0))?;
-                names.collect()
-            }
-            _ => Ok(Vec::new()),
+        self.read(|snapshot| {
+            let mut names = snapshot.prepare("SELECT name FROM settings ORDER BY name")?;
+            let names = names.query_map([], |row| row.get(0))?;
+            names.collect()
         })
     }
 

@@ -8,8 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::OpenError;
-use crate::handlers::Handlers;
-use crate::schema::{STEPS, VERSION, inspect, look_into};
+use crate::schema::{look_into, require_current};
 use crate::store::refuse_wal_alone;
 
 /// How long a read waits where readers of the WAL have to: another process opens or closes the file at that moment, and has it for itself.
@@ -17,13 +16,8 @@ const BUSY: Duration = Duration::from_secs(5);
 
 pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     let connection = connect(path)?;
-    match inspect(&connection, &STEPS)? {
-        None => return Err(OpenError::Empty),
-        Some(VERSION) => look_into(&connection).map(drop),
-        // Its own process may be of an older version, too.
-        Some(_) => Handlers::read(&connection).map(drop),
-    }
-    .map_err(OpenError::in_tables)?;
+    require_current(&connection)?;
+    look_into(&connection).map_err(OpenError::in_tables)?;
     Ok(connection)
 }
 

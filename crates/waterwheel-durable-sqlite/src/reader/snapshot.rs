@@ -4,14 +4,11 @@ use rusqlite::{CachedStatement, Connection};
 use waterwheel_durable_core::store::Scope;
 
 use crate::handlers::Handlers;
-use crate::schema::VERSION;
 
 /// The tables at one point in time.
 pub(crate) struct Snapshot<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) handlers: Handlers,
-    /// The version of the tables. A process that has an older file open may bring it up to date between two reads.
-    pub(crate) version: i64,
 }
 
 impl<'a> Snapshot<'a> {
@@ -20,7 +17,6 @@ impl<'a> Snapshot<'a> {
         Ok(Snapshot {
             connection,
             handlers: Handlers::read(connection)?,
-            version: connection.query_row("PRAGMA user_version", [], |row| row.get(0))?,
         })
     }
 
@@ -33,11 +29,7 @@ impl<'a> Snapshot<'a> {
             .collect()
     }
 
-    /// A statement, by the columns that the tables have: those of version 1 have no `starts`.
     pub(crate) fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
-        match self.version {
-            VERSION => self.connection.prepare_cached(sql),
-            _ => self.connection.prepare_cached(&sql.replace("starts", "0")),
-        }
+        self.connection.prepare_cached(sql)
     }
 }

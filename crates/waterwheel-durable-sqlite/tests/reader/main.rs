@@ -22,7 +22,7 @@ use waterwheel_durable_core::store::{
     ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
 use waterwheel_durable_sqlite::{
-    Holder, OpenError, OpenOptions, ReadError, Reader, Sizes, SqliteStore, VERSION,
+    Holder, OpenError, OpenOptions, ReadError, Reader, Sizes, SqliteStore,
 };
 
 const END: Due = Due::from_millis(i64::MAX);
@@ -262,75 +262,6 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     store.begin().unwrap();
     store.commit(1, &[near(row(2, "mail", 6))]).unwrap();
     assert_eq!(reader.count(END).unwrap()[0].pending(), 2);
-}
-
-#[test]
-fn a_file_of_version_1_is_read_as_it_is() {
-    let folder = Folder::new("version-1");
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    fill(&mut store, now, 500);
-    let name = "namespace/shop".into();
-    store.commit(4, &[Op::Set(name, Some([7].into()))]).unwrap();
-    let of = |path| {
-        let reader = Reader::open(path).unwrap();
-        let count = || {
-            let mut counts = reader.count(now).unwrap();
-            // Version 1 has no archive.
-            counts.iter_mut().for_each(|count| count.archived = 0);
-            counts
-        };
-        let page = reader
-            .pending(&Scope::All, Reader::START, END, ALL)
-            .unwrap();
-        let dead = reader.dead(&Scope::All, Id::NONE, ALL).unwrap();
-        let one = reader.search(page[7].row.id).unwrap();
-        let dead_letter = reader.dead_letter(dead[0].row.id).unwrap();
-        let keyed = page.iter().find(|it| it.row.key.is_some()).unwrap();
-        let key = keyed.row.key.as_deref().unwrap();
-        let keyed = reader.find_key(&keyed.row.handler, key).unwrap();
-        (count(), page, dead, one, dead_letter, keyed.unwrap())
-    };
-    let before = of(&path);
-    let handle = before.5.handle.clone();
-    let keyed = before.5.pending.as_ref().unwrap();
-    let key = keyed.row.key.as_deref().unwrap().to_vec();
-    drop(store);
-    // An older version has written no note.
-    fs::remove_file(path.with_file_name(format!(
-        "{}-acknowledged",
-        path.file_name().unwrap().display()
-    )))
-    .unwrap();
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
-        DROP TABLE settings; DROP TABLE archive; DROP TABLE commands;
-        DROP TABLE key_changes; DROP TABLE key_runs; DROP TABLE key_chunks; DROP TABLE key_filters;
-        DELETE FROM meta WHERE key <> 'epoch';
-        CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
-            PRIMARY KEY (handler, key)) WITHOUT ROWID; PRAGMA user_version = 1;";
-    connection.execute_batch(back).unwrap();
-    let sql = "INSERT INTO keys SELECT number, ?2, ?3, ?4 FROM handlers WHERE name = ?1";
-    let id = handle.id.get().cast_signed();
-    let values = (&*handle.handler, key, id, handle.due.as_millis());
-    assert_eq!(connection.execute(sql, values).unwrap(), 1);
-    let reader = Reader::open(&path).unwrap();
-    assert_eq!(reader.extent().unwrap().version, 1);
-    assert!(reader.settings().unwrap().is_empty());
-    assert!(of(&path) == before);
-    // It is brought up to date while it is read.
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
-    let name = "namespace/shop".into();
-    store.commit(1, &[Op::Set(name, Some([7].into()))]).unwrap();
-    let settings = reader.settings().unwrap();
-    assert_eq!(
-        (&*settings[0].name, &*settings[0].value),
-        ("namespace/shop", [7].as_slice())
-    );
-    assert_eq!(reader.extent().unwrap().version, VERSION);
-    assert!(of(&path) == before);
 }
 
 #[test]
