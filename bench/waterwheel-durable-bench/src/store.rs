@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable::store::{Op, Outcome, Store, StoreError, forward};
 
 /// The longest time of something, since it was taken.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl<S: Store> Timed<S> {
 }
 
 impl<S: Store> Store for Timed<S> {
-    pass_on!(this => this.store; begin);
+    forward!(this => this.store; begin);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let begun = Instant::now();
@@ -60,7 +60,7 @@ impl<S: Store> Store for Timed<S> {
         maintained
     }
 
-    pass_on!(this => this.store; reads);
+    forward!(this => this.store; reads);
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     struct Slow(MemoryStore);
 
     impl Store for Slow {
-        pass_on!(this => this.0; begin);
+        forward!(this => this.0; begin);
 
         fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
             self.0.commit(number, steps)
@@ -84,7 +84,7 @@ mod tests {
             Ok(())
         }
 
-        pass_on!(this => this.0; reads);
+        forward!(this => this.0; reads);
     }
 
     #[test]

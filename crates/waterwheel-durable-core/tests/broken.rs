@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waterwheel_durable_core::conformance::all;
 use waterwheel_durable_core::store::{
     ArchiveCursor, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
-    RowCursor, Scope, Store, StoreError, pass_on,
+    RowCursor, Scope, Store, StoreError, forward,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,10 +351,10 @@ impl Store for Broken {
             }
             Fault::FindsSeeOnlyTheFinestLevel => {
                 let limit = PageLimit::rows(usize::MAX);
-                let near = self
+                let rows = self
                     .inner
                     .load(handler, RowCursor::START, i64::MAX, limit)?;
-                found = found.filter(|found| near.iter().any(|row| row.id == found.id));
+                found = found.filter(|found| rows.iter().any(|row| row.id == found.id));
             }
             Fault::FindsIgnoreTheHandler => {
                 for other in self.inner.handlers()? {
@@ -370,7 +370,7 @@ impl Store for Broken {
         Ok(found)
     }
 
-    pass_on!(this => this.inner; first_bucket handlers rest);
+    forward!(this => this.inner; first_bucket handlers rest);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn is_there(connection: &Connection, number: i64, handle: &Handle) -> rusqlite::
     let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
     let due = moved.optional()?.map_or(handle.due, Due::from_millis);
     let mut is_there = connection.prepare_cached(IS_THERE)?;
-    for level in [Level::Second].into_iter().chain(Level::FAR) {
+    for level in [Level::Second].into_iter().chain(Level::CASCADING) {
         // A far bucket has rows of all handlers.
         let (under, far) = match level {
             Level::Second => (number, None),

@@ -325,7 +325,7 @@ impl<'a> Writer<'a> {
         let Some(handler) = self.handlers.number(&handle.handler) else {
             return Ok(None);
         };
-        for level in [Level::Second].into_iter().chain(Level::FAR) {
+        for level in [Level::Second].into_iter().chain(Level::CASCADING) {
             let row = self.take_from(level.bucket(due), handler, handle.id)?;
             if row.is_some() {
                 return Ok(row);

@@ -4,7 +4,7 @@ mod folder;
 
 use folder::Folder;
 use waterwheel_durable_core::conformance::{all, all_reopened};
-use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable_sqlite::{OpenOptions, Sizes, SqliteStore};
 
 #[test]
@@ -36,7 +36,7 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
 struct Maintained(SqliteStore);
 
 impl Store for Maintained {
-    pass_on!(it => it.0; begin maintain reads);
+    forward!(it => it.0; begin maintain reads);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let outcomes = self.0.commit(number, steps)?;

@@ -115,7 +115,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             store.commit(commit, &steps.collect::<Vec<_>>())?;
         }
     }
-    for level in Level::FAR {
+    for level in Level::CASCADING {
         for _ in 0..50 {
             let Some(number) = store.first_bucket(level)? else {
                 break;

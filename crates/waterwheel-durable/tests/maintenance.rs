@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable::{Durable, Error, NewTimer};
 
 /// A store that reports its maintenance, and does not go on before the test has said how that ends.
@@ -27,7 +27,7 @@ impl Store for Slow {
         self.ends.recv().unwrap_or(Ok(()))
     }
 
-    pass_on!(this => this.inner; begin reads);
+    forward!(this => this.inner; begin reads);
 }
 
 /// A service, what reports the maintenance of its store, and what lets it go on.

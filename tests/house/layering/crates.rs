@@ -8,7 +8,6 @@ use super::imports::{Sources, circles};
 /// The crates with a circle of more than two files, each with the size of its largest one.
 const KNOWN: &[(&str, usize)] = &[
     ("crates/waterwheel-durable-sqlite", 14),
-    ("crates/waterwheel-durable-core", 3),
 ];
 
 /// The folders below this one that have a manifest and sources.

@@ -28,16 +28,12 @@ pub(crate) fn due(millis: i64) -> Due {
 }
 
 pub(crate) fn row(count: u64, at: i64) -> Row {
-    Row {
-        id: id(count),
-        due: due(at),
-        handler: MAIL.into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: format!("payload {count}").into_bytes().into(),
-    }
+    Row::new(
+        id(count),
+        due(at),
+        MAIL,
+        format!("payload {count}").into_bytes(),
+    )
 }
 
 pub(crate) fn of(handler: &str, row: Row) -> Row {
@@ -86,7 +82,7 @@ pub(crate) fn insert(row: &Row) -> Op {
 }
 
 /// An insert into the finest level.
-pub(crate) fn near(row: &Row) -> Op {
+pub(crate) fn insert_second(row: &Row) -> Op {
     Op::Insert(row.clone(), second(row.due.as_millis()))
 }
 

@@ -78,7 +78,7 @@ impl<'a> Subject<'a> {
     }
 
     /// All rows of a handler in the finest level.
-    pub(crate) fn near(&mut self, handler: &str) -> Result<Vec<Row>, String> {
+    pub(crate) fn seconds(&mut self, handler: &str) -> Result<Vec<Row>, String> {
         self.load(
             handler,
             RowCursor::START,
@@ -152,7 +152,7 @@ impl<'a> Subject<'a> {
         self.store()?.find(handler, key).map_err(words)
     }
 
-    /// A page of a cascade: whether the bucket is empty, the far buckets, and the seconds.
+    /// A page of a cascade: whether the bucket is empty, the coarser buckets, and the seconds.
     pub(crate) fn cascade(
         &mut self,
         bucket: Bucket,
@@ -205,12 +205,12 @@ impl<'a> Subject<'a> {
 
     /// No timer is left in any level.
     pub(crate) fn is_empty(&mut self) -> Done {
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             let first = self.first_bucket(level)?;
             same("the first bucket of an empty level", first, None)?;
         }
         for handler in self.handlers()? {
-            let rows = self.near(&handler)?;
+            let rows = self.seconds(&handler)?;
             same("the rows of a store without timers", rows, Vec::new())?;
         }
         Ok(())

@@ -103,7 +103,7 @@ impl First {
 pub(super) struct Buckets {
     /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.
     limit: PageLimit,
-    levels: [BucketLevel; Level::FAR.len()],
+    levels: [BucketLevel; Level::CASCADING.len()],
 }
 
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Buckets {
 
     /// When the next bucket is to cascade, by the wall clock.
     pub(super) fn cascades_at(&self) -> Option<Due> {
-        let levels = self.levels.iter().zip(Level::FAR);
+        let levels = self.levels.iter().zip(Level::CASCADING);
         let levels = levels.filter(|(of, _)| !of.is_cascading);
         let times = levels.filter_map(|(of, level)| {
             let number = of.first.number()?;
@@ -147,7 +147,7 @@ impl Buckets {
     /// Lets the buckets cascade whose time has come.
     pub(super) fn cascade(&mut self, now: Now, link: &mut StoreLink) {
         let present = now.due();
-        for (of, level) in self.levels.iter_mut().zip(Level::FAR) {
+        for (of, level) in self.levels.iter_mut().zip(Level::CASCADING) {
             if of.first.is_in_flight() || of.is_cascading {
                 continue;
             }

@@ -1,4 +1,4 @@
-use super::{Due, Id};
+use super::Due;
 
 /// The length of a bucket: a dial of the timing wheel, on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -7,9 +7,9 @@ pub enum Level {
     Second,
     /// Buckets of a minute, which cascade into seconds.
     Minute,
-    /// Buckets of an hour, which cascade into minutes, or into finer buckets for timers that are near.
+    /// Buckets of an hour, which cascade into minutes, or into finer buckets for timers that are due soon.
     Hour,
-    /// Buckets of a day, which cascade into hours, or into finer buckets for timers that are near.
+    /// Buckets of a day, which cascade into hours, or into finer buckets for timers that are due soon.
     Day,
     /// The coarsest level, for any due time further ahead: buckets of 32 days. If days were the coarsest, inserts that
     /// are due over a year would be written to ten times as many places.
@@ -18,7 +18,7 @@ pub enum Level {
 
 impl Level {
     /// The levels whose buckets cascade, finest first.
-    pub const FAR: [Level; 4] = [Level::Minute, Level::Hour, Level::Day, Level::Month];
+    pub const CASCADING: [Level; 4] = [Level::Minute, Level::Hour, Level::Day, Level::Month];
 
     /// Returns the length of a bucket in milliseconds.
     #[must_use]
@@ -109,7 +109,7 @@ impl Bucket {
     }
 
     fn below(limit: Level, due: Due, now: Due) -> Option<Bucket> {
-        Level::FAR
+        Level::CASCADING
             .into_iter()
             .rev()
             .filter(|level| *level <= limit)
@@ -127,29 +127,6 @@ impl Bucket {
     #[must_use]
     pub const fn cascades_at(self) -> Due {
         Due::from_millis(self.start().as_millis().saturating_sub(self.level.lead()))
-    }
-}
-
-/// A position among the rows of a handler in the buckets of [`Level::Second`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RowCursor {
-    /// The number of the bucket.
-    pub second: i64,
-    /// The id of the row.
-    pub id: Id,
-}
-
-impl RowCursor {
-    /// The position before all rows.
-    pub const START: RowCursor = RowCursor::before(i64::MIN);
-
-    /// Returns the position before all rows of this bucket.
-    #[must_use]
-    pub const fn before(second: i64) -> RowCursor {
-        RowCursor {
-            second,
-            id: Id::NONE,
-        }
     }
 }
 
@@ -174,7 +151,7 @@ mod tests {
                     assert!(due.as_millis() < start + bucket.level.millis());
                     let is_open = bucket.cascades_at() > now;
                     assert!(is_open || bucket.level == Level::Second);
-                    let coarser = Level::FAR.into_iter().filter(|it| *it > bucket.level);
+                    let coarser = Level::CASCADING.into_iter().filter(|it| *it > bucket.level);
                     for coarser in coarser {
                         assert!(coarser.bucket(due).cascades_at() <= now);
                     }
@@ -186,7 +163,7 @@ mod tests {
     #[test]
     fn a_bucket_cascades_into_finer_ones() {
         let now = Due::from_millis(1_800_000_000_000);
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             for off in 0..5_000 {
                 let due = Due::from_millis(now.as_millis() + off * 61_003);
                 let finer = level.bucket(due).finer(due, now);

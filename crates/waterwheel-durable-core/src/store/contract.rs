@@ -1,8 +1,10 @@
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Command, DeadLetters, Handle, Id, Level, Notice, Op, Outcome,
-    PageLimit, Row, RowCursor, Scope, Setting, StoreError,
+    ArchiveCursor, Archived, Command, Dead, DeadLetters, Handle, Id, Level, Op, Outcome, PageLimit,
+    Row, RowCursor, Scope, Setting,
 };
 
 /// The storage of durable timers.
@@ -68,7 +70,7 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError>;
 
-    /// Returns the first bucket of a far level that has a row. The cost does not depend on how far ahead that is.
+    /// Returns the first bucket of a coarser level that has a row. The cost does not depend on how far ahead that is.
     ///
     /// # Errors
     ///
@@ -155,4 +157,276 @@ pub trait Store: Send {
     fn notices(&mut self) -> Vec<Notice> {
         Vec::new()
     }
+}
+
+impl DeadLetters {
+    /// Returns all dead letters of these handlers, however many. For tests and tools.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub fn all(store: &mut dyn Store, scope: Scope<'_>) -> Result<Vec<Dead>, StoreError> {
+        let (mut all, mut next) = (Vec::new(), Some(Id::NONE));
+        while let Some(after) = next {
+            let page = store.dead(scope, after, PageLimit::rows(usize::MAX))?;
+            all.extend(page.dead);
+            next = page.next;
+        }
+        Ok(all)
+    }
+}
+
+/// A store could not carry out a request. The message says whether something was written, and contains the cause.
+#[derive(Debug)]
+pub struct StoreError {
+    is_definite: bool,
+    is_earlier: bool,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl StoreError {
+    /// Creates an error for a request of which nothing was done. It may be retried.
+    pub fn definite(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError {
+            is_definite: true,
+            is_earlier: false,
+            source: source.into(),
+        }
+    }
+
+    /// Creates an error after which it is not known whether the request was carried out, or will turn out to be after a
+    /// restart: a failed `fsync`, an I/O error, a lost connection. For a read, it means that the data cannot be read
+    /// and that a retry would not help, for example because of damage or an I/O error.
+    ///
+    /// Nothing is retried on this store: after a failed `fsync`, a second one may wrongly report success
+    /// ([fsyncgate](https://wiki.postgresql.org/wiki/Fsync_Errors)).
+    pub fn indeterminate(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError {
+            is_definite: false,
+            is_earlier: false,
+            source: source.into(),
+        }
+    }
+
+    /// Creates an error for a request to a store that an earlier [indeterminate](StoreError::indeterminate) error has
+    /// ended, with the cause of that error. Nothing was done for this request. It counts as indeterminate, since a
+    /// retry would not help.
+    pub fn failed_earlier(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError {
+            is_definite: false,
+            is_earlier: true,
+            source: source.into(),
+        }
+    }
+
+    /// Returns whether it is certain that nothing was done.
+    #[must_use]
+    pub fn is_definite(&self) -> bool {
+        self.is_definite
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_earlier {
+            return write!(
+                f,
+                "the store failed earlier, and this request wrote nothing: open it again ({})",
+                self.source
+            );
+        }
+        let what = match self.is_definite {
+            true => "the store refused the request, and nothing was written",
+            false => "the store failed, and it is not known what was written",
+        };
+        write!(f, "{what}: {}", self.source)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+/// Something that the operator of a store should know, and that does not stop the store: see
+/// [`Store::notices`](crate::store::Store::notices).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The file has a second name, a hard link. Locking and the WAL depend on the name, so a process that opens the
+    /// file by the other name damages it.
+    #[non_exhaustive]
+    HardLinked {
+        /// The name by which the file was opened.
+        file: Arc<str>,
+        /// The number of names that the file has.
+        links: u64,
+    },
+    /// Acknowledged work is missing, and the file was opened without it, as requested.
+    #[non_exhaustive]
+    AcknowledgedLost {
+        /// The file.
+        file: Arc<str>,
+        /// What is missing.
+        loss: Arc<str>,
+    },
+    /// The store cannot record which commits it has acknowledged. The commits are in the file and its WAL nevertheless.
+    /// But if the WAL is lost after a crash, the next open does not detect it.
+    #[non_exhaustive]
+    NoteFailed {
+        /// The file that cannot be written.
+        note: Arc<str>,
+        /// The error of the operating system.
+        error: Arc<str>,
+    },
+}
+
+impl Notice {
+    /// Creates a notice that a file has several names.
+    #[must_use]
+    pub fn hard_linked(file: &str, links: u64) -> Notice {
+        let file = file.into();
+        Notice::HardLinked { file, links }
+    }
+
+    /// Creates a notice that a file was opened although acknowledged work is missing.
+    #[must_use]
+    pub fn acknowledged_lost(file: &str, loss: &str) -> Notice {
+        Notice::AcknowledgedLost {
+            file: file.into(),
+            loss: loss.into(),
+        }
+    }
+
+    /// Creates a notice that acknowledged commits cannot be recorded.
+    #[must_use]
+    pub fn note_failed(note: &str, error: &str) -> Notice {
+        Notice::NoteFailed {
+            note: note.into(),
+            error: error.into(),
+        }
+    }
+}
+
+/// The calls of a [`Store`](crate::store::Store) that passes them on to another one: `forward!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
+/// `maintain`; `rest` for those of them that have no name here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward {
+    ($this:ident => $inner:expr; $($call:ident)+) => {
+        $($crate::store::forward!(@$call $this $inner);)+
+    };
+    (@reads $this:ident $inner:expr) => {
+        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find rest);
+    };
+    (@begin $this:ident $inner:expr) => {
+        fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
+            let $this = self;
+            $inner.begin()
+        }
+    };
+    (@maintain $this:ident $inner:expr) => {
+        fn maintain(&mut self) -> Result<(), $crate::store::StoreError> {
+            let $this = self;
+            $inner.maintain()
+        }
+    };
+    (@load $this:ident $inner:expr) => {
+        fn load(
+            &mut self,
+            handler: &str,
+            after: $crate::store::RowCursor,
+            before: i64,
+            limit: $crate::store::PageLimit,
+        ) -> Result<Vec<$crate::store::Row>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.load(handler, after, before, limit)
+        }
+    };
+    (@first_second $this:ident $inner:expr) => {
+        fn first_second(
+            &mut self,
+            handler: &str,
+            from: i64,
+        ) -> Result<Option<i64>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.first_second(handler, from)
+        }
+    };
+    (@first_bucket $this:ident $inner:expr) => {
+        fn first_bucket(
+            &mut self,
+            level: $crate::store::Level,
+        ) -> Result<Option<i64>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.first_bucket(level)
+        }
+    };
+    (@handlers $this:ident $inner:expr) => {
+        fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.handlers()
+        }
+    };
+    (@dead $this:ident $inner:expr) => {
+        fn dead(
+            &mut self,
+            scope: $crate::store::Scope<'_>,
+            after: $crate::store::Id,
+            limit: $crate::store::PageLimit,
+        ) -> Result<$crate::store::DeadLetters, $crate::store::StoreError> {
+            let $this = self;
+            $inner.dead(scope, after, limit)
+        }
+    };
+    (@find $this:ident $inner:expr) => {
+        fn find(
+            &mut self,
+            handler: &str,
+            key: &[u8],
+        ) -> Result<Option<$crate::store::Handle>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.find(handler, key)
+        }
+    };
+    (@rest $this:ident $inner:expr) => {
+        fn archived(
+            &mut self,
+            handler: &str,
+            after: $crate::store::ArchiveCursor,
+            before: i64,
+            limit: usize,
+        ) -> Result<Vec<($crate::store::ArchiveCursor, $crate::store::Archived)>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.archived(handler, after, before, limit)
+        }
+
+        fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.first_archived(handler)
+        }
+
+        fn settings(
+            &mut self,
+        ) -> Result<Vec<$crate::store::Setting>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.settings()
+        }
+
+        fn takes_commands(&self) -> bool {
+            let $this = self;
+            $inner.takes_commands()
+        }
+
+        fn commands(&mut self) -> Result<Vec<(u64, $crate::store::Command)>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.commands()
+        }
+
+        fn notices(&mut self) -> Vec<$crate::store::Notice> {
+            let $this = self;
+            $inner.notices()
+        }
+    };
 }

@@ -12,8 +12,10 @@ use super::{
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     epoch: u64,
-    far: BTreeMap<(Bucket, Id), Row>,
-    near: BTreeMap<(Arc<str>, RowCursor), Row>,
+    /// The rows of the levels whose buckets cascade.
+    buckets: BTreeMap<(Bucket, Id), Row>,
+    /// The rows of [`Level::Second`], by handler.
+    seconds: BTreeMap<(Arc<str>, RowCursor), Row>,
     /// Where timers are that are no longer due as their handles say.
     moved: HashMap<Id, Due>,
     keys: HashMap<(Arc<str>, Arc<[u8]>), Handle>,
@@ -40,7 +42,7 @@ impl MemoryStore {
     /// Returns the number of timers, without dead letters.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.far.len() + self.near.len()
+        self.buckets.len() + self.seconds.len()
     }
 
     /// Returns whether the store has no timers.
@@ -49,20 +51,20 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// The store without the first rows of a far bucket: half of a cascade, for simulators.
+    /// The store without the first rows of a coarser bucket: half of a cascade, for simulators.
     #[doc(hidden)]
     #[must_use]
     pub fn without(&self, bucket: Bucket, limit: PageLimit) -> MemoryStore {
         let mut without = self.clone();
         for at in self.first_of(bucket, limit) {
-            without.far.remove(&at);
+            without.buckets.remove(&at);
         }
         without
     }
 
-    /// The first rows of a far bucket.
+    /// The first rows of a coarser bucket.
     fn first_of(&self, bucket: Bucket, limit: PageLimit) -> Vec<(Bucket, Id)> {
-        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        let rows = self.buckets.range((bucket, Id::NONE)..=(bucket, Id::MAX));
         let rows = rows.map(Ok::<_, Infallible>);
         let Ok(rows) = limit.take_sized(rows, |(_, row)| row.bytes());
         rows.into_iter().map(|(at, _)| *at).collect()
@@ -75,20 +77,21 @@ impl MemoryStore {
         match bucket.level {
             Level::Second => {
                 let at = (Arc::clone(&row.handler), row.cursor());
-                self.near.insert(at, row);
+                self.seconds.insert(at, row);
             }
             _ => {
-                self.far.insert((bucket, row.id), row);
+                self.buckets.insert((bucket, row.id), row);
             }
         }
     }
 
-    fn take_near(&mut self, row: &Row) -> Option<Row> {
-        self.near.remove(&(Arc::clone(&row.handler), row.cursor()))
+    fn take_from_second(&mut self, row: &Row) -> Option<Row> {
+        self.seconds
+            .remove(&(Arc::clone(&row.handler), row.cursor()))
     }
 
-    /// Where a timer lies if it is near.
-    fn near_at(&self, handle: &Handle) -> (Arc<str>, RowCursor) {
+    /// Where a timer lies if it is in a bucket of [`Level::Second`].
+    fn place_in_seconds(&self, handle: &Handle) -> (Arc<str>, RowCursor) {
         let cursor = RowCursor {
             second: self.due_of(handle).second(),
             id: handle.id,
@@ -96,15 +99,15 @@ impl MemoryStore {
         (Arc::clone(&handle.handler), cursor)
     }
 
-    /// Where a timer lies in one of the far buckets of its due time.
-    fn far_at(&self, handle: &Handle) -> Option<(Bucket, Id)> {
+    /// Where a timer lies in one of the coarser buckets of its due time.
+    fn find_in_buckets(&self, handle: &Handle) -> Option<(Bucket, Id)> {
         let due = self.due_of(handle);
-        let mut places = Level::FAR
+        let mut places = Level::CASCADING
             .into_iter()
             .map(|level| (level.bucket(due), handle.id));
-        // A far bucket has rows of all handlers.
+        // A coarser bucket has rows of all handlers.
         let is_its = |row: &Row| row.handler == handle.handler;
-        places.find(|at| self.far.get(at).is_some_and(is_its))
+        places.find(|at| self.buckets.get(at).is_some_and(is_its))
     }
 
     fn due_of(&self, handle: &Handle) -> Due {
@@ -112,15 +115,16 @@ impl MemoryStore {
     }
 
     fn has(&self, handle: &Handle) -> bool {
-        self.near.contains_key(&self.near_at(handle)) || self.far_at(handle).is_some()
+        self.seconds.contains_key(&self.place_in_seconds(handle))
+            || self.find_in_buckets(handle).is_some()
     }
 
     /// Takes a timer out.
     fn take(&mut self, handle: &Handle) -> Option<Row> {
-        let near = self.near.remove(&self.near_at(handle));
-        near.or_else(|| {
-            let at = self.far_at(handle)?;
-            self.far.remove(&at)
+        let found = self.seconds.remove(&self.place_in_seconds(handle));
+        found.or_else(|| {
+            let at = self.find_in_buckets(handle)?;
+            self.buckets.remove(&at)
         })
     }
 
@@ -168,13 +172,13 @@ impl MemoryStore {
                 Outcome::Inserted
             }
             Op::Settle(row) => {
-                if let Some(row) = self.take_near(row) {
+                if let Some(row) = self.take_from_second(row) {
                     self.forget(&row);
                 }
                 Outcome::Done
             }
             Op::Archive(row, at) => {
-                if let Some(row) = self.take_near(row) {
+                if let Some(row) = self.take_from_second(row) {
                     self.moved.remove(&row.id);
                     self.archive(&row, *at);
                 }
@@ -187,7 +191,7 @@ impl MemoryStore {
             } => self.expire(handler, *before, *limit),
             Op::Start(row) => {
                 let at = (Arc::clone(&row.handler), row.cursor());
-                if let Some(stored) = self.near.get_mut(&at) {
+                if let Some(stored) = self.seconds.get_mut(&at) {
                     stored.starts = row.starts.saturating_add(1);
                 }
                 Outcome::Done
@@ -208,7 +212,7 @@ impl MemoryStore {
                 Outcome::Rescheduled(row)
             }
             Op::Retry(row, due, bucket) => {
-                if let Some(mut row) = self.take_near(row) {
+                if let Some(mut row) = self.take_from_second(row) {
                     row.failures = row.failures.saturating_add(1);
                     self.shift(&mut row, *due);
                     self.place(row, *bucket);
@@ -216,7 +220,7 @@ impl MemoryStore {
                 Outcome::Done
             }
             Op::Bury { row, at, error } => {
-                if let Some(row) = self.take_near(row) {
+                if let Some(row) = self.take_from_second(row) {
                     self.forget(&row);
                     let error = Arc::clone(error);
                     self.dead.insert(
@@ -320,9 +324,9 @@ impl MemoryStore {
 
     fn cascade(&mut self, bucket: Bucket, now: Due, limit: PageLimit) -> Outcome {
         let ids = self.first_of(bucket, limit);
-        let (mut far, mut seconds) = (BTreeMap::new(), BTreeMap::new());
+        let (mut buckets, mut seconds) = (BTreeMap::new(), BTreeMap::new());
         for at in ids {
-            let Some(row) = self.far.remove(&at) else {
+            let Some(row) = self.buckets.remove(&at) else {
                 continue;
             };
             let finer = bucket.finer(row.due, now);
@@ -330,15 +334,15 @@ impl MemoryStore {
                 Level::Second => seconds
                     .entry(Arc::clone(&row.handler))
                     .or_insert(finer.number),
-                level => far.entry(level).or_insert(finer.number),
+                level => buckets.entry(level).or_insert(finer.number),
             };
             *first = finer.number.min(*first);
             self.place(row, finer);
         }
-        let mut left = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        let mut left = self.buckets.range((bucket, Id::NONE)..=(bucket, Id::MAX));
         Outcome::Cascaded {
             is_empty: left.next().is_none(),
-            buckets: far
+            buckets: buckets
                 .into_iter()
                 .map(|(level, number)| Bucket { level, number })
                 .collect(),
@@ -380,7 +384,7 @@ impl Store for MemoryStore {
         if after >= end {
             return Ok(Vec::new());
         }
-        let rows = self.near.range(after.clone()..end);
+        let rows = self.seconds.range(after.clone()..end);
         let rows = rows.filter(|(at, _)| **at > after);
         limit.take(rows.map(|(_, row)| Ok(row.clone())))
     }
@@ -390,7 +394,7 @@ impl Store for MemoryStore {
             return Ok(None);
         };
         let from = (Arc::clone(handler), RowCursor::before(from));
-        let first = self.near.range(from..).next();
+        let first = self.seconds.range(from..).next();
         Ok(first
             .filter(|((of, _), _)| of == handler)
             .map(|((_, at), _)| at.second))
@@ -401,7 +405,7 @@ impl Store for MemoryStore {
             level,
             number: i64::MIN,
         };
-        let first = self.far.range((first, Id::NONE)..).next();
+        let first = self.buckets.range((first, Id::NONE)..).next();
         Ok(first
             .filter(|((bucket, _), _)| bucket.level == level)
             .map(|((bucket, _), _)| bucket.number))

@@ -22,35 +22,24 @@
 //! Buckets that get coarser with distance are the idea of the timing wheel, by [Varghese and
 //! Lauck](https://doi.org/10.1145/41457.37504); here, its outermost dials are on disk.
 
-mod archived;
 mod bucket;
 mod command;
-mod contract;
-mod dead_letters;
 mod due;
-mod error;
-mod limit;
+mod id;
 mod memory;
-mod notice;
 mod op;
-mod pass_on;
+mod page;
 mod row;
-mod scope;
-mod setting;
+mod contract;
 
-#[doc(hidden)]
-pub use crate::pass_on;
-pub use archived::{ArchiveCursor, Archived};
-pub use bucket::{Bucket, Level, RowCursor};
+pub use bucket::{Bucket, Level};
 pub use command::{Command, InvalidCommand};
-pub use contract::Store;
-pub use dead_letters::DeadLetters;
 pub use due::Due;
-pub use error::StoreError;
-pub use limit::PageLimit;
+pub use id::{Handle, Id, InvalidHandle, InvalidId};
 pub use memory::MemoryStore;
-pub use notice::Notice;
-pub use op::{Op, Outcome};
-pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
-pub use scope::Scope;
-pub use setting::Setting;
+pub use op::{Op, Outcome, Setting};
+pub use page::{DeadLetters, PageLimit, Scope};
+pub use row::{ArchiveCursor, Archived, Dead, Row, RowCursor};
+#[doc(hidden)]
+pub use crate::forward;
+pub use contract::{Notice, Store, StoreError};

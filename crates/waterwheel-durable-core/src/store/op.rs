@@ -54,7 +54,7 @@ pub enum Op {
     Redrive(Id, Due, Bucket),
     /// Deletes a dead letter: [`Cancelled`](Outcome::Cancelled).
     Discard(Id),
-    /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader
+    /// Moves the first rows of a coarser bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader
     /// of the store sees each row exactly once, before and after.
     Cascade {
         /// The bucket, of any level except [`Level::Second`](crate::store::Level::Second).
@@ -94,7 +94,7 @@ pub enum Outcome {
     Cascaded {
         /// Whether the bucket is empty now.
         is_empty: bool,
-        /// The first bucket of each far level to which rows were moved.
+        /// The first bucket of each coarser level to which rows were moved.
         buckets: Vec<Bucket>,
         /// The first second to which rows were moved, for each handler.
         seconds: Vec<(Arc<str>, i64)>,
@@ -106,4 +106,13 @@ pub enum Outcome {
     },
     /// The outcome of each step.
     All(Vec<Outcome>),
+}
+
+/// A named value in a store: see [`Op::Set`](crate::store::Op::Set).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The name.
+    pub name: Arc<str>,
+    /// The value.
+    pub value: Arc<[u8]>,
 }

@@ -198,7 +198,7 @@ fn is_there(connection: &Connection, id: i64, due: i64) -> rusqlite::Result<bool
     }
     let far = "SELECT 1 FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id = ?3";
     let mut far = connection.prepare_cached(far)?;
-    for level in Level::FAR {
+    for level in Level::CASCADING {
         if far.exists((level.number(), level.bucket(due).number, id))? {
             return Ok(true);
         }

@@ -345,7 +345,7 @@ impl Check<'_> {
         let due = cells.integer("due").map(Due::from_millis);
         let key = cells.bytes_or_null("key");
         let level = cells.integer("level");
-        let levels = [Level::Second].into_iter().chain(Level::FAR);
+        let levels = [Level::Second].into_iter().chain(Level::CASCADING);
         let level = level.and_then(|number| {
             let found = levels
                 .into_iter()

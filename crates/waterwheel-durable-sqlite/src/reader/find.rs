@@ -46,7 +46,7 @@ pub(crate) fn by_handle(
     let mut moved = snapshot.prepare(MOVED)?;
     let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
     let due = moved.optional()?.map_or(handle.due, Due::from_millis);
-    for level in [Level::Second].into_iter().chain(Level::FAR) {
+    for level in [Level::Second].into_iter().chain(Level::CASCADING) {
         let under = if level == Level::Second { number } else { 0 };
         let found = at(snapshot, level.bucket(due), under, handle.id)?;
         // A far bucket has timers of all handlers.
@@ -80,7 +80,7 @@ pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<
 
 fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
     let level: u8 = from.get(7)?;
-    let levels = [Level::Second].into_iter().chain(Level::FAR);
+    let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let level = levels.into_iter().find(|it| it.number() == level);
     let level = level.ok_or_else(|| damaged("a timer is in a level that does not exist"))?;
     Ok(Pending {

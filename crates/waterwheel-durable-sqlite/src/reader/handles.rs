@@ -53,7 +53,7 @@ impl Page {
         for handler in near {
             self.look_through(snapshot, Level::Second, handler)?;
         }
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             self.look_through(snapshot, level, 0)?;
         }
         let places = self.places.into_sorted_vec().into_iter();

@@ -55,7 +55,7 @@ impl First {
         for handler in near {
             self.look_through(snapshot, Level::Second, handler)?;
         }
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             self.look_through(snapshot, level, 0)?;
         }
         let limit = self.limit;

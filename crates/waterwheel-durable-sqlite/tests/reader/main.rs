@@ -44,7 +44,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
     for count in &counts {
         let own = || rows.iter().filter(|(row, _)| row.handler == count.handler);
         let due = || own().map(|(row, _)| row.due);
-        for level in [Level::Second].into_iter().chain(Level::FAR) {
+        for level in [Level::Second].into_iter().chain(Level::CASCADING) {
             let at = own().filter(|(_, bucket)| bucket.level == level).count();
             assert_eq!(count.at(level), at as u64, "{level:?} of {}", count.handler);
             levels += usize::from(at > 0);

@@ -103,7 +103,7 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     // As between two steps of a cascade: they are due as the month begins.
-    let levels = [Level::Second].into_iter().chain(Level::FAR);
+    let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let inserts = levels.flat_map(|level| {
         [0, 1].map(|more| {
             let number = 2 * u64::from(level.number()) + more;
@@ -147,7 +147,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
         after = Some((*bucket, last.id));
         listed.extend(page.into_iter().map(|(handle, _)| handle.id));
         // As long before its start as a service does it, and later.
-        let level = Level::FAR[rng.usize(0..Level::FAR.len())];
+        let level = Level::CASCADING[rng.usize(0..Level::CASCADING.len())];
         if let Some(number) = store.first_bucket(level).unwrap() {
             let bucket = Bucket { level, number };
             let now = Due::from_millis(bucket.start().as_millis() - rng.i64(0..level.millis()));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable::{Durable, Event, OpenError};
 
 use crate::support::{Deliveries, Place, shut_down, soon, within};
@@ -163,7 +163,7 @@ impl Store for Broken {
         unreachable!("it has not begun")
     }
 
-    pass_on!(this => this.unreachable; reads);
+    forward!(this => this.unreachable; reads);
 }
 
 #[tokio::test]

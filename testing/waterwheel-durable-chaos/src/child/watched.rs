@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 
 use super::log::Log;
 use crate::protocol::Line;
@@ -19,7 +19,7 @@ impl<S: Store> Watched<S> {
 }
 
 impl<S: Store> Store for Watched<S> {
-    pass_on!(this => this.store; begin);
+    forward!(this => this.store; begin);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let steps_count = steps.len();
@@ -37,7 +37,7 @@ impl<S: Store> Store for Watched<S> {
         outcomes
     }
 
-    pass_on!(this => this.store; maintain reads);
+    forward!(this => this.store; maintain reads);
 }
 
 fn settles((step, _): &(&Op, &Outcome)) -> bool {

@@ -159,7 +159,7 @@ impl Model {
     /// All buckets of far levels that have rows.
     pub(super) fn buckets(&self) -> Vec<Bucket> {
         let (mut copy, mut all) = (self.clone(), Vec::new());
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             while let Some(bucket) = copy.first_bucket(level) {
                 copy.step(&to_seconds(bucket), false);
                 all.push(bucket);
@@ -235,7 +235,7 @@ fn to_seconds(bucket: Bucket) -> Op {
 pub(super) struct Contents {
     epoch: u64,
     /// In far levels, before and after all rows of the buckets were moved to seconds.
-    first: [Option<i64>; 2 * Level::FAR.len()],
+    first: [Option<i64>; 2 * Level::CASCADING.len()],
     handlers: Vec<Arc<str>>,
     rows: Vec<Row>,
     dead: Vec<Dead>,
@@ -259,10 +259,10 @@ impl Contents {
         handles: &[Handle],
     ) -> Result<Contents, StoreError> {
         let epoch = store.begin()?;
-        let mut first = [None; 2 * Level::FAR.len()];
-        let (before, after) = first.split_at_mut(Level::FAR.len());
+        let mut first = [None; 2 * Level::CASCADING.len()];
+        let (before, after) = first.split_at_mut(Level::CASCADING.len());
         let read = |store: &mut dyn Store, into: &mut [Option<i64>]| {
-            let mut levels = into.iter_mut().zip(Level::FAR);
+            let mut levels = into.iter_mut().zip(Level::CASCADING);
             levels.try_for_each(|(it, level)| store.first_bucket(level).map(|first| *it = first))
         };
         read(store, before)?;

@@ -92,7 +92,7 @@ impl Life<'_> {
         let many = model.timers() > 300;
         let (due, bucket) = self.some_due();
         let (near, handle) = (self.near(model), self.rng.choice(&self.handles).cloned());
-        let far = Level::FAR[self.rng.usize(0..Level::FAR.len())];
+        let far = Level::CASCADING[self.rng.usize(0..Level::CASCADING.len())];
         match (self.rng.u32(0..100), near, handle) {
             (0..45, near, Some(handle)) if many => self.settle_or_cancel(near, handle),
             (45..60, near, Some(handle)) => self.settle_or_cancel(near, handle),

@@ -1,4 +1,4 @@
-//! Where do the rows of a far bucket go?
+//! Where do the rows of a coarser bucket go?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,20 +21,20 @@ fn spread(bucket: Bucket, count: u64) -> Vec<Row> {
 
 /// What a cascade of these rows replies.
 fn expected(bucket: Bucket, now: Due, rows: &[Row], is_empty: bool) -> Page {
-    let (mut far, mut seconds) = (BTreeMap::new(), BTreeMap::new());
+    let (mut buckets, mut seconds) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {
         let finer = bucket.finer(row.due, now);
         let first = match finer.level {
             Level::Second => seconds
                 .entry(row.handler.to_string())
                 .or_insert(finer.number),
-            level => far.entry(level).or_insert(finer.number),
+            level => buckets.entry(level).or_insert(finer.number),
         };
         *first = finer.number.min(*first);
     }
     Page {
         is_empty,
-        buckets: far
+        buckets: buckets
             .into_iter()
             .map(|(level, number)| Bucket { level, number })
             .collect(),
@@ -49,13 +49,13 @@ fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limi
         .map(|row| Op::Insert(row.clone(), bucket))
         .collect();
     it.commit(&steps)?;
-    let (mut left, mut far) = (&rows[..], BTreeSet::new());
+    let (mut left, mut finer) = (&rows[..], BTreeSet::new());
     loop {
         let (page, rest) = left.split_at(limit.min(left.len()));
         let got = it.cascade(bucket, now, limit)?;
         let expected = expected(bucket, now, page, rest.is_empty());
         same("a page", &got, &expected)?;
-        far.extend(page.iter().map(|row| bucket.finer(row.due, now)));
+        finer.extend(page.iter().map(|row| bucket.finer(row.due, now)));
         left = rest;
         if left.is_empty() {
             break;
@@ -63,28 +63,28 @@ fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limi
         let first = it.first_bucket(bucket.level)?;
         same("the bucket that has rows", first, Some(bucket.number))?;
     }
-    far.retain(|bucket| bucket.level != Level::Second);
-    for level in Level::FAR {
-        let first = far.iter().find(|bucket| bucket.level == level);
+    finer.retain(|bucket| bucket.level != Level::Second);
+    for level in Level::CASCADING {
+        let first = finer.iter().find(|bucket| bucket.level == level);
         let first = first.map(|bucket| bucket.number);
         same("the first bucket", it.first_bucket(level)?, first)?;
     }
-    while let Some(bucket) = far.pop_last() {
+    while let Some(bucket) = finer.pop_last() {
         let own = |row: &&Row| bucket.level.bucket(row.due) == bucket;
         let now = bucket.cascades_at();
-        far.extend(
+        finer.extend(
             rows.iter()
                 .filter(own)
                 .map(|row| bucket.finer(row.due, now)),
         );
-        far.retain(|bucket| bucket.level != Level::Second);
+        finer.retain(|bucket| bucket.level != Level::Second);
         it.cascade(bucket, now, 1_000)?;
     }
     for handler in ["mail", "call"] {
         let mut own: Vec<_> = rows.iter().filter(|row| &*row.handler == handler).collect();
         own.sort_by_key(|row| row.cursor());
-        let near = it.near(handler)?;
-        same("the rows", near.iter().collect::<Vec<_>>(), own)?;
+        let found = it.seconds(handler)?;
+        same("the rows", found.iter().collect::<Vec<_>>(), own)?;
     }
     it.cancels(&rows)?;
     it.is_empty()
@@ -134,11 +134,11 @@ pub(super) fn a_cascade_moves_the_first_rows(it: &mut Subject<'_>) -> Done {
     for (limit, moved) in [(1, 1), (3, 4), (5, 9), (5, 9)] {
         let page = it.cascade(minute, minute.cascades_at(), limit)?;
         same("whether it is empty", page.is_empty, moved == 9)?;
-        let near = it.near(MAIL)?.into_iter().map(|row| row.id);
+        let found = it.seconds(MAIL)?.into_iter().map(|row| row.id);
         let first = (1..=moved)
             .map(crate::conformance::rows::id)
             .collect::<Vec<_>>();
-        same("the rows that have moved", near.collect::<Vec<_>>(), first)?;
+        same("the rows that have moved", found.collect::<Vec<_>>(), first)?;
     }
     Ok(())
 }
@@ -163,8 +163,8 @@ pub(super) fn a_cascade_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) ->
         let limit = PageLimit { rows: 100, bytes };
         let page = it.cascade_of(minute, minute.cascades_at(), limit)?;
         same("whether it is empty", page.is_empty, moved == 6)?;
-        let near = it.near(MAIL)?;
-        same("the rows that have moved", &near[..], &rows[..moved])?;
+        let found = it.seconds(MAIL)?;
+        same("the rows that have moved", &found[..], &rows[..moved])?;
     }
     it.cancels(&rows)?;
     it.is_empty()
@@ -175,11 +175,11 @@ pub(super) fn a_cascade_of_no_rows_moves_none(it: &mut Subject<'_>) -> Done {
     it.commit(&[Op::Insert(row(1, NOW), minute)])?;
     let got = it.cascade(minute, minute.cascades_at(), 0)?;
     same("the page", got, expected(minute, due(NOW), &[], false))?;
-    same("the rows", it.near(MAIL)?, Vec::new())
+    same("the rows", it.seconds(MAIL)?, Vec::new())
 }
 
 pub(super) fn an_empty_bucket_cascades_to_nothing(it: &mut Subject<'_>) -> Done {
-    for level in Level::FAR {
+    for level in Level::CASCADING {
         let bucket = level.bucket(due(NOW));
         let got = it.cascade(bucket, bucket.cascades_at(), 10)?;
         same("the page", got, expected(bucket, due(NOW), &[], true))?;
@@ -207,7 +207,7 @@ pub(super) fn a_cascade_leaves_other_buckets(it: &mut Subject<'_>) -> Done {
     ];
     it.commit(&steps)?;
     it.cascade(minute, minute.cascades_at(), 100)?;
-    same("the rows", it.near(MAIL)?, vec![row(1, NOW)])?;
+    same("the rows", it.seconds(MAIL)?, vec![row(1, NOW)])?;
     it.cancels(&others)?;
     it.cancels([&hour, &row(1, NOW)])?;
     it.is_empty()
@@ -251,7 +251,7 @@ pub(super) fn a_moved_timer_cascades_as_such(it: &mut Subject<'_>) -> Done {
     it.commit(&[reschedule(&first, at)])?;
     let minute = Level::Minute.bucket(due(at));
     it.cascade(minute, minute.cascades_at(), 10)?;
-    same("the rows", it.near(MAIL)?, vec![moved(&first, at)])?;
+    same("the rows", it.seconds(MAIL)?, vec![moved(&first, at)])?;
     it.cancels([&first])?;
     it.is_empty()
 }
@@ -263,8 +263,9 @@ pub(super) fn a_cascade_before_1970_goes_where_it_should(it: &mut Subject<'_>) -
         (Level::Day, -1_000),
         (Level::Month, -1),
     ] {
-        let far = Bucket { level, number };
-        cascades(it, far, far.cascades_at(), spread(far, 97), 40)?;
+        let coarser = Bucket { level, number };
+        let spread = spread(coarser, 97);
+        cascades(it, coarser, coarser.cascades_at(), spread, 40)?;
     }
     let level = Level::Minute;
     let minute = Bucket { level, number: -1 };
@@ -272,7 +273,7 @@ pub(super) fn a_cascade_before_1970_goes_where_it_should(it: &mut Subject<'_>) -
 }
 
 pub(super) fn a_late_cascade_goes_to_seconds(it: &mut Subject<'_>) -> Done {
-    for level in Level::FAR {
+    for level in Level::CASCADING {
         let bucket = level.bucket(due(NOW));
         let months_later = due(NOW + 60 * 86_400_000);
         cascades(it, bucket, months_later, spread(bucket, 50), 20)?;

@@ -2,7 +2,9 @@
 
 use crate::store::{Op, Outcome};
 
-use crate::conformance::rows::{MAIL, NOW, due, handle, insert, near, reschedule, row, second};
+use crate::conformance::rows::{
+    MAIL, NOW, due, handle, insert, insert_second, reschedule, row, second,
+};
 use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn epochs_rise(it: &mut Subject<'_>) -> Done {
@@ -18,14 +20,14 @@ pub(super) fn a_row_inserted_twice_is_there_once(it: &mut Subject<'_>) -> Done {
         it.does([(insert(&row), Outcome::Inserted)])?;
         it.does([(insert(&row), Outcome::Inserted)])?;
     }
-    same("the rows", it.near(MAIL)?, vec![row(1, NOW)])?;
+    same("the rows", it.seconds(MAIL)?, vec![row(1, NOW)])?;
     it.cancels(&[row(1, NOW), row(2, NOW + 600_000)])?;
     it.is_empty()
 }
 
 pub(super) fn a_settled_row_is_gone(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     it.does([
         (Op::Settle(rows[2].clone()), Outcome::Done),
@@ -35,24 +37,24 @@ pub(super) fn a_settled_row_is_gone(it: &mut Subject<'_>) -> Done {
     let left = rows.iter().enumerate();
     let left = left.filter(|(at, _)| *at != 2 && *at != 5);
     let left = left.map(|(_, row)| row.clone()).collect();
-    same("the rows that are left", it.near(MAIL)?, left)
+    same("the rows that are left", it.seconds(MAIL)?, left)
 }
 
 pub(super) fn a_settle_of_a_moved_row_does_nothing(it: &mut Subject<'_>) -> Done {
     let row = row(1, NOW);
-    it.commit(&[near(&row)])?;
+    it.commit(&[insert_second(&row)])?;
     it.commit(&[reschedule(&row, NOW + 5_000)])?;
     it.does([(Op::Settle(row.clone()), Outcome::Done)])?;
     let moved = crate::conformance::rows::moved(&row, NOW + 5_000);
-    same("the row that was moved", it.near(MAIL)?, vec![moved])
+    same("the row that was moved", it.seconds(MAIL)?, vec![moved])
 }
 
 pub(super) fn a_repeated_commit_is_not_done_again(it: &mut Subject<'_>) -> Done {
     let row = row(1, NOW);
-    it.commit_only(&[near(&row)])?;
+    it.commit_only(&[insert_second(&row)])?;
     let steps = [
         Op::Cancel(handle(&row)),
-        near(&crate::conformance::rows::row(2, NOW)),
+        insert_second(&crate::conformance::rows::row(2, NOW)),
         Op::Retry(crate::conformance::rows::row(2, NOW), due(NOW), second(NOW)),
     ];
     let first = it.commit_as(2, &steps)?;
@@ -60,7 +62,7 @@ pub(super) fn a_repeated_commit_is_not_done_again(it: &mut Subject<'_>) -> Done 
     same("the outcomes of the repeated commit", &again, &first)?;
     let third = it.commit_as(2, &steps)?;
     same("the outcomes of the third time", &third, &first)?;
-    let failures: Vec<_> = it.near(MAIL)?.iter().map(|row| row.failures).collect();
+    let failures: Vec<_> = it.seconds(MAIL)?.iter().map(|row| row.failures).collect();
     same("the failures of the rows", failures, vec![1])?;
     let next = it.commit_as(3, &steps[..1])?;
     same("the next commit", next, vec![Outcome::Cancelled(false)])
@@ -68,11 +70,11 @@ pub(super) fn a_repeated_commit_is_not_done_again(it: &mut Subject<'_>) -> Done 
 
 pub(super) fn the_next_epoch_begins_its_own_commits(it: &mut Subject<'_>) -> Done {
     for count in 1..5 {
-        let outcomes = it.commit_as(1, &[near(&row(count, NOW))])?;
+        let outcomes = it.commit_as(1, &[insert_second(&row(count, NOW))])?;
         same("the outcomes", outcomes, vec![Outcome::Inserted])?;
         it.reopen()?;
     }
-    same("the number of rows", it.near(MAIL)?.len(), 4)
+    same("the number of rows", it.seconds(MAIL)?.len(), 4)
 }
 
 pub(super) fn steps_are_done_in_order(it: &mut Subject<'_>) -> Done {
@@ -80,16 +82,16 @@ pub(super) fn steps_are_done_in_order(it: &mut Subject<'_>) -> Done {
     let later = crate::conformance::rows::moved(&row, NOW + 600_000);
     it.does([
         (Op::Cancel(handle(&row)), Outcome::Cancelled(false)),
-        (near(&row), Outcome::Inserted),
+        (insert_second(&row), Outcome::Inserted),
         (
             reschedule(&row, NOW + 600_000),
             Outcome::Rescheduled(Some(later)),
         ),
         (Op::Cancel(handle(&row)), Outcome::Cancelled(true)),
         (Op::Cancel(handle(&row)), Outcome::Cancelled(false)),
-        (near(&row), Outcome::Inserted),
+        (insert_second(&row), Outcome::Inserted),
     ])?;
-    same("the rows", it.near(MAIL)?, vec![row])
+    same("the rows", it.seconds(MAIL)?, vec![row])
 }
 
 pub(super) fn an_empty_commit_does_nothing(it: &mut Subject<'_>) -> Done {
@@ -99,9 +101,9 @@ pub(super) fn an_empty_commit_does_nothing(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_large_commit_is_whole(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..5_000).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
-    same("the rows", it.near(MAIL)?, rows.clone())?;
+    same("the rows", it.seconds(MAIL)?, rows.clone())?;
     let steps: Vec<_> = rows.into_iter().map(Op::Settle).collect();
     it.commit(&steps)?;
     it.is_empty()

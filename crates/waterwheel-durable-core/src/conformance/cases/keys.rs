@@ -3,7 +3,8 @@
 use crate::store::{Bucket, Handle, Level, Op, Outcome, Row};
 
 use crate::conformance::rows::{
-    DISTANCES, MAIL, NOW, due, handle, id, insert, keyed, near, of, reschedule, row, second,
+    DISTANCES, MAIL, NOW, due, handle, id, insert, insert_second, keyed, of, reschedule, row,
+    second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 
@@ -17,44 +18,47 @@ pub(super) fn a_key_belongs_to_one_timer(it: &mut Subject<'_>) -> Done {
             it.does([(insert(&other), Outcome::Exists(handle(&first)))])?;
         }
     }
-    same("the number of near rows", it.near(MAIL)?.len(), 1)
+    same("the number of rows", it.seconds(MAIL)?.len(), 1)
 }
 
 pub(super) fn a_key_of_a_moved_timer_names_its_first_handle(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     it.commit(&[reschedule(&first, NOW + 600_000)])?;
     let other = keyed(b"key", row(2, NOW));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     it.cancels([&first])
 }
 
 pub(super) fn a_key_may_be_empty(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"", row(1, NOW));
-    it.does([(near(&first), Outcome::Inserted)])?;
-    it.does([(near(&row(2, NOW)), Outcome::Inserted)])?;
-    it.does([(near(&row(3, NOW)), Outcome::Inserted)])?;
+    it.does([(insert_second(&first), Outcome::Inserted)])?;
+    it.does([(insert_second(&row(2, NOW)), Outcome::Inserted)])?;
+    it.does([(insert_second(&row(3, NOW)), Outcome::Inserted)])?;
     let other = keyed(b"", row(4, NOW));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     let expected = vec![first, row(2, NOW), row(3, NOW)];
-    same("the rows", it.near(MAIL)?, expected)
+    same("the rows", it.seconds(MAIL)?, expected)
 }
 
 pub(super) fn a_key_is_of_one_handler(it: &mut Subject<'_>) -> Done {
     for (count, handler) in (1..).zip(["a", "b", "c"]) {
         let row = of(handler, keyed(b"key", row(count, NOW)));
-        it.does([(near(&row), Outcome::Inserted)])?;
+        it.does([(insert_second(&row), Outcome::Inserted)])?;
     }
     let first = of("b", keyed(b"key", row(2, NOW)));
     let other = of("b", keyed(b"key", row(9, NOW)));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])
 }
 
 pub(super) fn a_settle_frees_the_key(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     it.commit(&[Op::Settle(first)])?;
-    it.does([(near(&keyed(b"key", row(2, NOW))), Outcome::Inserted)])
+    it.does([(
+        insert_second(&keyed(b"key", row(2, NOW))),
+        Outcome::Inserted,
+    )])
 }
 
 pub(super) fn a_cancel_frees_the_key(it: &mut Subject<'_>) -> Done {
@@ -68,12 +72,12 @@ pub(super) fn a_cancel_frees_the_key(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_retry_keeps_the_key(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     let later = NOW + 5_000;
     it.commit(&[Op::Retry(first.clone(), due(later), second(later))])?;
     let other = keyed(b"key", row(2, NOW));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
-    let keys: Vec<_> = it.near(MAIL)?.into_iter().map(|row| row.key).collect();
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
+    let keys: Vec<_> = it.seconds(MAIL)?.into_iter().map(|row| row.key).collect();
     same("the keys of the rows", keys, vec![first.key])
 }
 
@@ -83,18 +87,18 @@ pub(super) fn a_key_survives_a_cascade(it: &mut Subject<'_>) -> Done {
     it.commit(&[insert(&first)])?;
     let bucket: Bucket = Level::Minute.bucket(due(at));
     it.cascade(bucket, bucket.cascades_at(), 10)?;
-    same("the rows", it.near(MAIL)?, vec![first.clone()])?;
+    same("the rows", it.seconds(MAIL)?, vec![first.clone()])?;
     let other = keyed(b"key", row(2, NOW));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     it.cancels([&first])?;
-    it.does([(near(&other), Outcome::Inserted)])
+    it.does([(insert_second(&other), Outcome::Inserted)])
 }
 
 pub(super) fn the_same_timer_may_insert_its_key_again(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.does([(near(&first), Outcome::Inserted)])?;
-    it.does([(near(&first), Outcome::Inserted)])?;
-    same("the rows", it.near(MAIL)?, vec![first])
+    it.does([(insert_second(&first), Outcome::Inserted)])?;
+    it.does([(insert_second(&first), Outcome::Inserted)])?;
+    same("the rows", it.seconds(MAIL)?, vec![first])
 }
 
 /// It is found by its key, by this handle, and by no other key or handler.
@@ -107,7 +111,7 @@ fn is_found(it: &mut Subject<'_>, row: &Row, expected: Option<Handle>) -> Done {
 }
 
 pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
-    it.commit(&[near(&of("call", row(99, NOW)))])?;
+    it.commit(&[insert_second(&of("call", row(99, NOW)))])?;
     for (count, distance) in (1..).zip(DISTANCES) {
         let first = keyed(b"", row(count, NOW + distance));
         is_found(it, &first, None)?;
@@ -115,7 +119,10 @@ pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
         is_found(it, &first, Some(handle(&first)))?;
         // In each level, by its first handle.
         for (other, distance) in (50..).zip(DISTANCES) {
-            let moves = [reschedule(&first, NOW + distance), near(&row(other, NOW))];
+            let moves = [
+                reschedule(&first, NOW + distance),
+                insert_second(&row(other, NOW)),
+            ];
             it.commit(&moves)?;
             is_found(it, &first, Some(handle(&first)))?;
         }
@@ -127,11 +134,11 @@ pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_key_that_is_only_archived_finds_no_timer(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     it.commit(&[Op::Archive(first.clone(), due(NOW))])?;
     is_found(it, &first, None)?;
     let other = keyed(b"key", row(2, NOW));
-    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     is_found(it, &first, None)
 }
 
@@ -143,7 +150,7 @@ pub(super) fn a_key_that_is_free_finds_no_timer(it: &mut Subject<'_>) -> Done {
     };
     for (count, end) in (1..).zip([Op::Settle, bury] as [fn(Row) -> Op; 2]) {
         let first = keyed(b"key", row(count, NOW));
-        it.commit(&[near(&first)])?;
+        it.commit(&[insert_second(&first)])?;
         is_found(it, &first, Some(handle(&first)))?;
         it.commit(&[end(first.clone())])?;
         is_found(it, &first, None)?;

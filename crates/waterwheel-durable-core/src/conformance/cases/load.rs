@@ -2,14 +2,14 @@
 
 use crate::store::{Level, PageLimit, RowCursor};
 
-use crate::conformance::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
+use crate::conformance::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, insert_second, of, row};
 use crate::conformance::subject::{Done, Subject, same};
 
 pub(super) fn an_empty_store_has_nothing(it: &mut Subject<'_>) -> Done {
     it.is_empty()?;
     same("the handlers", it.handlers()?, Vec::new())?;
     same("the dead letters", it.dead()?, Vec::new())?;
-    same("the rows", it.near("unknown")?, Vec::new())?;
+    same("the rows", it.seconds("unknown")?, Vec::new())?;
     same("the first second", it.first_second(i64::MIN)?, None)
 }
 
@@ -17,9 +17,9 @@ pub(super) fn rows_load_as_they_were_inserted(it: &mut Subject<'_>) -> Done {
     let mut rows: Vec<_> = (1..50).map(|count| row(count, NOW + 100)).collect();
     rows[3].failures = 7;
     rows[4].key = Some(b"key".as_slice().into());
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
-    same("the rows", it.near(MAIL)?, rows)
+    same("the rows", it.seconds(MAIL)?, rows)
 }
 
 pub(super) fn rows_load_in_order_of_their_cursors(it: &mut Subject<'_>) -> Done {
@@ -27,16 +27,16 @@ pub(super) fn rows_load_in_order_of_their_cursors(it: &mut Subject<'_>) -> Done 
         .map(|count| row(count * 7919 % 200, NOW + (count as i64 * 104_729 % 9_000)))
         .collect();
     for part in rows.chunks(37) {
-        let steps: Vec<_> = part.iter().map(near).collect();
+        let steps: Vec<_> = part.iter().map(insert_second).collect();
         it.commit(&steps)?;
     }
     rows.sort_by_key(|row| (row.due.second(), row.id));
-    same("the rows", it.near(MAIL)?, rows)
+    same("the rows", it.seconds(MAIL)?, rows)
 }
 
 pub(super) fn a_load_begins_after_a_position(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     for (at, first) in rows.iter().enumerate() {
         let loaded = it.load(MAIL, first.cursor(), i64::MAX, PageLimit::rows(100))?;
@@ -54,7 +54,7 @@ pub(super) fn a_load_ends_before_a_second(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..6)
         .map(|count| row(count, count as i64 * 1_000))
         .collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     for second in 0..8_usize {
         let loaded = it.load(MAIL, RowCursor::START, second as i64, PageLimit::rows(100))?;
@@ -67,7 +67,7 @@ pub(super) fn a_load_ends_before_a_second(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_load_has_at_most_so_many_rows(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     for limit in [0, 1, 7, 8, 9, usize::MAX] {
         let loaded = it.load(MAIL, RowCursor::START, i64::MAX, PageLimit::rows(limit))?;
@@ -84,7 +84,7 @@ pub(super) fn a_load_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) -> Do
     }
     // A key counts as well.
     rows[3].key = Some(b"nine more".as_slice().into());
-    it.commit(&rows.iter().map(near).collect::<Vec<_>>())?;
+    it.commit(&rows.iter().map(insert_second).collect::<Vec<_>>())?;
     for (bytes, expected) in [
         (0, 1),
         (1, 1),
@@ -113,7 +113,7 @@ pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..100)
         .map(|count| row(count, NOW + count as i64 / 9 * 1_000))
         .collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     let (mut all, mut after) = (Vec::new(), RowCursor::START);
     loop {
@@ -133,7 +133,7 @@ pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
 pub(super) fn far_rows_do_not_load(it: &mut Subject<'_>) -> Done {
     let rows = [1, 2, 3].map(|at| row(at as u64, NOW + DISTANCES[at]));
     it.commit(&rows.each_ref().map(insert))?;
-    same("the rows", it.near(MAIL)?, Vec::new())?;
+    same("the rows", it.seconds(MAIL)?, Vec::new())?;
     same("the first second", it.first_second(i64::MIN)?, None)
 }
 
@@ -142,13 +142,13 @@ pub(super) fn handlers_load_apart(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..31_usize)
         .map(|count| of(handlers[count % 3], row(count as u64, NOW)))
         .collect();
-    let steps: Vec<_> = rows.iter().map(near).collect();
+    let steps: Vec<_> = rows.iter().map(insert_second).collect();
     it.commit(&steps)?;
     for handler in handlers {
         let own = rows.iter().filter(|row| &*row.handler == handler);
         same(
             "a handler's rows",
-            it.near(handler)?,
+            it.seconds(handler)?,
             own.cloned().collect(),
         )?;
     }
@@ -158,8 +158,8 @@ pub(super) fn handlers_load_apart(it: &mut Subject<'_>) -> Done {
 pub(super) fn the_first_second_is_found(it: &mut Subject<'_>) -> Done {
     let seconds = [-5, 0, 17, 18, 1_000_000_000];
     let rows = seconds.map(|second| row((second + 10) as u64, second * 1_000 + 999));
-    it.commit(&rows.each_ref().map(near))?;
-    it.commit(&[near(&of("other", row(9, 3_000)))])?;
+    it.commit(&rows.each_ref().map(insert_second))?;
+    it.commit(&[insert_second(&of("other", row(9, 3_000)))])?;
     for from in [i64::MIN, -6, -5, -4, 0, 1, 17, 18, 19, 1_000_000_001] {
         let expected = seconds.into_iter().find(|second| *second >= from);
         same("the first second", it.first_second(from)?, expected)?;
@@ -179,14 +179,18 @@ pub(super) fn the_first_bucket_of_each_level_is_found(it: &mut Subject<'_>) -> D
     it.commit(&steps)?;
     while let Some(row) = rows.pop() {
         let bucket = bucket(row.due.as_millis());
-        for level in Level::FAR {
+        for level in Level::CASCADING {
             let buckets = rows.iter().chain([&row]);
             let buckets = buckets.map(|row| crate::conformance::rows::bucket(row.due.as_millis()));
             let expected = buckets.filter(|of| of.level == level).min();
             let expected = expected.map(|of| of.number);
             same("the first bucket", it.first_bucket(level)?, expected)?;
         }
-        same("its level is far", bucket.level == Level::Second, false)?;
+        same(
+            "its level is the finest",
+            bucket.level == Level::Second,
+            false,
+        )?;
         it.cancels([&row])?;
     }
     it.is_empty()

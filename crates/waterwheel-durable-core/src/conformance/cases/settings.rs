@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::store::{Op, Outcome, Setting};
 
 use crate::conformance::rows::{
-    DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, reschedule, row, second,
+    DISTANCES, MAIL, NOW, bucket, due, handle, insert, insert_second, moved, reschedule, row,
+    second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 
@@ -62,10 +63,10 @@ pub(super) fn a_setting_is_replaced_and_deleted(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn steps_of_all_are_done_in_order(it: &mut Subject<'_>) -> Done {
     let (first, second) = (row(1, NOW), row(2, NOW));
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     let all = Op::All(vec![
         Op::Cancel(handle(&first)),
-        near(&second),
+        insert_second(&second),
         set("cursor", Some(b"2")),
         Op::Cancel(handle(&first)),
     ]);
@@ -80,23 +81,31 @@ pub(super) fn steps_of_all_are_done_in_order(it: &mut Subject<'_>) -> Done {
         (Op::All(Vec::new()), Outcome::All(Vec::new())),
     ])?;
     same("the settings", settings(it)?, expected(&[("cursor", b"2")]))?;
-    same("the rows", it.near(MAIL)?, vec![second])
+    same("the rows", it.seconds(MAIL)?, vec![second])
 }
 
 pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
-    it.commit(&[near(&first), near(&row(2, NOW))])?;
+    it.commit(&[insert_second(&first), insert_second(&row(2, NOW))])?;
     for starts in 1..=3 {
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;
         first.starts = starts;
-        same("the rows", it.near(MAIL)?, vec![first.clone(), row(2, NOW)])?;
+        same(
+            "the rows",
+            it.seconds(MAIL)?,
+            vec![first.clone(), row(2, NOW)],
+        )?;
     }
     // The row says what the starts are counted from.
     for starts in [1, 8, MAX_STARTS] {
         first.starts = starts - 1;
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;
         first.starts = starts;
-        same("the rows", it.near(MAIL)?, vec![first.clone(), row(2, NOW)])?;
+        same(
+            "the rows",
+            it.seconds(MAIL)?,
+            vec![first.clone(), row(2, NOW)],
+        )?;
     }
     it.commit(&[Op::Settle(first), Op::Settle(row(2, NOW))])?;
     it.is_empty()
@@ -104,16 +113,20 @@ pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_start_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done {
     let first = row(1, NOW);
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     it.commit(&[reschedule(&first, NOW + 2_000)])?;
     it.does([(Op::Start(first.clone()), Outcome::Done)])?;
-    same("the rows", it.near(MAIL)?, vec![moved(&first, NOW + 2_000)])
+    same(
+        "the rows",
+        it.seconds(MAIL)?,
+        vec![moved(&first, NOW + 2_000)],
+    )
 }
 
 pub(super) fn a_move_forgets_the_starts(it: &mut Subject<'_>) -> Done {
     let later = |row: &_| moved(row, NOW + 2_000);
     let (first, second_row) = (row(1, NOW), row(2, NOW));
-    it.commit(&[near(&first), near(&second_row)])?;
+    it.commit(&[insert_second(&first), insert_second(&second_row)])?;
     it.commit(&[Op::Start(first.clone()), Op::Start(second_row.clone())])?;
     it.commit(&[
         reschedule(&first, NOW + 2_000),
@@ -121,13 +134,13 @@ pub(super) fn a_move_forgets_the_starts(it: &mut Subject<'_>) -> Done {
     ])?;
     let mut retried = later(&second_row);
     retried.failures = 1;
-    same("the rows", it.near(MAIL)?, vec![later(&first), retried])
+    same("the rows", it.seconds(MAIL)?, vec![later(&first), retried])
 }
 
 pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
     first.starts = MAX_STARTS;
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     it.commit(&[Op::Bury {
         row: first.clone(),
         at: due(NOW),
@@ -137,17 +150,17 @@ pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Don
     let starts = dead.first().map(|dead| dead.row.starts);
     same("the starts", starts, Some(MAX_STARTS))?;
     it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;
-    let starts = it.near(MAIL)?.first().map(|row| row.starts);
+    let starts = it.seconds(MAIL)?.first().map(|row| row.starts);
     same("the starts", starts, Some(0))?;
     it.cancels([&first])?;
-    let mut far = row(2, NOW + DISTANCES[1]);
-    far.starts = MAX_STARTS - 1;
-    it.commit(&[insert(&far)])?;
-    let from = bucket(far.due.as_millis());
+    let mut later = row(2, NOW + DISTANCES[1]);
+    later.starts = MAX_STARTS - 1;
+    it.commit(&[insert(&later)])?;
+    let from = bucket(later.due.as_millis());
     it.commit(&[Op::Cascade {
         bucket: from,
         now: from.cascades_at(),
         limit: crate::store::PageLimit::rows(9),
     }])?;
-    same("the rows", it.near(MAIL)?, vec![far])
+    same("the rows", it.seconds(MAIL)?, vec![later])
 }

@@ -2,7 +2,9 @@
 
 use crate::store::{Bucket, Id, Level, Op, Outcome};
 
-use crate::conformance::rows::{DISTANCES, MAIL, NOW, due, handle, insert, keyed, near, of, row};
+use crate::conformance::rows::{
+    DISTANCES, MAIL, NOW, due, handle, insert, insert_second, keyed, of, row,
+};
 use crate::conformance::subject::{Done, Subject, same};
 
 fn keeps_payload(it: &mut Subject<'_>, payload: &[u8]) -> Done {
@@ -11,16 +13,16 @@ fn keeps_payload(it: &mut Subject<'_>, payload: &[u8]) -> Done {
         row.payload = payload.into();
     }
     it.commit(&rows.each_ref().map(insert))?;
-    let near = it.near(MAIL)?;
-    same("the number of near rows", near.len(), 1)?;
-    same("the near payload", &*near[0].payload == payload, true)?;
+    let found = it.seconds(MAIL)?;
+    same("the number of rows", found.len(), 1)?;
+    same("the payload", &*found[0].payload == payload, true)?;
     for row in &rows {
         let to = Op::Reschedule(handle(row), due(NOW), Level::Second.bucket(due(NOW)));
         it.commit(&[to])?;
     }
-    let near = it.near(MAIL)?;
-    same("the number of moved rows", near.len(), rows.len())?;
-    let are_whole = near.iter().all(|row| &*row.payload == payload);
+    let found = it.seconds(MAIL)?;
+    same("the number of moved rows", found.len(), rows.len())?;
+    let are_whole = found.iter().all(|row| &*row.payload == payload);
     same("the moved payloads", are_whole, true)
 }
 
@@ -72,10 +74,10 @@ pub(super) fn handlers_may_have_strange_names(it: &mut Subject<'_>) -> Done {
     expected.sort();
     same("the handlers", it.handlers()?, expected)?;
     for (at, name) in (0..).zip(names) {
-        let near = of(name, row(at * 5 + 1, NOW + DISTANCES[0]));
-        same("the rows", it.near(name)?, vec![near])?;
-        let far = of(name, row(at * 5 + 2, NOW + DISTANCES[1]));
-        it.cancels([&far])?;
+        let found = of(name, row(at * 5 + 1, NOW + DISTANCES[0]));
+        same("the rows", it.seconds(name)?, vec![found])?;
+        let later = of(name, row(at * 5 + 2, NOW + DISTANCES[1]));
+        it.cancels([&later])?;
     }
     Ok(())
 }
@@ -83,9 +85,9 @@ pub(super) fn handlers_may_have_strange_names(it: &mut Subject<'_>) -> Done {
 pub(super) fn due_times_before_1970_are_in_order(it: &mut Subject<'_>) -> Done {
     let times = [-86_400_001, -1_001, -1_000, -999, -1, 0, 1, 999, 1_000];
     let rows: Vec<_> = (1..).zip(times).map(|(count, at)| row(count, at)).collect();
-    let steps: Vec<_> = rows.iter().rev().map(near).collect();
+    let steps: Vec<_> = rows.iter().rev().map(insert_second).collect();
     it.commit(&steps)?;
-    same("the rows", it.near(MAIL)?, rows.clone())?;
+    same("the rows", it.seconds(MAIL)?, rows.clone())?;
     same("the first second", it.first_second(-1)?, Some(-1))?;
     it.cancels(&rows)?;
     it.is_empty()
@@ -111,10 +113,10 @@ pub(super) fn due_times_may_be_as_far_as_they_go(it: &mut Subject<'_>) -> Done {
                     Level::Second => Vec::new(),
                     _ => vec![finer],
                 };
-                same("the far buckets", page.buckets, expected)?;
+                same("the coarser buckets", page.buckets, expected)?;
                 at = finer;
             }
-            same("the rows", it.near(MAIL)?, vec![row.clone()])?;
+            same("the rows", it.seconds(MAIL)?, vec![row.clone()])?;
             it.cancels([&row])?;
         }
     }
@@ -124,13 +126,13 @@ pub(super) fn due_times_may_be_as_far_as_they_go(it: &mut Subject<'_>) -> Done {
 pub(super) fn failures_may_be_many(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
     first.failures = u32::MAX - 1;
-    it.commit(&[near(&first)])?;
+    it.commit(&[insert_second(&first)])?;
     for _ in 0..2 {
-        let row = it.near(MAIL)?.remove(0);
+        let row = it.seconds(MAIL)?.remove(0);
         let (due, bucket) = (row.due, Level::Second.bucket(row.due));
         it.commit(&[Op::Retry(row, due, bucket)])?;
     }
-    let failures: Vec<_> = it.near(MAIL)?.iter().map(|row| row.failures).collect();
+    let failures: Vec<_> = it.seconds(MAIL)?.iter().map(|row| row.failures).collect();
     same("the failures", failures, vec![u32::MAX])
 }
 

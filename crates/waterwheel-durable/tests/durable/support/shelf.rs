@@ -3,7 +3,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
     Dead, DeadLetters, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row, RowCursor, Scope,
-    Store, StoreError, pass_on,
+    Store, StoreError, forward,
 };
 
 /// A store in memory that outlives the service, as a file does, and has faults to order.
@@ -182,7 +182,7 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    pass_on!(this => this.store(); handlers find rest);
+    forward!(this => this.store(); handlers find rest);
 
     fn dead(
         &mut self,

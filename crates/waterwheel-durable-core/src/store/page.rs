@@ -1,4 +1,95 @@
-use super::{Dead, Id, PageLimit, Scope, Store, StoreError};
+use super::{Dead, Id, Row};
+
+/// A limit on how much is loaded, or cascades, at a time. It ends at whichever comes first: the number of rows, or the
+/// row that reaches the number of bytes.
+///
+/// A load therefore returns at least one row if there is one, however large it is; and a result with fewer rows and
+/// fewer bytes is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageLimit {
+    /// The maximum number of rows.
+    pub rows: usize,
+    /// The number of [bytes](Row::bytes) after which no further row follows.
+    pub bytes: usize,
+}
+
+impl PageLimit {
+    /// Creates a limit on the number of rows, of any size.
+    #[must_use]
+    pub const fn rows(rows: usize) -> PageLimit {
+        PageLimit {
+            rows,
+            bytes: usize::MAX,
+        }
+    }
+
+    /// Returns the first of these rows, as many as the limit allows.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `rows`.
+    pub fn take<E>(self, rows: impl IntoIterator<Item = Result<Row, E>>) -> Result<Vec<Row>, E> {
+        self.take_sized(rows, Row::bytes)
+    }
+
+    /// Same as [`take`](PageLimit::take), for other items whose size is known.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `rows`.
+    pub fn take_sized<T, E>(
+        self,
+        rows: impl IntoIterator<Item = Result<T, E>>,
+        bytes_of: impl Fn(&T) -> usize,
+    ) -> Result<Vec<T>, E> {
+        let (mut first, mut bytes) = (Vec::new(), 0_usize);
+        for row in rows.into_iter().take(self.rows) {
+            let row = row?;
+            bytes = bytes.saturating_add(bytes_of(&row));
+            first.push(row);
+            if bytes >= self.bytes {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// Returns whether the loaded `rows` stay below this limit, so that they are all there are.
+    #[must_use]
+    pub fn exceeds(self, rows: &[Row]) -> bool {
+        let bytes = rows.iter().map(Row::bytes).fold(0, usize::saturating_add);
+        rows.len() < self.rows && bytes < self.bytes
+    }
+}
+
+/// Selects handlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All handlers.
+    All,
+    /// The handler with this name.
+    Handler(&'a str),
+    /// The handlers of this namespace: the part of their names before the `/`, or `default` if there is none.
+    Namespace(&'a str),
+}
+
+impl Scope<'_> {
+    /// Returns whether the handler is selected.
+    #[must_use]
+    pub fn contains(&self, handler: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Handler(name) => handler == *name,
+            Scope::Namespace(name) => Scope::namespace_of(handler) == *name,
+        }
+    }
+
+    /// Returns the namespace of a handler.
+    #[must_use]
+    pub fn namespace_of(handler: &str) -> &str {
+        handler.split_once('/').map_or("default", |(name, _)| name)
+    }
+}
 
 /// A page of [dead letters](crate::store::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,21 +138,6 @@ impl DeadLetters {
         let next = Some(next);
         Ok(DeadLetters { dead, next })
     }
-
-    /// Returns all dead letters of these handlers, however many. For tests and tools.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`].
-    pub fn all(store: &mut dyn Store, scope: Scope<'_>) -> Result<Vec<Dead>, StoreError> {
-        let (mut all, mut next) = (Vec::new(), Some(Id::NONE));
-        while let Some(after) = next {
-            let page = store.dead(scope, after, PageLimit::rows(usize::MAX))?;
-            all.extend(page.dead);
-            next = page.next;
-        }
-        Ok(all)
-    }
 }
 
 #[cfg(test)]
@@ -70,7 +146,28 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::store::{Due, Row};
+    use crate::store::Due;
+
+    #[test]
+    fn a_namespace_is_what_is_before_the_slash() {
+        let of = |scope: Scope<'_>| {
+            let all = [
+                "close",
+                "shop/close",
+                "shopping/close",
+                "shop",
+                "default/close",
+            ];
+            all.into_iter()
+                .filter(|it| scope.contains(it))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(Scope::Namespace("shop")), ["shop/close"]);
+        let default = ["close", "shop", "default/close"];
+        assert_eq!(of(Scope::Namespace("default")), default);
+        assert_eq!(of(Scope::Handler("shop")), ["shop"]);
+        assert_eq!(of(Scope::All).len(), 5);
+    }
 
     fn dead_letter(number: u64) -> Dead {
         Dead {
