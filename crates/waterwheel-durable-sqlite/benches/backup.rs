@@ -143,16 +143,12 @@ fn main() {
 /// Due within 30 days.
 fn insert(number: u64, spread: i64, payload: usize) -> Op {
     let spread = (number.cast_signed() * 7_919_123) % spread.max(1);
-    let row = Row {
-        id: Id::new(1, number).unwrap(),
-        due: Due::from_millis(NOW.as_millis() + spread),
-        handler: ["mail", "close", "notify"][number as usize % 3].into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: vec![b'x'; payload].into(),
-    };
+    let row = Row::new(
+        Id::new(1, number).unwrap(),
+        Due::from_millis(NOW.as_millis() + spread),
+        ["mail", "close", "notify"][number as usize % 3],
+        vec![b'x'; payload],
+    );
     let bucket = Bucket::of(row.due, NOW);
     Op::Insert(row, bucket)
 }

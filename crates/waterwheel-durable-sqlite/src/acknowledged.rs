@@ -26,13 +26,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use siphasher::sip::SipHasher24;
 
-use super::OpenError;
-use super::checkpointer::Length;
-use super::error::Loss;
-use super::open_options::{Files, OpenOptions};
-use super::schema::read_meta;
-use super::store::{beside, wal_of};
-use super::wal;
+use super::error::{Loss, OpenError};
+use super::files::{Files, beside, wal_of};
+use super::meta::{EPOCHS_AHEAD, read_meta};
+use super::options::OpenOptions;
+use super::wal::{self, Length};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked2");
 
@@ -302,7 +300,7 @@ impl Found {
         let now = Database::of(connection)?;
         let min = match self.epoch {
             Epoch::AtLeast(epoch) => epoch,
-            Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
+            Epoch::FarAhead => now.epoch + EPOCHS_AHEAD,
         };
         let note = &mut self.acknowledged.note;
         note.database = now.hash.unwrap_or_default();

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 use waterwheel_durable_core::store::{ArchiveCursor, Archived, Due, Id, Outcome};
 
-use super::keys::Keys;
+use super::error;
+use super::lsm::KeyIndex;
 use super::read::stored;
-use super::words;
 
 const LAST: &str = "
     SELECT block FROM archive WHERE handler = ?1 AND day = ?2 ORDER BY block DESC LIMIT 1";
@@ -173,7 +173,7 @@ fn read(from: &mut &[u8]) -> Option<u64> {
 }
 
 fn damaged() -> rusqlite::Error {
-    words::damaged("table `archive`: a block is invalid")
+    error::damaged("table `archive`: a block is invalid")
 }
 
 pub(crate) fn load(
@@ -206,7 +206,7 @@ pub(crate) fn first(connection: &Connection, handler: i64) -> rusqlite::Result<O
 /// Deletes the first blocks of days before this one, and the keys of their timers.
 pub(crate) fn expire(
     connection: &Connection,
-    keys: &mut Keys,
+    keys: &mut KeyIndex,
     handler: i64,
     before: i64,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Where do the rows of a far bucket go?
+//! Where do the rows of a coarser bucket go?
 //!
 //! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to days, from another one on to hours, from a third one on
 //! to minutes, and else to seconds. So SQL can do it for a page of rows at once.

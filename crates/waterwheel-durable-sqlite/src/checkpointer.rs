@@ -15,36 +15,12 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
-use super::open_options::OpenOptions;
-use super::schema;
+use super::connection;
+use super::options::OpenOptions;
+use super::wal::Length;
 
 /// How long it waits after a pass in which a reader has kept it from copying all.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// How long a WAL is, in pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Length {
-    pub(crate) all: i64,
-    /// So many of them are in the file.
-    pub(crate) copied: i64,
-}
-
-impl Length {
-    /// Both are negative if there is no WAL.
-    pub(crate) fn by(connection: &Connection, sql: &str) -> rusqlite::Result<Length> {
-        let mut length = connection.prepare_cached(sql)?;
-        length.query_row([], |row| {
-            Ok(Length {
-                all: row.get(1)?,
-                copied: row.get(2)?,
-            })
-        })
-    }
-
-    pub(crate) fn left(self) -> i64 {
-        self.all - self.copied
-    }
-}
 
 /// A pass that goes on in its thread.
 struct UnderWay {
@@ -83,7 +59,7 @@ pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
     /// A WAL of so many pages is for it. `None`: none is.
-    far: Option<i64>,
+    min: Option<i64>,
     under_way: Option<UnderWay>,
     last: Option<Pass>,
     /// It could not begin: this WAL is for the store.
@@ -94,13 +70,13 @@ pub(crate) struct Checkpointer {
 const LEAST_VERSION: i32 = 3_051_003;
 
 impl Checkpointer {
-    pub(crate) fn new(far: Option<i64>) -> Checkpointer {
-        Checkpointer::beside(far, rusqlite::version_number())
+    pub(crate) fn new(min: Option<i64>) -> Checkpointer {
+        Checkpointer::with_version(min, rusqlite::version_number())
     }
 
-    fn beside(far: Option<i64>, version: i32) -> Checkpointer {
+    fn with_version(min: Option<i64>, version: i32) -> Checkpointer {
         Checkpointer {
-            far: far.filter(|_| version >= LEAST_VERSION),
+            min: min.filter(|_| version >= LEAST_VERSION),
             under_way: None,
             last: None,
             gives_way: false,
@@ -112,18 +88,18 @@ impl Checkpointer {
     }
 
     /// Whether a WAL is so long that it is for it from the first page on.
-    pub(crate) fn is_far(&self, wal: Length) -> bool {
-        self.far.is_some_and(|far| wal.left() >= far)
+    pub(crate) fn is_long_enough(&self, wal: Length) -> bool {
+        self.min.is_some_and(|min| wal.left() >= min)
     }
 
     /// Whether a WAL is for it, and not for the store, which copies `usual` pages at a time.
     pub(crate) fn takes(&mut self, wal: Length, usual: i64) -> bool {
-        let Some(far) = self.far else {
+        let Some(min) = self.min else {
             return false;
         };
         let min = match &self.last {
-            Some(_) => far.min(2 * usual),
-            None => far,
+            Some(_) => min.min(2 * usual),
+            None => min,
         };
         // Commits would add to it without end otherwise.
         let falls_behind = |last: &Pass| last.is_whole && wal.left() > last.begun.left() / 2;
@@ -247,7 +223,8 @@ fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
     let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     // While another process has the file for itself, the WAL is the store's, which waits for it.
     let off = off.and_then(|_| connection.busy_timeout(Duration::ZERO));
-    if off.is_err() || schema::configure(&connection, OpenOptions::DEFAULT.synchronous).is_err() {
+    if off.is_err() || connection::configure(&connection, OpenOptions::DEFAULT.synchronous).is_err()
+    {
         return Ok(None);
     }
     let _: Result<(), InterruptHandle> = interrupt.set(connection.get_interrupt_handle());
@@ -258,7 +235,7 @@ fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
 mod tests {
     use super::*;
 
-    const FAR: i64 = 8_000;
+    const MIN: i64 = 8_000;
     const USUAL: i64 = 1_000;
 
     fn wal(all: i64, copied: i64) -> Length {
@@ -272,14 +249,14 @@ mod tests {
             at: Instant::now(),
             is_whole: copied >= begun.all,
         };
-        let mut checkpointer = Checkpointer::new(Some(FAR));
+        let mut checkpointer = Checkpointer::new(Some(MIN));
         checkpointer.last = Some(last);
         checkpointer
     }
 
     #[test]
     fn a_wal_that_is_far_too_long_is_for_it_until_little_is_left() {
-        let mut checkpointer = Checkpointer::new(Some(FAR));
+        let mut checkpointer = Checkpointer::new(Some(MIN));
         assert!(!checkpointer.takes(wal(7_999, 0), USUAL));
         // What is in the file already needs no copying.
         assert!(!checkpointer.takes(wal(50_000, 49_000), USUAL));
@@ -292,8 +269,9 @@ mod tests {
 
     #[test]
     fn none_is_for_it_with_an_older_version_of_sqlite() {
-        let takes =
-            |version| Checkpointer::beside(Some(FAR), version).takes(wal(1_000_000, 0), USUAL);
+        let takes = |version| {
+            Checkpointer::with_version(Some(MIN), version).takes(wal(1_000_000, 0), USUAL)
+        };
         assert!(takes(LEAST_VERSION) && !takes(3_051_002));
     }
 

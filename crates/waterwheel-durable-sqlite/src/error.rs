@@ -1,12 +1,19 @@
+//! The errors of the store: what each says, and what is certain after it.
+//!
+//! The errors of SQLite's binding name columns by their numbers and types by its own names. Whoever reads a log knows the tables and the rows.
+
 use std::error::Error;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use rusqlite::types::Type;
+use rusqlite::{Error as Sqlite, ErrorCode};
+use waterwheel_durable_core::store::StoreError;
+
+use super::files::{index_of, wal_of};
 use super::lock::Holder;
 use super::schema::VERSION;
-use super::store::{index_of, wal_of};
-use super::words::{boxed, of_damage, ordinal, times};
 
 /// A file could not be opened as a store. The file is unchanged, unless it was of an older version.
 ///
@@ -160,7 +167,7 @@ impl fmt::Display for Loss {
 
 impl OpenError {
     pub(crate) fn of(error: rusqlite::Error) -> OpenError {
-        use rusqlite::ErrorCode::{
+        use ErrorCode::{
             DatabaseBusy, DatabaseCorrupt, DatabaseLocked, FileLockingProtocolFailed, NotADatabase,
         };
         match error.sqlite_error_code() {
@@ -170,7 +177,7 @@ impl OpenError {
                 holder: Holder::Unknown,
                 source: error.into(),
             },
-            None if of_damage(&error).is_some() => OpenError::Corrupt(boxed(error)),
+            None if describe_damage(&error).is_some() => OpenError::Corrupt(boxed(error)),
             _ => OpenError::Sqlite(error.into()),
         }
     }
@@ -228,7 +235,7 @@ fn why_refused(
     error: &(dyn Error + Send + Sync + 'static),
 ) -> Option<(PathBuf, io::Error)> {
     let code = error.downcast_ref::<rusqlite::Error>()?.sqlite_error_code();
-    if code == Some(rusqlite::ErrorCode::DiskFull) {
+    if code == Some(ErrorCode::DiskFull) {
         return Some((path.to_owned(), io::ErrorKind::StorageFull.into()));
     }
     let is_there = |file: &&PathBuf| file.exists();
@@ -289,7 +296,7 @@ impl fmt::Display for OpenError {
                 write!(
                     f,
                     "{} has the file open (it holds the lock on {}): {}, or open another file",
-                    holder.in_words(),
+                    holder.describe(),
                     lock.display(),
                     holder.cure()
                 )
@@ -316,7 +323,7 @@ impl fmt::Display for OpenError {
             OpenError::Busy { holder, source } => write!(
                 f,
                 "{} kept the file locked ({source}): {}",
-                holder.in_words(),
+                holder.describe(),
                 holder.cure_or("try again")
             ),
             OpenError::Empty => f.write_str(
@@ -373,5 +380,173 @@ impl Error for OpenError {
             | OpenError::Sqlite(source) => Some(&**source),
             _ => None,
         }
+    }
+}
+
+/// Damage of a row: see [`damaged`].
+#[derive(Debug)]
+struct Damage(String);
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Damage {}
+
+/// The error of a row that no store has written.
+pub(crate) fn damaged(what: impl Into<String>) -> Sqlite {
+    let what = Damage(what.into());
+    Sqlite::FromSqlConversionFailure(0, Type::Null, what.into())
+}
+
+/// What was read of a row. If that makes no sense, the error names the table and the row.
+pub(crate) fn in_row<T>(
+    table: &str,
+    row: impl fmt::Display,
+    read: rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    read.map_err(|error| match describe_damage(&error) {
+        Some(what) => damaged(format!("table `{table}`, row {row}: {what}")),
+        None => error,
+    })
+}
+
+/// What an error says of a value or a row. `None`: it is an error of SQLite itself, which has words.
+pub(crate) fn describe_damage(error: &Sqlite) -> Option<String> {
+    Some(match error {
+        Sqlite::FromSqlConversionFailure(_, _, what) if what.is::<Damage>() => what.to_string(),
+        Sqlite::FromSqlConversionFailure(..) | Sqlite::Utf8Error(..) => {
+            "a value is not valid for its column".to_owned()
+        }
+        Sqlite::InvalidColumnType(_, name, found) => {
+            format!("the column `{name}` has {}", describe_type(*found))
+        }
+        Sqlite::IntegralValueOutOfRange(_, number) => {
+            format!("the number {number} is out of the range of its column")
+        }
+        Sqlite::QueryReturnedNoRows => "a row that every file has is missing".to_owned(),
+        _ => return None,
+    })
+}
+
+pub(crate) fn describe_type(found: Type) -> &'static str {
+    match found {
+        Type::Null => "no value",
+        Type::Integer => "a whole number",
+        Type::Real => "a number with a fraction",
+        Type::Text => "text",
+        Type::Blob => "bytes",
+    }
+}
+
+/// `3 times`.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+/// `3rd`.
+pub(crate) fn ordinal(number: u64) -> String {
+    let is_teen = (11..=13).contains(&(number % 100));
+    let ending = match number % 10 {
+        1 if !is_teen => "st",
+        2 if !is_teen => "nd",
+        3 if !is_teen => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// An error for one of ours to have as its cause.
+pub(crate) fn boxed(error: Sqlite) -> Box<dyn Error + Send + Sync> {
+    match describe_damage(&error) {
+        Some(what) => Damage(what).into(),
+        None => error.into(),
+    }
+}
+
+/// The error of a read, or of a step of a commit that was rolled back.
+///
+/// That step has left nothing, whatever its error is: no commit was tried. But only what goes away by itself is asked again: another connection, no space, no
+/// memory. Anything else would be refused for ever, and the store would stand still without a word: an I/O error, a page or a row that makes no sense, a file
+/// that has become read-only, a value that is too large.
+pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::DiskFull
+            | ErrorCode::OutOfMemory,
+        ) => StoreError::definite(boxed(error)),
+        _ => StoreError::indeterminate(boxed(error)),
+    }
+}
+
+/// The error of a write that has found no space, and was rolled back.
+pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
+    StoreError::definite(format!(
+        "no space is left: free space on the disk, or raise the quota, the limit of the file or `ulimit -f` ({error})"
+    ))
+}
+
+/// The error of a `COMMIT` that was rolled back.
+///
+/// A full disk shows in a write to the WAL. The last frame, which makes the rest of them a commit, is the last one that is written: it is not there, unless
+/// the WAL had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
+pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(boxed(error)),
+        _ => StoreError::indeterminate(boxed(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_number_has_its_ending() {
+        for (number, words) in [
+            (0, "0th"),
+            (1, "1st"),
+            (2, "2nd"),
+            (3, "3rd"),
+            (11, "11th"),
+            (112, "112th"),
+            (4_101, "4101st"),
+        ] {
+            assert_eq!(ordinal(number), words);
+        }
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_named_by_table_row_and_column() {
+        let connection = Connection::open_in_memory().unwrap();
+        let read = |sql: &str| {
+            let read = connection.query_row(sql, [], |row| row.get::<_, u32>("failures"));
+            boxed(in_row("timers", 7, read).unwrap_err()).to_string()
+        };
+        for (sql, words) in [
+            (
+                "SELECT 'x' AS failures",
+                "table `timers`, row 7: the column `failures` has text",
+            ),
+            (
+                "SELECT -1 AS failures",
+                "table `timers`, row 7: the number -1 is out of the range of its column",
+            ),
+        ] {
+            assert_eq!(read(sql), words);
+        }
+        let sqlite = read("SELECT failures");
+        assert!(sqlite.starts_with("no such column"), "{sqlite}");
     }
 }

@@ -9,16 +9,8 @@
 //! # let path = folder.join("timers.db");
 //! let mut store = SqliteStore::open(&path)?;
 //! let epoch = store.begin()?;
-//! let row = Row {
-//!     id: Id::new(epoch, 1).ok_or("too many openings")?,
-//!     due: Due::from_millis(5_000),
-//!     handler: "reminder".into(),
-//!     failures: 0,
-//!     starts: 0,
-//!     has_moved: false,
-//!     key: None,
-//!     payload: b"order 17".as_slice().into(),
-//! };
+//! let id = Id::new(epoch, 1).ok_or("too many openings")?;
+//! let row = Row::new(id, Due::from_millis(5_000), "reminder", *b"order 17");
 //! let insert = Op::Insert(row.clone(), Level::Second.bucket(row.due));
 //! assert_eq!(store.commit(1, &[insert])?, [Outcome::Inserted]); // synced to the disk
 //! assert_eq!(store.load("reminder", RowCursor::START, 6, PageLimit::rows(10))?, [row]);
@@ -130,7 +122,7 @@
 //! # Tables
 //!
 //! A timer without a key is one row in the table `timers`, which is a `WITHOUT ROWID` table. Its primary key consists
-//! of the level, the handler (0 in far levels, because their buckets contain rows of all handlers), the bucket and the
+//! of the level, the handler (0 in coarser levels, because their buckets contain rows of all handlers), the bucket and the
 //! id.
 //!
 //! A business key costs an entry of 32 bytes in an index that is written in order of time and sorted by later steps.
@@ -153,40 +145,38 @@ mod cascade;
 mod check;
 mod checkpointer;
 mod commands;
-mod epoch;
+mod connection;
 mod error;
-mod failure;
-mod find;
-mod handlers;
-mod identity;
-mod keys;
+mod files;
 mod lock;
-mod open_options;
-mod pause;
+mod lsm;
+mod meta;
+mod options;
 mod read;
 mod reader;
-mod reserve;
 mod schema;
 mod space;
 mod store;
 mod vacuum;
 mod wal;
-mod words;
 mod write;
 
 pub use backup::{Backup, BackupError, backup};
 pub use check::{Checked, Finding, check};
 pub use commands::{CommandResult, SendError, send_commands};
-pub use epoch::EPOCHS_AHEAD;
 pub use error::{Loss, OpenError};
 #[doc(hidden)]
-pub use keys::Sizes;
+pub use files::Files;
 pub use lock::Holder;
 #[doc(hidden)]
-pub use open_options::{Files, OpenOptions};
+pub use lsm::Sizes;
+pub use meta::EPOCHS_AHEAD;
+#[doc(hidden)]
+pub use options::OpenOptions;
+pub use options::Options;
 pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
-pub use store::{Options, SqliteStore};
+pub use store::SqliteStore;
 #[doc(hidden)]
 pub use vacuum::Vacuum;

@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::OpenError;
-use super::reserve::is_full;
+use super::error::OpenError;
+use super::files::{beside, for_its_user_alone, give_to_the_user_of, is_full};
 
 /// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Lock {
 
 impl Lock {
     pub(crate) fn take(store: &Path) -> Result<Lock, OpenError> {
-        let lock = beside(store);
+        let lock = lock_of(store);
         let refused = |source| OpenError::Lock {
             lock: lock.clone(),
             source,
@@ -83,7 +83,7 @@ impl Holder {
     }
 
     /// In an error of what this process could not do beside it.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Holder::Process(Some(process)) if self.is_stopped() => {
                 format!("process {process}, which is stopped,")
@@ -119,7 +119,7 @@ impl Holder {
 
 /// Looks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
 pub(crate) fn inspect(store: &Path) -> Holder {
-    let mut file = match File::open(beside(store)) {
+    let mut file = match File::open(lock_of(store)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Holder::None,
         Err(_) => return Holder::Unknown,
@@ -150,22 +150,6 @@ fn open(lock: &Path, store: &Path) -> io::Result<File> {
     }
 }
 
-/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its WAL.
-#[cfg(unix)]
-pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-
-    if let (Ok(store), Ok(own)) = (std::fs::metadata(store), lock.metadata())
-        && store.uid() != own.uid()
-    {
-        // Only root can.
-        let _: io::Result<()> = fchown(lock, Some(store.uid()), Some(store.gid()));
-    }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn give_to_the_user_of(_: &Path, _: &File) {}
-
 /// Whether it is locked now by this file alone.
 fn locks(file: &File) -> io::Result<bool> {
     for _ in 0..LOOKS {
@@ -188,21 +172,8 @@ fn locks(file: &File) -> io::Result<bool> {
 /// How often an opening waits a millisecond for others that look.
 const LOOKS: u32 = 1_000;
 
-/// Another user who could open it could lock it, and keep the service from starting.
-#[cfg(unix)]
-pub(crate) fn for_its_user_alone(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt;
-
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn for_its_user_alone(_: &mut OpenOptions) {}
-
-fn beside(store: &Path) -> PathBuf {
-    let mut lock = store.as_os_str().to_owned();
-    lock.push("-lock");
-    lock.into()
+fn lock_of(store: &Path) -> PathBuf {
+    beside(store, "-lock")
 }
 
 fn holder(file: &mut File) -> Option<u32> {
@@ -227,6 +198,6 @@ mod tests {
         drop(lock);
         drop(Lock::take(&store).unwrap());
         drop(inherited);
-        std::fs::remove_file(beside(&store)).unwrap();
+        std::fs::remove_file(lock_of(&store)).unwrap();
     }
 }

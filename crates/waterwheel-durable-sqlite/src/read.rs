@@ -1,13 +1,15 @@
 //! What is in the tables?
 
-use rusqlite::{Connection, Statement};
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement};
 use waterwheel_durable_core::store::{
-    Dead, DeadLetters, Due, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
+    Dead, DeadLetters, Due, Handle, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
 };
 
-use super::handlers::Handlers;
-use super::words::{damaged, in_row};
+use super::error::{damaged, in_row};
+use super::lsm::{Holder, KeyIndex};
 
 pub(crate) const LOAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, bucket FROM timers
@@ -161,4 +163,141 @@ pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>
             })
         })?
         .collect()
+}
+
+pub(crate) const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
+
+const IS_THERE: &str = "
+    SELECT 1 FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
+    AND far_handler IS ?5";
+
+/// The timer of a handler that has a key, if it has not been delivered: the key of one that is archived stays taken.
+pub(crate) fn find_waiting(
+    connection: &Connection,
+    handlers: &Handlers,
+    keys: &KeyIndex,
+    handler: &str,
+    key: &[u8],
+) -> rusqlite::Result<Option<Handle>> {
+    let Some(number) = handlers.number(handler) else {
+        return Ok(None);
+    };
+    let Some(holder) = keys.find(connection, keys.name(number, key))? else {
+        return Ok(None);
+    };
+    let found = handle(handlers.name(number)?, holder);
+    let waits = is_there(connection, number, &found)?;
+    Ok(waits.then_some(found))
+}
+
+/// What names the timer that has a key of this handler.
+pub(crate) fn handle(handler: &Arc<str>, Holder { id, due }: Holder) -> Handle {
+    Handle {
+        id: Id::from_stored(id.unsigned_abs()),
+        due: Due::from_millis(due),
+        handler: Arc::clone(handler),
+    }
+}
+
+fn is_there(connection: &Connection, number: i64, handle: &Handle) -> rusqlite::Result<bool> {
+    let mut moved = connection.prepare_cached(MOVED)?;
+    let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
+    let due = moved.optional()?.map_or(handle.due, Due::from_millis);
+    let mut is_there = connection.prepare_cached(IS_THERE)?;
+    for level in [Level::Second].into_iter().chain(Level::CASCADING) {
+        // A coarser bucket has rows of all handlers.
+        let (under, far) = match level {
+            Level::Second => (number, None),
+            _ => (0, Some(number)),
+        };
+        let bucket = level.bucket(due).number;
+        if is_there.exists((level.number(), under, bucket, stored(handle.id), far))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The table `handlers`, in memory too. Numbers begin at 1.
+#[derive(Debug, Default)]
+pub(crate) struct Handlers {
+    numbers: HashMap<Arc<str>, i64>,
+    /// The name of number `n` at `n - 1`.
+    names: Vec<Arc<str>>,
+}
+
+impl Handlers {
+    pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Handlers> {
+        let mut handlers = Handlers::default();
+        let sql = "SELECT number, name FROM handlers ORDER BY number";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let name: String = in_row("handlers", number, row.get(1))?;
+            if number != handlers.next() {
+                let next = handlers.next();
+                return Err(damaged(format!(
+                    "table `handlers`: the row {next} is missing, and there is a row {number}"
+                )));
+            }
+            handlers.add(name.into());
+        }
+        Ok(handlers)
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, number: i64) -> rusqlite::Result<&Arc<str>> {
+        let at = number
+            .checked_sub(1)
+            .and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.names.get(at))
+            .ok_or_else(|| damaged(format!("the table `handlers` has no number {number}")))
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<str>> {
+        let mut names = self.names.clone();
+        names.sort_unstable();
+        names
+    }
+
+    /// The number of a handler, which is written if it is new.
+    pub(crate) fn intern(
+        &mut self,
+        name: &Arc<str>,
+        connection: &Connection,
+    ) -> rusqlite::Result<i64> {
+        if let Some(number) = self.number(name) {
+            return Ok(number);
+        }
+        let number = self.next();
+        let sql = "INSERT INTO handlers (number, name) VALUES (?1, ?2)";
+        let mut insert: CachedStatement<'_> = connection.prepare_cached(sql)?;
+        insert.execute((number, &**name))?;
+        self.add(Arc::clone(name));
+        Ok(number)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Forgets those that a transaction has added which was rolled back.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        for name in self.names.drain(len.min(self.names.len())..) {
+            self.numbers.remove(&name);
+        }
+    }
+
+    fn add(&mut self, name: Arc<str>) {
+        self.numbers.insert(Arc::clone(&name), self.next());
+        self.names.push(name);
+    }
+
+    fn next(&self) -> i64 {
+        self.names.len() as i64 + 1
+    }
 }

@@ -6,16 +6,21 @@
 //! | is full: a commit has found no space | are [`Full`](waterwheel_durable_core::store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
 //! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
 //! | is used but for an eighth, of a file with a limit, its own or one of the process (`ulimit -f`) | are `Full`, until a little more has gone | is written, up to the limit |
+//!
+//! # The reserve
+//!
+//! SQLite's WAL needs space to grow, and the file to have the WAL copied into it, also if all that is written is that rows are gone. So some MiB lie beside them,
+//! and are given up when there is no other space. What is in it means nothing, so a crash may leave as much of it as it likes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 use rusqlite::{Connection, ErrorCode};
-use std::io;
-use std::path::{Path, PathBuf};
 
-use super::open_options::{Files, OpenOptions};
-use super::pause::Pause;
-use super::reserve::{self, Reserve};
-use super::store::wal_of;
+use super::files::{Files, beside, is_full, wal_of};
+use super::options::OpenOptions;
 
 /// Of a limit, one such part is kept for other steps than inserts.
 const KEPT: u64 = 8;
@@ -37,7 +42,7 @@ pub(crate) struct Space {
     /// How long the reserve is, at least and at most.
     lengths: (u64, u64),
     /// It is on while the disk is full, and lasts until the disk is looked at again.
-    full: Pause,
+    full: Backoff,
     /// The limit that the file was opened with.
     own_limit: Option<u64>,
     /// The one that holds.
@@ -69,7 +74,7 @@ impl Space {
             files,
             reserve: Reserve::of(store, files),
             lengths: (min.min(max), max),
-            full: Pause::new(options.full),
+            full: Backoff::new(options.full),
             own_limit: options.limit,
             limit: None,
             takes_no_inserts: false,
@@ -195,7 +200,7 @@ impl Space {
             false => Err(io::ErrorKind::StorageFull.into()),
         };
         match restored {
-            Err(error) if reserve::is_full(&error) => self.full.refuse(),
+            Err(error) if is_full(&error) => self.full.refuse(),
             // One that cannot be written for another reason says nothing about space. The next insert does.
             _ => self.full.end(),
         }
@@ -211,7 +216,7 @@ impl Space {
         if !self.is_full()
             && self.reserve.length() < wanted
             && let Err(error) = self.reserve.extend(wanted, 0)
-            && reserve::is_full(&error)
+            && is_full(&error)
         {
             self.full.begin();
         }
@@ -264,14 +269,201 @@ fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     Ok(number.unsigned_abs())
 }
 
+/// The file that takes space, so that there is some when the disk is full.
+/// How many bytes are written at a time.
+const PIECE: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    files: Files,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Reserve {
+    /// The one of this store, as it is.
+    pub(crate) fn of(store: &Path, files: Files) -> Reserve {
+        let path = beside(store, "-reserve");
+        let length = (files.length)(&path).unwrap_or(0);
+        Reserve {
+            files,
+            path,
+            length,
+        }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Gives its space to the disk. Returns whether there was some.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let had_some = self.length > 0;
+        // One that cannot be removed is of no use.
+        let is_removed = had_some && (self.files.remove)(&self.path).is_ok();
+        if is_removed {
+            self.length = 0;
+        }
+        is_removed
+    }
+
+    /// Makes it so long, if it is longer.
+    pub(crate) fn shorten(&mut self, length: u64) {
+        if self.length > length && (self.files.set_length)(&self.path, length).is_ok() {
+            self.length = length;
+        }
+    }
+
+    /// Makes it so long, if it is shorter, and only if there is space for so many bytes more. Otherwise it is as it was.
+    pub(crate) fn extend(&mut self, length: u64, beyond: u64) -> io::Result<()> {
+        let length = length.max(self.length);
+        let extended = self.write_up_to(length + beyond);
+        if extended.is_ok() && (beyond == 0 || (self.files.set_length)(&self.path, length).is_ok())
+        {
+            self.length = length;
+            return Ok(());
+        }
+        // What is left of it is longer than it is known to be, at worst. Something else of its name stays as it is.
+        if (self.files.length)(&self.path).is_ok() {
+            let _: io::Result<()> = match self.length {
+                0 => (self.files.remove)(&self.path),
+                _ => (self.files.set_length)(&self.path, self.length),
+            };
+        }
+        extended
+    }
+
+    /// Whether there may be space to [make it](Reserve::extend) so long, and for so many bytes more. Only a write shows whether there is: a quota is not
+    /// looked at, and a file system may say too little.
+    pub(crate) fn may_extend(&self, length: u64, beyond: u64) -> bool {
+        let more = length.saturating_sub(self.length) + beyond;
+        (self.files.free)(&self.path).is_none_or(|free| more <= free)
+    }
+
+    /// Whether a write fails now because a quota is used up.
+    pub(crate) fn meets_quota(&self) -> bool {
+        let is_quota = |error: io::Error| error.kind() == io::ErrorKind::QuotaExceeded;
+        self.probe().is_err_and(is_quota)
+    }
+
+    /// Whether a write fails now for want of space on the disk.
+    pub(crate) fn meets_full_disk(&self) -> bool {
+        self.probe().is_err_and(|error| is_full(&error))
+    }
+
+    /// Whether no file may become longer than this by a little: a limit of the process (`ulimit -f`), or of the file system.
+    pub(crate) fn meets_longest(&self, length: u64) -> bool {
+        let is_too_long = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        self.probe_with(|probe| {
+            (self.files.append)(probe, &[0])?;
+            // What is not written takes no space.
+            (self.files.set_length)(probe, length + PIECE as u64)
+        })
+        .is_err_and(is_too_long)
+    }
+
+    /// Writes a little to a file of its own.
+    fn probe(&self) -> io::Result<()> {
+        self.probe_with(|probe| {
+            let mut piece = vec![0; PIECE];
+            fill(&mut piece, 0);
+            (self.files.append)(probe, &piece)?;
+            (self.files.sync)(probe)
+        })
+    }
+
+    fn probe_with(&self, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+        let probe = beside(&self.path, "-probe");
+        let written = write(&probe);
+        let _: io::Result<()> = (self.files.remove)(&probe);
+        written
+    }
+
+    fn write_up_to(&self, end: u64) -> io::Result<()> {
+        let mut at = self.length;
+        let mut piece = vec![0; PIECE];
+        while at < end {
+            let left = usize::try_from(end - at).map_or(PIECE, |left| left.min(PIECE));
+            fill(&mut piece[..left], at);
+            (self.files.append)(&self.path, &piece[..left])?;
+            at += left as u64;
+        }
+        (self.files.sync)(&self.path)
+    }
+}
+
+/// Bytes that no file system can compress: what it saves would not be given up.
+fn fill(piece: &mut [u8], at: u64) {
+    // xorshift64*, by G. Marsaglia and S. Vigna. Its state is never 0.
+    let mut state = at ^ 0x9e37_79b9_7f4a_7c15;
+    for eight in piece.chunks_mut(8) {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        let number = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+        eight.copy_from_slice(&number[..eight.len()]);
+    }
+}
+
+/// Up to 16 times as long as the first one.
+const MAX_DOUBLED: u32 = 4;
+
+/// It may write all that there is space for before it is refused again: so each backoff is twice as long as the one before.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    first: Duration,
+    since: Option<Instant>,
+    /// How often it was refused again.
+    times: u32,
+}
+
+impl Backoff {
+    /// One that has not begun.
+    pub(crate) fn new(first: Duration) -> Backoff {
+        Backoff {
+            first,
+            since: None,
+            times: 0,
+        }
+    }
+
+    /// Whether nothing has gone well since it began.
+    pub(crate) fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Whether it is too early to try again.
+    pub(crate) fn lasts(&self) -> bool {
+        let length = self.first.saturating_mul(1 << self.times.min(MAX_DOUBLED));
+        self.since.is_some_and(|since| since.elapsed() < length)
+    }
+
+    pub(crate) fn times(&self) -> u32 {
+        self.times
+    }
+
+    /// Something else has found no space either: if it is on, it lasts no longer for that.
+    pub(crate) fn begin(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// It was tried and refused.
+    pub(crate) fn refuse(&mut self) {
+        self.times += u32::from(self.is_on());
+        self.since = Some(Instant::now());
+    }
+
+    pub(crate) fn end(&mut self) {
+        *self = Backoff::new(self.first);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind::StorageFull;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::open_options::Files;
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
 
@@ -324,5 +516,24 @@ mod tests {
             space.look_again(0);
         }
         assert!(begun.elapsed() >= pause);
+    }
+
+    #[test]
+    fn a_backoff_is_twice_as_long_each_time_up_to_sixteen_times() {
+        let mut backoff = Backoff::new(Duration::from_secs(100));
+        assert!(!backoff.is_on() && !backoff.lasts());
+        for seconds in [100, 200, 400, 800, 1_600, 1_600] {
+            backoff.refuse();
+            let since = backoff.since;
+            // What else finds no space makes it no longer.
+            backoff.begin();
+            assert_eq!(backoff.since, since);
+            for (ago, lasts) in [(seconds - 50, true), (seconds, false)] {
+                backoff.since = since.unwrap().checked_sub(Duration::from_secs(ago));
+                assert_eq!(backoff.lasts(), lasts, "{ago} of {seconds}");
+            }
+        }
+        backoff.end();
+        assert!(!backoff.is_on() && backoff.times() == 0);
     }
 }

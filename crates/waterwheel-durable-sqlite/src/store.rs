@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
-use std::{fmt, fs, io, path};
+use std::{fmt, io};
 
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{
@@ -10,20 +10,20 @@ use waterwheel_durable_core::store::{
 };
 
 use super::acknowledged::{self, Acknowledged, Found};
-use super::checkpointer::{self, Checkpointer};
+use super::checkpointer::Checkpointer;
 use super::commands::{self, Commands};
-use super::failure::{no_space, of_commit, rolled_back};
-use super::handlers::Handlers;
-use super::identity::Identity;
-use super::keys::Keys;
+use super::connection::{self, refuse_wal_alone};
+use super::error::{Loss, OpenError, no_space, of_commit, rolled_back};
+use super::files::{Files, Identity, resolve, wal_of};
 use super::lock::{self, Holder, Lock};
-use super::open_options::{Files, OpenOptions};
-use super::pause::Pause;
-use super::space::Space;
+use super::lsm::KeyIndex;
+use super::options::{OpenOptions, Options};
+use super::read::Handlers;
+use super::space::{Backoff, Space};
 use super::vacuum::{self, Vacuum};
+use super::wal::{self, Length};
 use super::write::Writer;
-use super::{Loss, OpenError};
-use super::{archive, epoch, find, read, schema, wal};
+use super::{archive, meta, read};
 
 mod maintain;
 
@@ -41,9 +41,9 @@ pub struct SqliteStore {
     /// What was accepted as lost, until it is told.
     loss: Option<Loss>,
     handlers: Handlers,
-    keys: Keys,
+    keys: KeyIndex,
     /// The index of the keys could not be put in order.
-    keys_wait: Pause,
+    keys_wait: Backoff,
     /// Whether the last look after a commit has left them to the next one.
     keys_are_next: bool,
     last: Option<(u64, Vec<Outcome>)>,
@@ -69,49 +69,6 @@ pub struct SqliteStore {
     /// How many names of the file the operator knows of.
     known_links: u64,
     _lock: Option<Lock>,
-}
-
-/// Options for opening a file.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    limit: Option<u64>,
-    is_brief: bool,
-    accept_loss: bool,
-}
-
-impl Options {
-    /// Sets the maximum size of the file in bytes. The WAL and the reserve, about 30 MiB together, are in addition to
-    /// that; the WAL is larger while another process has a long read transaction.
-    ///
-    /// Once the timers, dead letters and so on take seven eighths of the limit, inserts are answered with
-    /// [`Full`](Outcome::Full). The last eighth is for other steps: dead letters, retries, archived records and
-    /// cascades take space. If even that is used up, these are refused, while timers can still be settled and
-    /// cancelled.
-    #[must_use]
-    pub fn limit(mut self, bytes: u64) -> Options {
-        self.limit = Some(bytes);
-        self
-    }
-
-    /// Opens the file for a few commits only: the store creates no reserve. It therefore writes no more than the
-    /// commits, and leaves no reserve owned by another user to the process that opens the file next.
-    #[must_use]
-    pub fn brief(mut self) -> Options {
-        self.is_brief = true;
-        self
-    }
-
-    /// Sets whether a file is opened although [acknowledged work is gone](OpenError::AcknowledgedLost). A [`Notice`]
-    /// says what is missing. No id is used twice.
-    ///
-    /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
-    /// again. If the file may contain pages of different commits, it is read completely, and refused as
-    /// [`Corrupt`](OpenError::Corrupt) if it is damaged.
-    #[must_use]
-    pub fn accept_loss(mut self, accept_loss: bool) -> Options {
-        self.accept_loss = accept_loss;
-        self
-    }
 }
 
 impl SqliteStore {
@@ -241,7 +198,7 @@ impl SqliteStore {
         let mut space = Space::of(&path, options);
         let open = || {
             let found = Found::prepare(&path, options)?;
-            Ok((found, schema::open(&path, options)?))
+            Ok((found, connection::open(&path, options)?))
         };
         let (found, (connection, handlers)) = open()
             .or_else(|error: OpenError| {
@@ -258,23 +215,23 @@ impl SqliteStore {
                 },
             )?;
         if found.may_be_torn() {
-            schema::check_pages(&connection)?;
+            connection::check_pages(&connection)?;
         }
         let loss = found.loss.clone();
         let (acknowledged, least) = found.open(&connection).map_err(OpenError::in_tables)?;
         space.follow_limit(&connection).map_err(OpenError::of)?;
-        let keys = Keys::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
+        let keys = KeyIndex::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
         // The index of the WAL has one connection on a VFS of a test.
-        let far = options.vfs.is_none().then_some(options.far_wal);
+        let min = options.vfs.is_none().then_some(options.checkpointer_wal);
         let mut store = SqliteStore {
-            checkpointer: Checkpointer::new(far),
+            checkpointer: Checkpointer::new(min),
             connection,
             acknowledged,
             loss,
             handlers,
             keys,
-            keys_wait: Pause::new(options.full),
+            keys_wait: Backoff::new(options.full),
             keys_are_next: false,
             last: None,
             commands: Commands::default(),
@@ -295,7 +252,7 @@ impl SqliteStore {
         };
         if let Some(least) = least {
             // Before anything else: no id of an opening that is gone is given again.
-            let raised = epoch::raise_to(&store.connection, least);
+            let raised = meta::raise_to(&store.connection, least);
             raised.map_err(OpenError::of)?;
         }
         store.maintain_reserve().map_err(OpenError::of)?;
@@ -311,7 +268,7 @@ impl SqliteStore {
     fn next_epoch(&mut self) -> Result<u64, Failed> {
         let begun = self.connection.unchecked_transaction();
         let begun = begun.map_err(|error| self.in_a_step(error))?;
-        let epoch = epoch::next(&begun, (self.now)());
+        let epoch = meta::next_epoch(&begun, (self.now)());
         let (epoch, is_copy) = epoch.map_err(|error| self.in_a_step(error))?;
         commands::clear(&begun).map_err(|error| self.in_a_step(error))?;
         let count = self.acknowledged.count(&begun);
@@ -322,7 +279,10 @@ impl SqliteStore {
         // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a WAL that is lost makes no id come
         // twice. A WAL that was left is copied so that the note knows how far it was.
         let must_copy = is_copy || !is_noted;
-        let is_left = || self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal));
+        let is_left = || {
+            self.wal()
+                .is_ok_and(|wal| !self.checkpointer.is_long_enough(wal))
+        };
         if must_copy || self.acknowledged.is_copying() && is_left() {
             let copied = self.copy_wal();
             let failed = copied.err().map(|error| self.in_a_step(error));
@@ -511,8 +471,8 @@ impl SqliteStore {
         Ok(self.wal()?.all)
     }
 
-    fn wal(&self) -> rusqlite::Result<checkpointer::Length> {
-        checkpointer::Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
+    fn wal(&self) -> rusqlite::Result<Length> {
+        Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
@@ -608,64 +568,6 @@ impl Failed {
     }
 }
 
-/// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
-pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path::absolute(path)?;
-    for _ in 0..MAX_LINKS {
-        match fs::canonicalize(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            found => return found,
-        }
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            break;
-        };
-        // A link may be there without its target, which SQLite would create.
-        match fs::read_link(&path) {
-            Ok(target) => path = folder.join(target),
-            Err(_) => return Ok(fs::canonicalize(folder)?.join(name)),
-        }
-    }
-    Err(io::ErrorKind::NotFound.into())
-}
-
-/// As many as Linux follows.
-const MAX_LINKS: u32 = 40;
-
-pub(crate) fn wal_of(path: &Path) -> PathBuf {
-    beside(path, "-wal")
-}
-
-/// The index of the WAL.
-pub(crate) fn index_of(path: &Path) -> PathBuf {
-    beside(path, "-shm")
-}
-
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-/// SQLite would delete the WAL then. It may have all timers: they are copied into the file only now and then.
-pub(crate) fn refuse_wal_alone(path: &Path) -> Result<(), OpenError> {
-    match is_empty(path)? && !is_empty(&wal_of(path))? {
-        true => {
-            let what = "it is empty or missing, but its `-wal` is not";
-            Err(OpenError::Corrupt(what.into()))
-        }
-        false => Ok(()),
-    }
-}
-
-/// Whether a file has no byte, or is not there.
-fn is_empty(path: &Path) -> Result<bool, OpenError> {
-    match fs::metadata(path) {
-        Ok(file) => Ok(file.len() == 0),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(OpenError::io(path, error)),
-    }
-}
-
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<u64, StoreError> {
         self.is_well()?;
@@ -700,7 +602,7 @@ impl Store for SqliteStore {
     }
 
     fn maintain(&mut self) -> Result<(), StoreError> {
-        self.tend_itself()
+        self.maintain_now()
     }
 
     fn load(
@@ -754,7 +656,7 @@ impl Store for SqliteStore {
 
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
         let (connection, handlers) = (&self.connection, &self.handlers);
-        let found = find::waiting(connection, handlers, &self.keys, handler, key);
+        let found = read::find_waiting(connection, handlers, &self.keys, handler, key);
         self.note(found.map_err(rolled_back))
     }
 
@@ -822,7 +724,11 @@ impl Drop for SqliteStore {
         let copied = self.checkpointer.end();
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
-        if is_well && self.wal().is_ok_and(|wal| !self.checkpointer.is_far(wal)) {
+        if is_well
+            && self
+                .wal()
+                .is_ok_and(|wal| !self.checkpointer.is_long_enough(wal))
+        {
             // What is not copied now is read from the WAL the next time. On a full disk, the WAL keeps the space that it has.
             let copied = self.copy_wal();
             if copied.is_ok() && !self.space.is_full() && self.acknowledged.may_cut_wal() {

@@ -7,12 +7,39 @@
 
 use std::io;
 
+use rusqlite::Connection;
+
 /// The bytes of the header of the WAL, and of a frame.
 pub(crate) const HEADER: usize = 32;
 const FRAME: usize = 24;
 
 /// How many frames are read at a time.
 const FRAMES: usize = 64;
+
+/// How long a WAL is, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) all: i64,
+    /// So many of them are in the file.
+    pub(crate) copied: i64,
+}
+
+impl Length {
+    /// Both are negative if there is no WAL.
+    pub(crate) fn by(connection: &Connection, sql: &str) -> rusqlite::Result<Length> {
+        let mut length = connection.prepare_cached(sql)?;
+        length.query_row([], |row| {
+            Ok(Length {
+                all: row.get(1)?,
+                copied: row.get(2)?,
+            })
+        })
+    }
+
+    pub(crate) fn left(self) -> i64 {
+        self.all - self.copied
+    }
+}
 
 /// Whether the WAL may have a whole commit after so many frames: a frame that ends one, with the salt of the WAL. It is read from there on, by its first byte
 /// and how many: what comes before may be large.

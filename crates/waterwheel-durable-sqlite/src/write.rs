@@ -4,10 +4,8 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
-use super::find::{MOVED, handle};
-use super::handlers::Handlers;
-use super::keys::{Holder, Keys};
-use super::read::{row, starts, stored};
+use super::lsm::{Holder, KeyIndex};
+use super::read::{Handlers, MOVED, handle, row, starts, stored};
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
@@ -33,12 +31,12 @@ const ARCHIVE: &str = "
 pub(crate) struct Writer<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) handlers: &'a mut Handlers,
-    keys: &'a mut Keys,
-    place: Kept<'a>,
-    settle: Kept<'a>,
-    take: Kept<'a>,
-    moved: Kept<'a>,
-    archive: Kept<'a>,
+    keys: &'a mut KeyIndex,
+    place: Statement<'a>,
+    settle: Statement<'a>,
+    take: Statement<'a>,
+    moved: Statement<'a>,
+    archive: Statement<'a>,
     blocks: Blocks,
     /// How many bytes inserts may have. `None` is any number.
     room: Option<u64>,
@@ -50,16 +48,16 @@ pub(crate) struct Writer<'a> {
 const BESIDE: u64 = 100;
 
 /// A statement that many steps of a commit use: it is looked up once.
-type Kept<'a> = Option<CachedStatement<'a>>;
+type Statement<'a> = Option<CachedStatement<'a>>;
 
-fn kept<'k, 'a>(
-    kept: &'k mut Kept<'a>,
+fn prepared<'k, 'a>(
+    statement: &'k mut Statement<'a>,
     connection: &'a Connection,
     sql: &str,
 ) -> rusqlite::Result<&'k mut CachedStatement<'a>> {
-    match kept {
+    match statement {
         Some(statement) => Ok(statement),
-        None => Ok(kept.insert(connection.prepare_cached(sql)?)),
+        None => Ok(statement.insert(connection.prepare_cached(sql)?)),
     }
 }
 
@@ -67,7 +65,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(
         connection: &'a Connection,
         handlers: &'a mut Handlers,
-        keys: &'a mut Keys,
+        keys: &'a mut KeyIndex,
         room: Option<u64>,
     ) -> Writer<'a> {
         Writer {
@@ -98,7 +96,7 @@ impl<'a> Writer<'a> {
             },
             Op::Settle(row) => {
                 if !self.settle_plain(row)?
-                    && let Some(row) = self.take_near(row)?
+                    && let Some(row) = self.take_from_second(row)?
                 {
                     self.forget(&row)?;
                 }
@@ -131,14 +129,14 @@ impl<'a> Writer<'a> {
                 Ok(Outcome::Rescheduled(row))
             }
             Op::Retry(row, due, bucket) => {
-                if let Some(mut row) = self.take_near(row)? {
+                if let Some(mut row) = self.take_from_second(row)? {
                     row.failures = row.failures.saturating_add(1);
                     self.shift(&mut row, *due, *bucket)?;
                 }
                 Ok(Outcome::Done)
             }
             Op::Bury { row, at, error } => {
-                if let Some(row) = self.take_near(row)? {
+                if let Some(row) = self.take_from_second(row)? {
                     self.forget(&row)?;
                     self.bury(&row, *at, error)?;
                 }
@@ -186,7 +184,7 @@ impl<'a> Writer<'a> {
             return Ok(Outcome::Done);
         };
         // By two statements at most: one that returns what it has deleted takes longer than both.
-        let delete = kept(&mut self.archive, self.connection, ARCHIVE)?;
+        let delete = prepared(&mut self.archive, self.connection, ARCHIVE)?;
         let (second, id) = (row.due.second(), stored(row.id));
         let mut delete = |has_moved| delete.execute((handler, second, id, has_moved));
         let is_plain = delete(false)? == 1;
@@ -282,7 +280,7 @@ impl<'a> Writer<'a> {
             Level::Second => (number, row.due.second(), None),
             _ => (0, bucket.number, Some(number)),
         };
-        let place = kept(&mut self.place, self.connection, PLACE)?;
+        let place = prepared(&mut self.place, self.connection, PLACE)?;
         place.execute(params![
             bucket.level.number(),
             handler,
@@ -303,12 +301,12 @@ impl<'a> Writer<'a> {
         let Some(handler) = self.handlers.number(&row.handler) else {
             return Ok(false);
         };
-        let settle = kept(&mut self.settle, self.connection, SETTLE)?;
+        let settle = prepared(&mut self.settle, self.connection, SETTLE)?;
         let deleted = settle.execute((handler, row.due.second(), stored(row.id)))?;
         Ok(deleted == 1)
     }
 
-    fn take_near(&mut self, row: &Row) -> rusqlite::Result<Option<Row>> {
+    fn take_from_second(&mut self, row: &Row) -> rusqlite::Result<Option<Row>> {
         match self.handlers.number(&row.handler) {
             Some(handler) => self.take_from(Level::Second.bucket(row.due), handler, row.id),
             None => Ok(None),
@@ -317,7 +315,7 @@ impl<'a> Writer<'a> {
 
     /// Takes out a timer that lies in one of the buckets of its due time.
     fn take(&mut self, handle: &Handle) -> rusqlite::Result<Option<Row>> {
-        let moved = kept(&mut self.moved, self.connection, MOVED)?;
+        let moved = prepared(&mut self.moved, self.connection, MOVED)?;
         let moved: Option<i64> = moved
             .query_row([stored(handle.id)], |row| row.get(0))
             .optional()?;
@@ -335,14 +333,14 @@ impl<'a> Writer<'a> {
     }
 
     fn take_from(&mut self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
-        let take = kept(&mut self.take, self.connection, TAKE)?;
-        // A far bucket has rows of all handlers.
-        let (under, far) = match bucket.level {
+        let take = prepared(&mut self.take, self.connection, TAKE)?;
+        // A coarser bucket has rows of all handlers.
+        let (under, owner) = match bucket.level {
             Level::Second => (handler, None),
             _ => (0, Some(handler)),
         };
         let level = bucket.level.number();
-        let at = (level, under, bucket.number, stored(id), far);
+        let at = (level, under, bucket.number, stored(id), owner);
         take.query_row(at, |from| {
             row("timers", from, self.handlers.name(from.get(7)?)?)
         })

@@ -58,16 +58,12 @@ fn fill(folder: &Path) {
 }
 
 fn row(number: u64) -> Row {
-    Row {
-        id: Id::from_stored(number),
-        due: Due::from_millis(number.cast_signed() * 1_000),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: [7; 200].into(),
-    }
+    Row::new(
+        Id::from_stored(number),
+        Due::from_millis(number.cast_signed() * 1_000),
+        "mail",
+        [7; 200],
+    )
 }
 
 fn insert(number: u64) -> Op {
@@ -130,7 +126,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     let options = OpenOptions {
         // None is so long that the store copies it by itself.
         long_wal: 1_000_000,
-        far_wal: 200,
+        checkpointer_wal: 200,
         full: Duration::from_millis(50),
         ..OpenOptions::DEFAULT
     };

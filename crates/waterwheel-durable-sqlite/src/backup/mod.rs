@@ -15,10 +15,12 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use self::error::BackupError;
-use super::epoch;
+use super::error::boxed;
+use super::files::{beside, resolve, wal_of};
+use super::meta;
+use super::options::Options;
 use super::reader::Reader;
-use super::store::{Options, SqliteStore, beside, resolve, wal_of};
-use super::words::boxed;
+use super::store::SqliteStore;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
 const PART: u64 = 4 << 20;
@@ -93,7 +95,7 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     // A copy that is broken off is deleted. It is synced as a whole.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
-    let epoch = epoch::of_copy(&connection)?;
+    let epoch = meta::raise_in_copy(&connection)?;
     // They are not for the service that begins with the copy.
     connection.execute("DELETE FROM commands", [])?;
     connection.close().map_err(|(_, error)| error)?;

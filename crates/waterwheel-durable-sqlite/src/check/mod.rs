@@ -11,7 +11,6 @@
 //! | a note of a timer that is gone (`moved`, the index of the keys) | the ids of the timers that have one are collected, 8 bytes each. A note of another id is looked into on its own |
 
 mod finding;
-mod orphans;
 mod rows;
 
 use std::cmp::Ordering;
@@ -24,14 +23,13 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode};
 
 pub use self::finding::Finding;
-use self::orphans::Orphans;
-use self::rows::{Cells, TABLES, Table};
-use super::keys::{Keys, Sizes};
+use self::rows::{Cells, Orphans, TABLES, Table};
+use super::connection::{LONGEST_WAL, connect, require_current};
+use super::error::{boxed, damaged};
+use super::files::{resolve, wal_of};
 use super::lock::{self, Holder};
-use super::reader::connect;
-use super::schema::{LONGEST_WAL, read_meta, require_current};
-use super::store::{resolve, wal_of};
-use super::words::{boxed, damaged};
+use super::lsm::{KeyIndex, Sizes};
+use super::meta::read_meta;
 use super::{OpenError, SqliteStore};
 
 /// How long a slice reads, about.
@@ -138,7 +136,7 @@ struct Known {
     /// How often the file was opened. `None` if it cannot be read.
     epoch: Option<u64>,
     /// The index of the keys, once it is asked for. `None` if it cannot be read.
-    keys: Option<Option<Keys>>,
+    keys: Option<Option<KeyIndex>>,
 }
 
 impl Check<'_> {
@@ -149,7 +147,7 @@ impl Check<'_> {
         for table in &TABLES {
             self.table(table, &mut |check, cells| check.row(table, cells))?;
         }
-        let keys = Keys::read(self.connection, Sizes::USUAL).map(drop);
+        let keys = KeyIndex::read(self.connection, Sizes::USUAL).map(drop);
         self.of_table(Some("key_runs"), keys)?;
         self.look_for_lost_keys()?;
         Ok(all_pages)
@@ -310,12 +308,12 @@ impl Check<'_> {
     }
 
     /// The index of the keys. `None` if it is damaged, which its own tables say.
-    fn keys(&mut self, connection: &Connection) -> Option<&Keys> {
+    fn keys(&mut self, connection: &Connection) -> Option<&KeyIndex> {
         let known = self.known.as_mut()?;
         let reading_keys = &mut self.reading_keys;
         let keys = known.keys.get_or_insert_with(|| {
             let begun = Instant::now();
-            let keys = Keys::read(connection, Sizes::USUAL).ok();
+            let keys = KeyIndex::read(connection, Sizes::USUAL).ok();
             *reading_keys = begun.elapsed();
             keys
         });

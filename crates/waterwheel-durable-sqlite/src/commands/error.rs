@@ -52,7 +52,7 @@ impl fmt::Display for SendError {
             SendError::Busy { holder, source } => write!(
                 f,
                 "the request cannot be written, because {} has kept the file locked ({source}): {}",
-                holder.in_words(),
+                holder.describe(),
                 holder.cure_or("try again with a longer wait")
             ),
             SendError::Sqlite(what) => write!(

@@ -9,9 +9,9 @@ use waterwheel_durable_core::store::Command;
 
 use super::{NOW, SendError, answer_of};
 use crate::OpenError;
+use crate::connection::{refuse_wal_alone, require_current};
+use crate::files::resolve;
 use crate::lock::{self, Holder};
-use crate::schema::require_current;
-use crate::store::{refuse_wal_alone, resolve};
 
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);

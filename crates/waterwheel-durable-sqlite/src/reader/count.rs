@@ -4,8 +4,8 @@ use std::sync::Arc;
 use waterwheel_durable_core::store::{Due, Level};
 
 use super::snapshot::Snapshot;
-use crate::handlers::Handlers;
-use crate::words::damaged;
+use crate::error::damaged;
+use crate::read::Handlers;
 
 const PENDING: &str = "
     SELECT level, coalesce(far_handler, handler), due, failures FROM timers";

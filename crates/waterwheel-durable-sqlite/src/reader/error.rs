@@ -6,8 +6,8 @@ use rusqlite::ErrorCode::{
     DatabaseBusy, DatabaseCorrupt, DatabaseLocked, FileLockingProtocolFailed, NotADatabase,
 };
 
+use crate::error::boxed;
 use crate::lock::{self, Holder};
-use crate::words::boxed;
 
 /// A file could not be read. The message contains the cause and what to do.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl fmt::Display for ReadError {
             ReadError::Busy { holder, source } => write!(
                 f,
                 "{} kept the file locked ({source}): {}",
-                holder.in_words(),
+                holder.describe(),
                 holder.cure_or("try again")
             ),
             ReadError::Corrupt(what) => write!(

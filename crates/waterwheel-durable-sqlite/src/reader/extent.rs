@@ -2,7 +2,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use super::snapshot::Snapshot;
-use crate::store::wal_of;
+use crate::files::wal_of;
 
 /// The size of a file, and other properties of the file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

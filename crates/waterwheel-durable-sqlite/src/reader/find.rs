@@ -1,15 +1,12 @@
-//! Where is this timer?
+//! Where is this timer, or this dead letter?
 
-use rusqlite::{OptionalExtension, Row};
-use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level};
+use rusqlite::{OptionalExtension, Row as SqlRow};
+use waterwheel_durable_core::store::{Bucket, Dead, Due, Handle, Id, Level, PageLimit, Row, Scope};
 
 use super::snapshot::Snapshot;
-use super::{Keyed, Pending};
-use crate::find::{MOVED, handle};
-use crate::handlers::Handlers;
-use crate::keys::{Keys, Sizes};
-use crate::read::{row, stored};
-use crate::words::damaged;
+use crate::error::damaged;
+use crate::lsm::{KeyIndex, Sizes};
+use crate::read::{self, DEAD, Handlers, MOVED, dead_letter, handle, row, stored};
 
 const AT: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
@@ -19,6 +16,33 @@ const SEARCH: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
     FROM timers WHERE id = ?1";
 
+/// A pending timer, and the bucket that it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The timer.
+    pub row: Row,
+    /// The bucket that it is in.
+    pub bucket: Bucket,
+}
+
+impl Pending {
+    /// Returns the handle of the timer. If the timer was rescheduled since its insert, this is not its original handle,
+    /// but it is equally valid: the store looks up where the timer is.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.row.handle()
+    }
+}
+
+/// The timer that has a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyed {
+    /// The handle with which an insert with the key would be answered.
+    pub handle: Handle,
+    /// The timer, or `None` if it was delivered and is archived.
+    pub pending: Option<Pending>,
+}
+
 pub(crate) fn by_key(
     snapshot: &Snapshot<'_>,
     handler: &str,
@@ -27,7 +51,7 @@ pub(crate) fn by_key(
     let Some(number) = snapshot.handlers.number(handler) else {
         return Ok(None);
     };
-    let keys = Keys::read(snapshot.connection, Sizes::USUAL)?;
+    let keys = KeyIndex::read(snapshot.connection, Sizes::USUAL)?;
     let Some(holder) = keys.find(snapshot.connection, keys.name(number, key))? else {
         return Ok(None);
     };
@@ -49,7 +73,7 @@ pub(crate) fn by_handle(
     for level in [Level::Second].into_iter().chain(Level::CASCADING) {
         let under = if level == Level::Second { number } else { 0 };
         let found = at(snapshot, level.bucket(due), under, handle.id)?;
-        // A far bucket has timers of all handlers.
+        // A coarser bucket has timers of all handlers.
         let found = found.filter(|found| found.row.handler == handle.handler);
         if found.is_some() {
             return Ok(found);
@@ -58,7 +82,7 @@ pub(crate) fn by_handle(
     Ok(None)
 }
 
-/// The timer with this id in a bucket. `handler` is 0 in far levels.
+/// The timer with this id in a bucket. `handler` is 0 in coarser levels.
 pub(crate) fn at(
     snapshot: &Snapshot<'_>,
     bucket: Bucket,
@@ -78,7 +102,7 @@ pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<
         .optional()
 }
 
-fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
+fn pending(from: &SqlRow<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
     let level: u8 = from.get(7)?;
     let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let level = levels.into_iter().find(|it| it.number() == level);
@@ -90,4 +114,26 @@ fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
             number: from.get(8)?,
         },
     })
+}
+
+const ONE_DEAD: &str = "
+    SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
+
+pub(crate) fn dead_page(
+    snapshot: &Snapshot<'_>,
+    scope: Scope<'_>,
+    after: Id,
+    limit: PageLimit,
+) -> rusqlite::Result<Vec<Dead>> {
+    let mut dead = snapshot.prepare(DEAD)?;
+    // No process waits for this connection.
+    let examined = usize::MAX;
+    let page = read::dead(&mut dead, &snapshot.handlers, scope, after, limit, examined)?;
+    Ok(page.dead)
+}
+
+pub(crate) fn dead_by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Dead>> {
+    let mut one = snapshot.prepare(ONE_DEAD)?;
+    one.query_row([stored(id)], |row| dead_letter(row, &snapshot.handlers))
+        .optional()
 }

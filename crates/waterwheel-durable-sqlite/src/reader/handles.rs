@@ -49,8 +49,8 @@ impl Page {
     }
 
     pub(crate) fn of(mut self, snapshot: &Snapshot<'_>) -> rusqlite::Result<Vec<(Handle, Bucket)>> {
-        let near: Vec<i64> = self.of.iter().copied().collect();
-        for handler in near {
+        let handlers: Vec<i64> = self.of.iter().copied().collect();
+        for handler in handlers {
             self.look_through(snapshot, Level::Second, handler)?;
         }
         for level in Level::CASCADING {
@@ -65,7 +65,7 @@ impl Page {
         handles.collect()
     }
 
-    /// Reads what has the same beginning of its key. `under` is 0 in far levels.
+    /// Reads what has the same beginning of its key. `under` is 0 in coarser levels.
     fn look_through(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -77,14 +77,14 @@ impl Page {
         let mut rows = keys.query((level.number(), under, after_bucket, after_id))?;
         while let Some(row) = rows.next()? {
             let (number, id, due): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let far: Option<i64> = row.get(3)?;
+            let owner: Option<i64> = row.get(3)?;
             let bucket = Bucket { level, number };
             let place = Place {
                 start: bucket.start(),
                 level: Reverse(level),
                 id: Id::from_stored(id.unsigned_abs()),
                 due: Due::from_millis(due),
-                handler: far.unwrap_or(under),
+                handler: owner.unwrap_or(under),
             };
             if level.bucket(place.due) != bucket {
                 return Err(misplaced(place.id));

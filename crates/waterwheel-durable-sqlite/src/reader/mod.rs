@@ -4,12 +4,10 @@
 //! again, so it grows by what is committed meanwhile: [`Reader::count`] and [`backup`](super::backup()) last as long as it takes to read the file.
 
 mod count;
-mod dead;
 mod error;
 mod extent;
 mod find;
 mod handles;
-mod open;
 mod pending;
 mod snapshot;
 
@@ -17,18 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_durable_core::store::{
-    Bucket, Dead, Due, Handle, Id, PageLimit, Row, Scope, Setting,
-};
+use waterwheel_durable_core::store::{Bucket, Dead, Due, Handle, Id, PageLimit, Scope, Setting};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
 pub use self::extent::Extent;
-pub(crate) use self::open::connect;
+pub use self::find::{Keyed, Pending};
 use self::snapshot::Snapshot;
+use super::connection::open_to_read;
+use super::error::OpenError;
+use super::files::resolve;
 use super::lock::{self, Holder};
-use super::store::resolve;
-use super::{OpenError, read};
+use super::read;
 
 /// Reads the file of a store without changing it.
 ///
@@ -39,33 +37,6 @@ use super::{OpenError, read};
 pub struct Reader {
     pub(crate) connection: Connection,
     path: PathBuf,
-}
-
-/// A pending timer, and the bucket that it is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
-    /// The timer.
-    pub row: Row,
-    /// The bucket that it is in.
-    pub bucket: Bucket,
-}
-
-impl Pending {
-    /// Returns the handle of the timer. If the timer was rescheduled since its insert, this is not its original handle,
-    /// but it is equally valid: the store looks up where the timer is.
-    #[must_use]
-    pub fn handle(&self) -> Handle {
-        self.row.handle()
-    }
-}
-
-/// The timer that has a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keyed {
-    /// The handle with which an insert with the key would be answered.
-    pub handle: Handle,
-    /// The timer, or `None` if it was delivered and is archived.
-    pub pending: Option<Pending>,
 }
 
 impl Reader {
@@ -80,7 +51,7 @@ impl Reader {
     /// or an older version.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, OpenError> {
         let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
-        let connection = open::open(&path).map_err(|error| error.of_file(&path, false))?;
+        let connection = open_to_read(&path).map_err(|error| error.of_file(&path, false))?;
         Ok(Reader { connection, path })
     }
 
@@ -119,7 +90,7 @@ impl Reader {
     /// Returns the first pending timers in order of their due times, and of their ids if these are equal: those after
     /// `after`, which is the last timer of the previous page or [`Reader::START`], and due at `until` or earlier.
     ///
-    /// This reads the buckets that contain the timers completely: those of far timers span up to 32 days. A timer that
+    /// This reads the buckets that contain the timers completely: those of timers far ahead span up to 32 days. A timer that
     /// is moved between two calls may be in both pages, or in neither.
     ///
     /// # Errors
@@ -194,7 +165,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn dead(&self, scope: &Scope, after: Id, limit: PageLimit) -> Result<Vec<Dead>, ReadError> {
-        self.read(|snapshot| dead::page(snapshot, *scope, after, limit))
+        self.read(|snapshot| find::dead_page(snapshot, *scope, after, limit))
     }
 
     /// Returns the dead letter with this id.
@@ -203,7 +174,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn dead_letter(&self, id: Id) -> Result<Option<Dead>, ReadError> {
-        self.read(|snapshot| dead::one(snapshot, id))
+        self.read(|snapshot| find::dead_by_id(snapshot, id))
     }
 
     /// Returns the names of all handlers that have ever had a timer.

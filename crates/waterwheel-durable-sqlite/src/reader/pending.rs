@@ -7,10 +7,10 @@ use std::collections::{BinaryHeap, HashSet};
 
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, PageLimit};
 
+use super::find::{self, Pending};
 use super::snapshot::Snapshot;
-use super::{Pending, find};
+use crate::error::damaged;
 use crate::read::misplaced;
-use crate::words::damaged;
 
 const KEYS: &str = "
     SELECT bucket, id, due, far_handler FROM timers
@@ -33,7 +33,7 @@ struct Place {
     due: Due,
     id: Id,
     level: Level,
-    /// 0 in far levels.
+    /// 0 in coarser levels.
     handler: i64,
 }
 
@@ -50,9 +50,9 @@ impl First {
     }
 
     pub(crate) fn of(mut self, snapshot: &Snapshot<'_>) -> rusqlite::Result<Vec<Pending>> {
-        let mut near: Vec<i64> = self.of.iter().copied().collect();
-        near.sort_unstable();
-        for handler in near {
+        let mut handlers: Vec<i64> = self.of.iter().copied().collect();
+        handlers.sort_unstable();
+        for handler in handlers {
             self.look_through(snapshot, Level::Second, handler)?;
         }
         for level in Level::CASCADING {
@@ -97,8 +97,8 @@ impl First {
             if level.bucket(place.due) != bucket {
                 return Err(misplaced(place.id));
             }
-            let far: Option<i64> = row.get(3)?;
-            if self.of.contains(&far.unwrap_or(handler)) {
+            let owner: Option<i64> = row.get(3)?;
+            if self.of.contains(&owner.unwrap_or(handler)) {
                 self.keep(place);
             }
         }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use rusqlite::{CachedStatement, Connection};
 use waterwheel_durable_core::store::Scope;
 
-use crate::handlers::Handlers;
+use crate::read::Handlers;
 
 /// The tables at one point in time.
 pub(crate) struct Snapshot<'a> {

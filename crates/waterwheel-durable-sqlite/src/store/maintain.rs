@@ -3,9 +3,9 @@
 use waterwheel_durable_core::store::StoreError;
 
 use super::SqliteStore;
-use crate::checkpointer::Length;
-use crate::failure::{no_space, rolled_back};
+use crate::error::{no_space, rolled_back};
 use crate::space;
+use crate::wal::Length;
 
 /// On a full disk, the WAL is copied when it has so many pages: it does not use up the last space.
 const SHORT_WAL: i64 = 64;
@@ -15,7 +15,7 @@ pub(super) const FRAME: u64 = 4_120;
 
 impl SqliteStore {
     /// As the [contract](waterwheel_durable_core::store::Store::maintain) says.
-    pub(super) fn tend_itself(&mut self) -> Result<(), StoreError> {
+    pub(super) fn maintain_now(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let there = self.is_there();
         self.note(there)?;

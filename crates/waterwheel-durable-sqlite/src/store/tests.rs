@@ -5,33 +5,47 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rusqlite::StatementStatus;
 use waterwheel_durable_core::store::{Due, PageLimit};
 
+use std::fs;
+
 use super::maintain::FRAME;
 use super::*;
+use crate::connection::is_empty;
 
-fn store(name: &str) -> (SqliteStore, PathBuf) {
+fn store(name: &str) -> (SqliteStore, Folder) {
     store_as(name, &OpenOptions::DEFAULT)
 }
 
-fn store_as(name: &str, options: &OpenOptions<'_>) -> (SqliteStore, PathBuf) {
+fn store_as(name: &str, options: &OpenOptions<'_>) -> (SqliteStore, Folder) {
     let name = format!("waterwheel-{name}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).unwrap();
     let mut store = SqliteStore::open_locked(&folder.join("timers.db"), options).unwrap();
     store.begin().unwrap();
-    (store, folder)
+    (store, Folder(folder))
+}
+
+/// A folder that is deleted with all that a store has left in it.
+struct Folder(PathBuf);
+
+impl std::ops::Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _: io::Result<()> = fs::remove_dir_all(&self.0);
+    }
 }
 
 fn insert(handler: &str, count: u64, payload: usize) -> Op {
     let due = Due::from_millis(5_000);
     let row = Row {
-        id: Id::from_stored(count),
-        due,
-        handler: handler.into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
         key: Some(count.to_le_bytes().as_slice().into()),
-        payload: vec![1; payload].into(),
+        ..Row::new(Id::from_stored(count), due, handler, vec![1; payload])
     };
     Op::Insert(row, Level::Second.bucket(due))
 }
@@ -45,7 +59,7 @@ fn ids(store: &mut SqliteStore, handler: &str) -> Vec<u64> {
 
 #[test]
 fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
-    let (mut store, folder) = store("full");
+    let (mut store, _folder) = store("full");
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     let pages = "PRAGMA max_page_count = 100";
     store.connection.query_row(pages, [], |_| Ok(())).unwrap();
@@ -67,8 +81,6 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
     let inserted = Outcome::All(vec![Outcome::Inserted]);
     assert_eq!(outcomes, [inserted.clone(), inserted]);
     assert_eq!(ids(&mut store, "new"), [3]);
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
@@ -90,7 +102,7 @@ static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
 
 #[test]
 fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
-    let (mut store, folder) = store("beside");
+    let (mut store, _folder) = store("beside");
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     store.files.read = read_after_a_commit;
     for commits in 0..6 {
@@ -108,13 +120,11 @@ fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
         Ok(all[all.len().min(at as usize)..end].to_vec())
     };
     assert!(wal.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_busy_file_refuses_a_commit() {
-    let (mut store, folder) = store("busy");
+    let (mut store, _folder) = store("busy");
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     // It does not wait long: this is in milliseconds.
@@ -127,14 +137,12 @@ fn a_busy_file_refuses_a_commit() {
     other.execute_batch("ROLLBACK").unwrap();
     store.commit(2, &[insert("a", 1, 64)]).unwrap();
     assert_eq!(ids(&mut store, "a"), [1]);
-    drop((store, other));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
     // Where a file system cannot share memory, the WAL is not used, and a commit waits for readers.
-    let (mut store, folder) = store("journal");
+    let (mut store, _folder) = store("journal");
     // 3 is `EXTRA`: this journal is deleted by a commit, and that is synced.
     let synchronous = "PRAGMA synchronous";
     let synchronous = store
@@ -172,8 +180,6 @@ fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
     other.execute_batch("COMMIT").unwrap();
     store.commit(4, &[insert("b", 2, 64)]).unwrap();
     assert_eq!(ids(&mut store, "b"), [2]);
-    drop((store, other));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -199,13 +205,11 @@ fn a_damaged_page_makes_the_store_fail_for_good() {
     assert!(!error.is_definite(), "{error:?}");
     let error = store.commit(2, &[]).unwrap_err();
     assert!(!error.is_definite(), "{error:?}");
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn each_read_is_a_seek_in_the_primary_key() {
-    let (store, folder) = store("plans");
+    let (store, _folder) = store("plans");
     for sql in [read::LOAD, read::FIRST, read::DEAD] {
         let sql = format!("EXPLAIN QUERY PLAN {sql}");
         let mut plan = store.connection.prepare(&sql).unwrap();
@@ -221,13 +225,11 @@ fn each_read_is_a_seek_in_the_primary_key() {
         assert!(is_seek, "{lines:?}");
         println!("{lines:?}");
     }
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_read_is_prepared_once() {
-    let (mut store, folder) = store("prepared");
+    let (mut store, _folder) = store("prepared");
     let steps: Vec<_> = (1..=20).map(|id| insert("a", id, 64)).collect();
     store.commit(1, &steps).unwrap();
     for limit in 2..10 {
@@ -245,8 +247,6 @@ fn a_read_is_prepared_once() {
         );
         assert_eq!((runs, again), (8, 0), "{sql}");
     }
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -264,15 +264,13 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
     // Those before it were taken back.
     let mut store = SqliteStore::open(folder.join("timers.db")).unwrap();
     assert!(ids(&mut store, "a").is_empty());
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// A store whose WAL has 400 pages: another connection reads. It is far longer than usual with so many.
-fn with_a_long_wal(name: &str, far_wal: i64) -> (SqliteStore, PathBuf, Connection) {
+fn with_a_long_wal(name: &str, checkpointer_wal: i64) -> (SqliteStore, Folder, Connection) {
     let options = OpenOptions {
         long_wal: 8,
-        far_wal,
+        checkpointer_wal,
         full: std::time::Duration::from_secs(3_600),
         ..OpenOptions::DEFAULT
     };
@@ -336,7 +334,6 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     drop((other, store));
     assert!(is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
     expect_whole(&folder, number + 19);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// What was committed is there, one timer each, and each page makes sense.
@@ -383,7 +380,6 @@ fn a_wal_that_another_thread_cannot_copy_fails_the_store() {
         // Nothing was written, nor copied.
         assert!(files(&folder) == left);
         drop(other);
-        fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -400,7 +396,6 @@ fn a_store_that_ends_copies_nothing_after_a_failed_pass() {
         drop(store);
         assert_eq!(files(&folder) != left, copies);
         drop(other);
-        fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -426,7 +421,6 @@ fn a_wal_that_finds_no_space_is_copied_by_the_store_itself() {
         assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
-        fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -437,7 +431,7 @@ fn a_pass_that_fails_for_now_refuses_no_commit() {
         rusqlite::ffi::SQLITE_BUSY,
         rusqlite::ffi::SQLITE_FULL,
     ] {
-        let (mut store, folder, other) = with_a_long_wal("for-now", 100);
+        let (mut store, _folder, other) = with_a_long_wal("for-now", 100);
         other.execute_batch("COMMIT").unwrap();
         fail_a_pass(&mut store, code);
         store.commit(1_000, &[]).unwrap();
@@ -446,7 +440,6 @@ fn a_pass_that_fails_for_now_refuses_no_commit() {
         assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
         drop((store, other));
-        fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -473,7 +466,7 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     // The next one copies it.
     let options = OpenOptions {
         long_wal: 8,
-        far_wal: 100,
+        checkpointer_wal: 100,
         ..OpenOptions::DEFAULT
     };
     let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &options).unwrap();
@@ -486,12 +479,11 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     assert_eq!(store.wal().unwrap().left(), 0);
     drop(store);
     expect_whole(&folder, timers);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_store_ends_after_the_thread_that_copies_its_wal() {
-    let (mut store, folder) = store("ends");
+    let (mut store, _folder) = store("ends");
     let has_ended = Arc::new(AtomicU32::new(0));
     let ended = Arc::clone(&has_ended);
     store.checkpointer.stand_in(move |_| {
@@ -501,5 +493,4 @@ fn a_store_ends_after_the_thread_that_copies_its_wal() {
     });
     drop(store);
     assert_eq!(has_ended.load(Relaxed), 1);
-    fs::remove_dir_all(folder).unwrap();
 }

@@ -1,12 +1,24 @@
-//! Which number has an opening?
+//! The numbers of the table `meta`. One is the epoch of an opening.
 //!
-//! Ids begin with it, and it rises each time that the store is opened, so that no id is given twice. A copy would give those again that its file gives after
+//! Ids begin with the epoch, and it rises each time that the store is opened, so that no id is given twice. A copy would give those again that its file gives after
 //! it was made, and those that the same copy has given where it was restored before. So a copy counts on from further ahead, and it has a mark, which its first
 //! opening as a store takes away: that one counts on from the tens of minutes since 2026, if these are more.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::error::{damaged, in_row};
+
+/// A number of the table `meta`, which each file has.
+pub(crate) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<i64> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    let found = connection.query_row(sql, [key], |row| {
+        in_row("meta", format_args!("`{key}`"), row.get(0))
+    });
+    let missing = || damaged(format!("table `meta`: the row `{key}` is missing"));
+    found.optional()?.ok_or_else(missing)
+}
 
 /// By how much the epoch of a copy is ahead of that of the original file, at least.
 ///
@@ -25,7 +37,10 @@ const TEN_MINUTES: u64 = 600;
 const LAST: u64 = 1 << 21;
 
 /// The epoch of an opening, in a transaction that is open, and whether it is the first one of a copy.
-pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result<(u64, bool)> {
+pub(crate) fn next_epoch(
+    connection: &Connection,
+    now: SystemTime,
+) -> rusqlite::Result<(u64, bool)> {
     let is_copy = connection.execute("DELETE FROM meta WHERE key = 'copied'", [])? > 0;
     if is_copy {
         let sql = "SELECT value FROM meta WHERE key = 'epoch'";
@@ -39,7 +54,7 @@ pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result
 }
 
 /// Raises the epoch of a copy, and marks it. Returns the epoch.
-pub(crate) fn of_copy(copy: &Connection) -> rusqlite::Result<u64> {
+pub(crate) fn raise_in_copy(copy: &Connection) -> rusqlite::Result<u64> {
     copy.execute("INSERT OR IGNORE INTO meta VALUES ('copied', 1)", [])?;
     raise_clean(copy, EPOCHS_AHEAD)?;
     raise(copy, EPOCHS_AHEAD)

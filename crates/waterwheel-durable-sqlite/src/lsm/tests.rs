@@ -19,7 +19,7 @@ fn file() -> Connection {
 /// An index beside a map.
 struct Pair {
     connection: Connection,
-    keys: Keys,
+    keys: KeyIndex,
     map: HashMap<u64, Holder>,
     ids: i64,
     /// Whether nothing was changed since its last maintenance.
@@ -29,7 +29,7 @@ struct Pair {
 impl Pair {
     fn new() -> Pair {
         let connection = file();
-        let keys = Keys::read(&connection, SMALL).unwrap();
+        let keys = KeyIndex::read(&connection, SMALL).unwrap();
         let map = HashMap::new();
         Pair {
             connection,
@@ -106,7 +106,7 @@ impl Pair {
     }
 
     fn reopen(&mut self) {
-        self.keys = Keys::read(&self.connection, SMALL).unwrap();
+        self.keys = KeyIndex::read(&self.connection, SMALL).unwrap();
     }
 
     fn expect_all(&self, below: u64) {
@@ -279,7 +279,7 @@ fn a_damaged_index_is_an_error() {
             pair.maintain(true);
         }
         pair.connection.execute_batch(damage).unwrap();
-        let is_found = Keys::read(&pair.connection, SMALL).and_then(|keys| {
+        let is_found = KeyIndex::read(&pair.connection, SMALL).and_then(|keys| {
             for key in 0..90_u64 {
                 let name = keys.name(1, &key.to_le_bytes());
                 if keys.find(&pair.connection, name)?.is_none() {

@@ -1,7 +1,45 @@
-//! What does the index say of a key, and how does it lie in the file?
+//! What does the index say of a key, and how does that lie in the file?
 
-use super::name::Name;
-use crate::words;
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+
+use crate::error;
+
+/// A key of a handler, in 128 bits: its `SipHash` with the secret of the file. Names are spread evenly, whatever the keys are, and who does not know the secret
+/// cannot choose two keys of one name. With 10 million keys, the chance that any two have the same one is 1 in 10²⁴.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Name(pub(super) u128);
+
+impl Name {
+    /// The chunk that it lies in, of a run with 2 to the power of `bits` of them.
+    pub(super) fn chunk(self, bits: u32) -> u32 {
+        match bits {
+            0 => 0,
+            bits => (self.0 >> (128 - bits)) as u32,
+        }
+    }
+
+    /// The first one of a chunk. `None` if there are not so many chunks.
+    pub(super) fn first_of(chunk: u32, bits: u32) -> Option<Name> {
+        let is_in = u64::from(chunk) < 1 << bits;
+        is_in.then(|| Name(u128::from(chunk).checked_shl(128 - bits).unwrap_or(0)))
+    }
+}
+
+/// What the names of a file are made with: two random numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Secret(pub(super) i64, pub(super) i64);
+
+impl Secret {
+    /// The name of a key of the handler with this number.
+    pub(super) fn name(self, handler: i64, key: &[u8]) -> Name {
+        let mut hash = SipHasher24::new_with_keys(self.0.cast_unsigned(), self.1.cast_unsigned());
+        hash.write(&handler.to_le_bytes());
+        hash.write(key);
+        Name(hash.finish128().as_u128())
+    }
+}
 
 /// The timer that has a key, and its due time as it was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +114,52 @@ pub(super) fn find(blob: &[u8], name: Name) -> rusqlite::Result<Option<Holder>> 
 }
 
 pub(super) fn damaged() -> rusqlite::Error {
-    words::damaged("the index of the keys (tables `key_…`) is invalid")
+    error::damaged("the index of the keys (tables `key_…`) is invalid")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_differs_by_its_handler_its_key_and_the_secret() {
+        let names = [
+            Secret(1, 2).name(1, b"key"),
+            Secret(1, 2).name(2, b"key"),
+            Secret(1, 2).name(1, b"kez"),
+            Secret(1, 2).name(1, b""),
+            Secret(1, 2).name(1, b"\0"),
+            Secret(1, 3).name(1, b"key"),
+            Secret(2, 2).name(1, b"key"),
+        ];
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name));
+        }
+        // It is in files, so it must not change: the hash of the number and the key, one after the other.
+        let both = [1, 0, 0, 0, 0, 0, 0, 0, b'k', b'e', b'y'];
+        let hash = SipHasher24::new_with_keys(1, 2).hash(&both);
+        assert_eq!(names[0].0, hash.as_u128());
+        assert_eq!(
+            names[0].0,
+            102_446_469_541_307_454_881_529_432_829_697_830_996
+        );
+    }
+
+    #[test]
+    fn a_chunk_begins_where_the_one_before_it_ends() {
+        for bits in [0, 1, 7, 31] {
+            let last = ((1_u64 << bits) - 1) as u32;
+            for chunk in [0, last / 2, last] {
+                let first = Name::first_of(chunk, bits).unwrap();
+                assert_eq!(first.chunk(bits), chunk);
+                if chunk > 0 {
+                    assert_eq!(Name(first.0 - 1).chunk(bits), chunk - 1);
+                }
+            }
+            assert_eq!(Name(u128::MAX).chunk(bits), last);
+            assert_eq!(Name::first_of(last + 1, bits), None);
+        }
+    }
 
     #[test]
     fn each_entry_is_read_and_found_as_it_was_written() {

@@ -1,43 +1,45 @@
+//! The files of a store: their names, and all that is done with them that does not go through SQLite.
+
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::path::{self, Path, PathBuf};
 
-use super::keys::Sizes;
-use super::lock::{for_its_user_alone, give_to_the_user_of};
-use super::schema::Step;
-use super::vacuum::Vacuum;
+/// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path::absolute(path)?;
+    for _ in 0..MAX_LINKS {
+        match fs::canonicalize(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            break;
+        };
+        // A link may be there without its target, which SQLite would create.
+        match fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Ok(fs::canonicalize(folder)?.join(name)),
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
 
-/// All options for opening a file. [`Options`](super::Options) sets some of them for users; tests also set the others, to inject faults and to reach limits sooner.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct OpenOptions<'a> {
-    /// The name of the VFS, or `None` for SQLite's own.
-    pub vfs: Option<&'a str>,
-    /// The file operations that do not go through SQLite.
-    pub files: Files,
-    /// The value of `PRAGMA synchronous`. Tests lower it to see that they fail.
-    pub synchronous: &'a str,
-    /// How many pages the WAL has before they are copied into the file.
-    pub long_wal: i64,
-    /// How many of them that are not in the file are for a thread of its own. On a VFS, none are.
-    pub far_wal: i64,
-    /// How the index of the keys is kept.
-    pub key_sizes: Sizes,
-    /// When the file becomes shorter.
-    pub vacuum: Vacuum,
-    /// The steps from older versions of the tables.
-    pub steps: &'a [Step],
-    /// How long the reserve is, at least and at most. None, if both are 0.
-    pub reserve: (u64, u64),
-    /// How long a full disk is taken to be full before it is looked at again.
-    pub full: Duration,
-    /// The wall clock, which the first opening of a copy asks for its epoch.
-    pub now: fn() -> SystemTime,
-    /// How long the file may be.
-    pub limit: Option<u64>,
-    /// Whether a file is opened though acknowledged work is gone.
-    pub accept_loss: bool,
+/// As many as Linux follows.
+const MAX_LINKS: u32 = 40;
+
+pub(crate) fn wal_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// The index of the WAL.
+pub(crate) fn index_of(path: &Path) -> PathBuf {
+    beside(path, "-shm")
+}
+
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// What is done with files beside SQLite: its WAL is read, and the reserve is written.
@@ -66,38 +68,24 @@ pub struct Files {
     pub longest: fn() -> Option<u64>,
 }
 
-impl OpenOptions<'_> {
-    /// The options of [`SqliteStore::open`](super::SqliteStore::open).
-    pub const DEFAULT: OpenOptions<'static> = OpenOptions {
-        vfs: None,
-        files: Files {
-            read,
-            length,
-            append,
-            write,
-            sync: |path| fs::OpenOptions::new().write(true).open(path)?.sync_all(),
-            set_length: |path, length| {
-                fs::OpenOptions::new()
-                    .write(true)
-                    .open(path)?
-                    .set_len(length)
-            },
-            remove,
-            free,
-            size,
-            longest,
+impl Files {
+    /// The file system of the operating system.
+    pub const SYSTEM: Files = Files {
+        read,
+        length,
+        append,
+        write,
+        sync: |path| fs::OpenOptions::new().write(true).open(path)?.sync_all(),
+        set_length: |path, length| {
+            fs::OpenOptions::new()
+                .write(true)
+                .open(path)?
+                .set_len(length)
         },
-        synchronous: "EXTRA",
-        long_wal: 1_000,
-        far_wal: 8_192,
-        key_sizes: Sizes::USUAL,
-        vacuum: Vacuum::USUAL,
-        steps: &super::schema::STEPS,
-        reserve: (1 << 20, 16 << 20),
-        full: Duration::from_secs(1),
-        now: SystemTime::now,
-        limit: None,
-        accept_loss: false,
+        remove,
+        free,
+        size,
+        longest,
     };
 }
 
@@ -194,4 +182,70 @@ fn size(_: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 fn longest() -> Option<u64> {
     None
+}
+
+/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its WAL.
+#[cfg(unix)]
+pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    if let (Ok(store), Ok(own)) = (fs::metadata(store), lock.metadata())
+        && store.uid() != own.uid()
+    {
+        // Only root can.
+        let _: io::Result<()> = fchown(lock, Some(store.uid()), Some(store.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn give_to_the_user_of(_: &Path, _: &File) {}
+
+/// Another user who could open it could lock it, and keep the service from starting.
+#[cfg(unix)]
+pub(crate) fn for_its_user_alone(options: &mut fs::OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+pub(crate) fn for_its_user_alone(_: &mut fs::OpenOptions) {}
+
+/// Whether the disk, or what a user may take of it, is full, or a file may become no longer.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Which file it is. `None` where the system does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity(Option<(u64, u64)>);
+
+impl Identity {
+    #[cfg(unix)]
+    pub(crate) fn of(path: &Path) -> io::Result<Identity> {
+        use std::os::unix::fs::MetadataExt;
+
+        let file = fs::metadata(path)?;
+        Ok(Identity(Some((file.dev(), file.ino()))))
+    }
+
+    /// How many names a file has, by hard links.
+    #[cfg(unix)]
+    pub(crate) fn links(path: &Path) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+
+        fs::metadata(path).map_or(1, |file| file.nlink())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn links(_: &Path) -> u64 {
+        1
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: &Path) -> io::Result<Identity> {
+        // There, a file that is open is not removed.
+        Ok(Identity(None))
+    }
 }

@@ -12,9 +12,8 @@ use std::ops::Range;
 
 use rusqlite::Connection;
 
-use super::Keys;
-use super::entry::{Entry, LENGTH, damaged};
-use super::name::Name;
+use super::KeyIndex;
+use super::entry::{Entry, LENGTH, Name, damaged};
 use super::run::Run;
 
 /// So many runs of about the same size are merged.
@@ -37,8 +36,8 @@ pub(super) enum Step {
     },
 }
 
-impl Keys {
-    /// Whether it is time to [write](Keys::write_fresh) what is fresh as a run.
+impl KeyIndex {
+    /// Whether it is time to [write](KeyIndex::write_fresh) what is fresh as a run.
     pub(crate) fn is_much_fresh(&self) -> bool {
         self.changes >= self.sizes.fresh
     }
@@ -48,7 +47,7 @@ impl Keys {
         (self.fresh.len() * LENGTH) as u64
     }
 
-    /// Whether it is time to [merge](Keys::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
+    /// Whether it is time to [merge](KeyIndex::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
     /// commit.
     pub(crate) fn is_to_merge(&self, is_idle: bool) -> bool {
         (self.owed >= self.sizes.step || is_idle) && self.may_merge()

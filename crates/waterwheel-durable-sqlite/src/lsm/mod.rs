@@ -1,8 +1,7 @@
 //! Which timer has a business key?
 //!
 //! Keys are random. A table in order of the keys changes a page of its own for nearly each insert, and each of these pages is written twice, to the WAL and to
-//! the file: with 10 million keys, that made 12 KB and 25 000 inserts a second. So the index is written in order of time, and put in order bit by bit, as in a
-//! [WAL-structured merge tree](https://doi.org/10.1007/s002360050048):
+//! the file. So the index is written in order of time and sorted step by step, as in a [log-structured merge tree](https://doi.org/10.1007/s002360050048):
 //!
 //! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
 //!   is opened.
@@ -10,37 +9,28 @@
 //! - When there are four runs of about the same size, they are [merged](merge) into one, step by step, each a transaction of its own.
 //!
 //! A lookup asks what is fresh and then the runs, the youngest first, and the first answer holds: the timer that has the key, or that the key is free. A
-//! [filter] in memory rules most runs out. All is found by the [name] of a key.
+//! filter in memory rules most runs out. All is found by the [name](Name) of a key.
 //!
 //! | file | question |
 //! |---|---|
-//! | `name` | how is a key called? |
-//! | `entry` | what is said of a key, and how does that lie in the file? |
-//! | `run` | where does it lie? |
-//! | `filter` | what is certainly not in a run? |
+//! | `entry` | what is said of a key, by which name, and how does that lie in the file? |
+//! | `run` | where does it lie, and what is certainly not in a run? |
 //! | `merge` | which runs become one, and how? |
-//! | `check` | what must be true of the rows? |
 
-mod check;
 mod entry;
-mod filter;
 mod merge;
-mod name;
 mod run;
 
 use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use crate::schema::read_meta;
-pub(crate) use check::{is_filter, read_entries};
-pub(crate) use entry::Holder;
-use entry::{Entry, entries};
+use crate::meta::read_meta;
+use entry::{Entry, Secret, entries};
+pub(crate) use entry::{Holder, Name};
 use merge::Step;
-pub(crate) use name::Name;
-use name::Secret;
 pub(crate) use run::MAX_BITS;
-use run::Run;
+use run::{Filter, Run};
 
 /// How much is fresh at most, and how much a step merges: in entries.
 #[doc(hidden)]
@@ -69,7 +59,7 @@ const MERGED_BESIDE: u64 = 4;
 
 /// The index: see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct KeyIndex {
     secret: Secret,
     sizes: Sizes,
     fresh: HashMap<Name, Holder>,
@@ -89,10 +79,10 @@ pub(crate) struct Keys {
     limit: u64,
 }
 
-impl Keys {
-    pub(crate) fn read(connection: &Connection, sizes: Sizes) -> rusqlite::Result<Keys> {
+impl KeyIndex {
+    pub(crate) fn read(connection: &Connection, sizes: Sizes) -> rusqlite::Result<KeyIndex> {
         let secret = |key| read_meta(connection, key);
-        let mut keys = Keys {
+        let mut keys = KeyIndex {
             secret: Secret(secret("key secret 1")?, secret("key secret 2")?),
             sizes,
             fresh: HashMap::new(),
@@ -198,6 +188,53 @@ impl Keys {
         }
         if let Some(step) = self.step.take() {
             self.rollback_step(&step);
+        }
+    }
+}
+
+/// The entries of a row. The timer is `None` where a key is free.
+pub(crate) fn read_entries(blob: &[u8]) -> rusqlite::Result<Vec<(Name, Option<Holder>)>> {
+    let all = entries(blob)?;
+    let all = all.map(|entry| (entry.name, Some(entry.holder).filter(|_| !entry.is_free())));
+    Ok(all.collect())
+}
+
+/// Whether a row can be a filter: it is as long as one.
+pub(crate) fn is_filter(row: &[u8]) -> bool {
+    Filter::new(1).read(0, row).is_ok()
+}
+
+impl KeyIndex {
+    /// Whether the entries of a chunk lie where they are looked for. What is wrong if they do not.
+    pub(crate) fn fits(
+        &self,
+        number: i64,
+        entries: &[(Name, Option<Holder>)],
+    ) -> Result<(), &'static str> {
+        let Some(run) = self.runs.iter().find(|run| run.number == number >> 32) else {
+            return Err("it is a chunk of a run that the table `key_runs` does not have");
+        };
+        let chunk = number as u32;
+        if chunk >= run.done {
+            return Err("it is a chunk that its run has not written");
+        }
+        if !entries.is_sorted_by(|one, other| one.0 < other.0) {
+            return Err("its entries are not in order");
+        }
+        if entries
+            .iter()
+            .any(|(name, _)| name.chunk(run.bits) != chunk)
+        {
+            return Err("it has an entry of another chunk");
+        }
+        match entries
+            .iter()
+            .all(|(name, _)| run.filter.may_have(chunk, *name))
+        {
+            true => Ok(()),
+            false => {
+                Err("its row in the table `key_filters` rules out a key that it has, or is missing")
+            }
         }
     }
 }
