@@ -31,16 +31,12 @@ fn open(path: &Path, accept_loss: bool) -> Result<SqliteStore, OpenError> {
 }
 
 fn insert(epoch: u64, number: u64) -> Op {
-    let row = Row {
-        id: Id::new(epoch, number).unwrap(),
-        due: Due::from_millis(number.cast_signed() * 700),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: vec![number as u8; 500].into(),
-    };
+    let row = Row::new(
+        Id::new(epoch, number).unwrap(),
+        Due::from_millis(number.cast_signed() * 700),
+        "mail",
+        vec![number as u8; 500],
+    );
     let bucket = Level::Second.bucket(row.due);
     Op::Insert(row, bucket)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
-use rows::{fill, near, row};
+use rows::{fill, insert_second, row};
 use waterwheel_durable_core::store::{
     DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store,
 };
@@ -43,14 +43,14 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     // What makes a copy take its time.
-    let many = (0..20_000).map(|number| near(row(1 << 30 | number, "other", 7_000_000)));
+    let many = (0..20_000).map(|number| insert_second(row(1 << 30 | number, "other", 7_000_000)));
     store.commit(1, &many.collect::<Vec<_>>()).unwrap();
     let (is_over, committed) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // After each commit, the last ten timers are there.
             for number in 2.. {
-                let mut steps = vec![near(row(number, "mail", number as i64))];
+                let mut steps = vec![insert_second(row(number, "mail", number as i64))];
                 if let Some(old) = number.checked_sub(WINDOW).filter(|old| *old >= 2) {
                     steps.push(Op::Settle(row(old, "mail", old as i64)));
                 }
@@ -134,7 +134,7 @@ fn a_copy_has_all_that_its_file_has() {
         row
     });
     let large: Vec<_> = large.collect();
-    let steps: Vec<_> = large.iter().cloned().map(near).collect();
+    let steps: Vec<_> = large.iter().cloned().map(insert_second).collect();
     store.commit(4, &steps).unwrap();
     let steps: Vec<_> = large.into_iter().map(Op::Settle).collect();
     store.commit(5, &steps).unwrap();
@@ -170,7 +170,7 @@ fn a_restored_copy_gives_no_id_again() {
             id,
             ..row(1, "mail", 5)
         };
-        store.commit(1, &[near(row)]).unwrap();
+        store.commit(1, &[insert_second(row)]).unwrap();
         drop(store);
     }
     for gone in ["timers.db", "timers.db-wal", "timers.db-shm"] {

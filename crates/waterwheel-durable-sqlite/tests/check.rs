@@ -172,7 +172,7 @@ fn damage_of_the_index_of_the_keys_is_found() {
             let mut row = row(number, "mail", NOW.as_millis());
             row.id = Id::new(1, number).unwrap();
             row.key = Some(number.to_le_bytes().as_slice().into());
-            rows::near(row)
+            rows::insert_second(row)
         });
         store.commit(1, &steps.collect::<Vec<_>>()).unwrap();
         store.maintain().unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use folder::Folder;
-use rows::{near, row};
+use rows::{insert_second, row};
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
 use waterwheel_durable_sqlite::{
@@ -55,7 +55,9 @@ fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
     let folder = Folder::new("wal-alone");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    store.commit(1, &[near(row(1, "mail", 5_000))]).unwrap();
+    store
+        .commit(1, &[insert_second(row(1, "mail", 5_000))])
+        .unwrap();
     // As after a crash, with a file that was cut off.
     let (alone, wal) = (folder.file("alone.db"), folder.file("alone.db-wal"));
     fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
@@ -77,7 +79,7 @@ fn a_command_is_answered_by_the_commit_that_carries_it_out() {
     let mut store = open(&path);
     assert!(store.takes_commands());
     let timer = row(1, "mail", 5_000);
-    store.commit(1, &[near(timer.clone())]).unwrap();
+    store.commit(1, &[insert_second(timer.clone())]).unwrap();
     let commands = [Command::Cancel(timer.handle()), pause("shop")];
     let results = thread::scope(|scope| {
         let sending = scope.spawn(|| send_commands(&path, &commands, LONG).unwrap());
@@ -230,7 +232,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
     let mut store = open(&path);
     let rounds = 300;
     let timers: Vec<_> = (0..rounds).map(|it| row(it, "mail", 5_000)).collect();
-    let inserts: Vec<_> = timers.iter().cloned().map(near).collect();
+    let inserts: Vec<_> = timers.iter().cloned().map(insert_second).collect();
     let begun = Instant::now();
     store.commit(1, &inserts).unwrap();
     let commit = u64::try_from(begun.elapsed().as_micros()).unwrap();
@@ -391,7 +393,9 @@ fn a_store_that_is_asked_for_no_commands_writes_nothing() {
     let folder = Folder::new("idle");
     let path = folder.file("timers.db");
     let mut store = open(&path);
-    store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
+    store
+        .commit(1, &[insert_second(row(1, "mail", 5))])
+        .unwrap();
     assert_eq!(store.commands().unwrap(), []);
     let wal = || fs::read(folder.file("timers.db-wal")).unwrap();
     let before = wal();

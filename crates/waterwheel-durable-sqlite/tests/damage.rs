@@ -22,21 +22,20 @@ fn files(has_wal: bool) -> (Vec<u8>, Vec<u8>) {
     let mut store = open_with(&disk, 60).unwrap();
     let epoch = store.begin().unwrap();
     let mut rng = Rng::with_seed(3);
-    let mut number = 0;
+    let mut number = 0_u64;
     for commit in 1..40 {
         let steps = (0..8).map(|step| {
             number += 1;
             let level = [Level::Second, Level::Minute, Level::Hour, Level::Day][step % 4];
             let due = Due::from_millis(rng.i64(0..40_000) * level.millis());
             let row = Row {
-                id: Id::new(epoch, number).unwrap(),
-                due,
-                handler: HANDLERS[rng.usize(0..3)].into(),
-                failures: 0,
-                starts: 0,
-                has_moved: false,
                 key: (step == 5).then(|| number.to_le_bytes().as_slice().into()),
-                payload: vec![7; if step == 6 { 6_000 } else { 64 }].into(),
+                ..Row::new(
+                    Id::new(epoch, number).unwrap(),
+                    due,
+                    HANDLERS[rng.usize(0..3)],
+                    vec![7; if step == 6 { 6_000 } else { 64 }],
+                )
             };
             Op::Insert(row, level.bucket(due))
         });

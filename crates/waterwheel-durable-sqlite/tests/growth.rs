@@ -18,14 +18,13 @@ const IN_COMMIT: u64 = 100;
 
 fn row(number: u64) -> Row {
     Row {
-        id: Id::from_stored(number),
-        due: Due::from_millis(1_800_000_000_000 + number as i64),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
         key: Some(number.to_string().into_bytes().into()),
-        payload: vec![number as u8; 600].into(),
+        ..Row::new(
+            Id::from_stored(number),
+            Due::from_millis(1_800_000_000_000 + number as i64),
+            "mail",
+            vec![number as u8; 600],
+        )
     }
 }
 

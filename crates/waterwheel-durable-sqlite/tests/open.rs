@@ -3,28 +3,22 @@
 mod folder;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 
-use folder::Folder;
+use folder::{Folder, Other};
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 
 fn row(count: u64, payload: usize) -> Row {
-    Row {
-        id: Id::from_stored(1 << 40 | count),
-        due: Due::from_millis(1_800_000_000_000 + count as i64),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: vec![7; payload].into(),
-    }
+    Row::new(
+        Id::from_stored(1 << 40 | count),
+        Due::from_millis(1_800_000_000_000 + count as i64),
+        "mail",
+        vec![7; payload],
+    )
 }
 
-fn near(row: Row) -> Op {
+fn insert_second(row: Row) -> Op {
     let bucket = Level::Second.bucket(row.due);
     Op::Insert(row, bucket)
 }
@@ -93,89 +87,22 @@ fn a_lock_file_that_root_creates_goes_to_the_files_user() {
     assert_eq!(fs::metadata(&lock).unwrap().mode() & 0o777, 0o600);
 }
 
-const HOLDS: &str = "WATERWHEEL_HOLDS";
-
 #[test]
 fn another_process_is_named_that_holds_the_file() {
-    if let Some(path) = std::env::var_os(HOLDS) {
+    if let Some(path) = Other::path() {
         // The other process: it holds the file until its input ends.
         let _store = SqliteStore::open(path).unwrap();
-        println!("\nit is open");
-        std::io::stdin().lines().for_each(drop);
+        Other::wait_for_the_end();
         return;
     }
     let folder = Folder::new("process");
     let path = folder.file("timers.db");
-    let mut other = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "another_process_is_named_that_holds_the_file",
-            "--nocapture",
-        ])
-        .env(HOLDS, &path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let mut other = Other::start("another_process_is_named_that_holds_the_file", &path);
     let error = SqliteStore::open(&path).unwrap_err();
     let name = format!("process {} has the file open", other.id());
     assert!(error.to_string().starts_with(&name), "{error}");
-    other.kill().unwrap();
-    other.wait().unwrap();
+    other.kill();
     SqliteStore::open(&path).unwrap();
-}
-
-#[test]
-fn a_newer_version_is_refused_and_left_as_it_is() {
-    let folder = Folder::new("newer");
-    let path = folder.file("timers.db");
-    drop(SqliteStore::open(&path).unwrap());
-    let other = Connection::open(&path).unwrap();
-    other.pragma_update(None, "user_version", 99).unwrap();
-    drop(other);
-    let before = fs::read(&path).unwrap();
-    let refused = SqliteStore::open(&path);
-    assert!(matches!(refused, Err(OpenError::Newer { found: 99 })));
-    assert_eq!(fs::read(&path).unwrap(), before);
-}
-
-#[test]
-fn a_database_of_another_application_is_refused() {
-    let folder = Folder::new("foreign");
-    let path = folder.file("timers.db");
-    let other = Connection::open(&path).unwrap();
-    other.execute_batch("CREATE TABLE commands (id)").unwrap();
-    drop(other);
-    let before = fs::read(&path).unwrap();
-    assert!(matches!(SqliteStore::open(&path), Err(OpenError::NotOurs)));
-    assert_eq!(fs::read(&path).unwrap(), before);
-}
-
-#[test]
-fn a_file_that_is_no_database_is_refused() {
-    let folder = Folder::new("text");
-    let path = folder.file("timers.db");
-    let text = "Dear diary, ".repeat(1_000);
-    fs::write(&path, &text).unwrap();
-    let refused = SqliteStore::open(&path);
-    assert!(matches!(refused, Err(OpenError::NotADatabase)));
-    assert_eq!(fs::read_to_string(&path).unwrap(), text);
-}
-
-#[test]
-fn a_damaged_file_is_refused_and_left_as_it_is() {
-    let folder = Folder::new("damaged");
-    let path = folder.file("timers.db");
-    drop(SqliteStore::open(&path).unwrap());
-    let mut bytes = fs::read(&path).unwrap();
-    // All but the file's header of 100 bytes.
-    bytes[100..].fill(0xa5);
-    fs::write(&path, &bytes).unwrap();
-    let refused = SqliteStore::open(&path);
-    assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
-    assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
 #[test]
@@ -184,7 +111,7 @@ fn a_wal_without_its_file_is_not_thrown_away() {
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    store.commit(1, &[near(row(1, 64))]).unwrap();
+    store.commit(1, &[insert_second(row(1, 64))]).unwrap();
     // As a crash leaves them.
     let (file, wal) = (folder.file("copy.db"), folder.file("copy.db-wal"));
     fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
@@ -235,19 +162,12 @@ fn a_file_without_one_of_its_tables_is_damaged() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_an_error() {
-    let folder = Folder::new("nowhere");
-    let refused = SqliteStore::open(folder.file("nowhere/timers.db"));
-    assert!(matches!(refused, Err(OpenError::Io { .. })), "{refused:?}");
-}
-
-#[test]
 fn a_closed_store_is_one_file_with_all_rows() {
     let folder = Folder::new("closed");
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    store.commit(1, &[near(row(1, 64))]).unwrap();
+    store.commit(1, &[insert_second(row(1, 64))]).unwrap();
     drop(store);
     let copy = folder.file("copy.db");
     fs::copy(&path, &copy).unwrap();
@@ -267,7 +187,7 @@ fn the_wal_does_not_grow_without_end() {
     store.begin().unwrap();
     for number in 1..=200 {
         let steps: Vec<_> = (0..100)
-            .map(|count| near(row(number * 100 + count, 1_000)))
+            .map(|count| insert_second(row(number * 100 + count, 1_000)))
             .collect();
         store.commit(number, &steps).unwrap();
         store.maintain().unwrap();
@@ -286,7 +206,9 @@ fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
     let mut number = 0;
     let mut commit = |store: &mut SqliteStore| {
         number += 1;
-        store.commit(number, &[near(row(number, 1 << 20))]).unwrap();
+        store
+            .commit(number, &[insert_second(row(number, 1 << 20))])
+            .unwrap();
         store.maintain().unwrap();
     };
     let length = || fs::metadata(folder.file("timers.db-wal")).unwrap().len();
@@ -317,7 +239,7 @@ fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
         for (number, part) in (1..).zip(0..COUNT / 1_000) {
             let steps = (0..1_000).map(|at| {
                 let mut row = row(part * 1_000 + at, 64);
-                // Due all over a month in far buckets, and some seconds ahead in near ones.
+                // Due all over a month in coarser buckets, and some seconds ahead in near ones.
                 row.due = match level {
                     Level::Second => row.due,
                     _ => {
@@ -344,7 +266,7 @@ fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
         let path = folder.file("timers.db");
         let mut store = SqliteStore::open(&path).unwrap();
         store.begin().unwrap();
-        store.commit(1, &[near(row(1, 10))]).unwrap();
+        store.commit(1, &[insert_second(row(1, 10))]).unwrap();
         store.maintain().unwrap();
         fs::remove_file(&path).unwrap();
         if is_replaced {
@@ -352,7 +274,7 @@ fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
         }
         let gone = store.maintain().unwrap_err();
         assert!(!gone.is_definite(), "{gone}");
-        let refused = store.commit(2, &[near(row(2, 10))]).unwrap_err();
+        let refused = store.commit(2, &[insert_second(row(2, 10))]).unwrap_err();
         assert!(!refused.is_definite(), "{refused}");
     }
 }
@@ -389,7 +311,9 @@ fn a_reserve_that_is_a_link_is_not_written_to() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     for number in 1..=20 {
-        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store
+            .commit(number, &[insert_second(row(number, 100_000))])
+            .unwrap();
         store.maintain().unwrap();
     }
     drop(store);
@@ -409,7 +333,9 @@ fn the_reserve_is_as_long_as_the_file_needs_it() {
     assert_eq!(reserve(), 1 << 20);
     store.begin().unwrap();
     for number in 1..=20 {
-        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store
+            .commit(number, &[insert_second(row(number, 100_000))])
+            .unwrap();
         store.maintain().unwrap();
     }
     let grown = reserve();

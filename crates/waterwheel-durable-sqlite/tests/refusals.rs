@@ -226,12 +226,14 @@ fn says(name: &str, error: &OpenError, words: &[&str]) {
 }
 
 #[test]
-fn each_refusal_says_its_cause_and_its_cure() {
+fn each_refusal_says_its_cause_and_its_cure_and_changes_nothing() {
     for (at, case) in CASES.iter().enumerate() {
         let folder = Folder::new(&format!("refusal-{at}"));
         let path = (case.make)(&folder);
+        let before = fs::read(&path).ok();
         let refused = SqliteStore::open(&path).unwrap_err();
         says(case.name, &refused, &[case.cause, case.cure]);
+        assert!(fs::read(&path).ok() == before, "{}", case.name);
     }
 }
 

@@ -116,16 +116,12 @@ pub(crate) fn now() -> Due {
 
 /// The timer with this number, due so many milliseconds from now.
 pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
-    Row {
-        id: Id::new(1, number).unwrap(),
-        due: Due::from_millis(now().as_millis() + distance),
-        handler: handler.into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: format!("{{\"order\":{number}}}").into_bytes().into(),
-    }
+    Row::new(
+        Id::new(1, number).unwrap(),
+        Due::from_millis(now().as_millis() + distance),
+        handler,
+        format!("{{\"order\":{number}}}").into_bytes(),
+    )
 }
 
 pub(crate) fn insert(row: &Row) -> Op {

@@ -11,13 +11,11 @@ mod pages;
 mod rows;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
-use folder::Folder;
-use rows::{HANDLERS, fill, near, row};
+use folder::{Folder, Other};
+use rows::{HANDLERS, fill, insert_second, row};
 use waterwheel_durable_core::store::{
     ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
@@ -167,7 +165,7 @@ fn a_far_timer_is_not_found_by_another_handlers_name() {
     let far = row(1, "mail", 1_800_000_000_000);
     let bucket = Level::Day.bucket(far.due);
     let steps = [
-        near(row(2, "close", 1_800_000_000_000)),
+        insert_second(row(2, "close", 1_800_000_000_000)),
         Op::Insert(far.clone(), bucket),
     ];
     store.commit(1, &steps).unwrap();
@@ -180,35 +178,23 @@ fn a_far_timer_is_not_found_by_another_handlers_name() {
     assert_eq!(reader.find(&far.handle()).unwrap().unwrap().row, far);
 }
 
-const HOLDS: &str = "WATERWHEEL_HOLDS";
-
 #[test]
 fn a_file_is_read_beside_its_process_and_after_its_end() {
-    if let Some(path) = std::env::var_os(HOLDS) {
+    if let Some(path) = Other::path() {
         // The other process: it holds the file, with all of it in the WAL, until it is killed.
         let mut store = SqliteStore::open(path).unwrap();
         store.begin().unwrap();
-        let steps = [near(row(1, "mail", 5)), near(row(2, "mail", 6))];
+        let steps = [
+            insert_second(row(1, "mail", 5)),
+            insert_second(row(2, "mail", 6)),
+        ];
         store.commit(1, &steps).unwrap();
-        println!("\nit is open");
-        std::io::stdin().lines().for_each(drop);
+        Other::wait_for_the_end();
         return;
     }
     let folder = Folder::new("beside");
     let path = folder.file("timers.db");
-    let mut other = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "a_file_is_read_beside_its_process_and_after_its_end",
-        ])
-        .arg("--nocapture")
-        .env(HOLDS, &path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let mut other = Other::start("a_file_is_read_beside_its_process_and_after_its_end", &path);
     let before = fs::read(&path).unwrap();
     let wal = fs::read(folder.file("timers.db-wal")).unwrap();
     let ids = |reader: &Reader| -> Vec<u64> {
@@ -225,8 +211,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     assert_eq!(extent.bytes, before.len() as u64);
     assert_eq!(extent.wal_bytes, wal.len() as u64);
     assert!(extent.wal_bytes > 0 && extent.used_bytes > extent.free_bytes);
-    other.kill().unwrap();
-    other.wait().unwrap();
+    other.kill();
     assert_eq!(early.holder(), Holder::None);
     drop(early);
     let late = Reader::open(&path).unwrap();
@@ -243,7 +228,9 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
+    store
+        .commit(1, &[insert_second(row(1, "mail", 5))])
+        .unwrap();
     drop(store);
     for name in ["timers.db-wal", "timers.db-shm", "timers.db-lock"] {
         fs::remove_file(folder.file(name)).unwrap();
@@ -260,7 +247,9 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     let reader = Reader::open(&path).unwrap();
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    store.commit(1, &[near(row(2, "mail", 6))]).unwrap();
+    store
+        .commit(1, &[insert_second(row(2, "mail", 6))])
+        .unwrap();
     assert_eq!(reader.count(END).unwrap()[0].pending(), 2);
 }
 
@@ -294,7 +283,7 @@ fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     let mut row = row(1, "mail", 5);
-    store.commit(1, &[near(row.clone())]).unwrap();
+    store.commit(1, &[insert_second(row.clone())]).unwrap();
     let reader = Reader::open(&path).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -11,7 +11,7 @@ use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
 use crate::folder::Folder;
-use crate::rows::{fill, near, row};
+use crate::rows::{fill, insert_second, row};
 
 #[test]
 fn timers_are_listed_in_order_of_due_times_page_by_page() {
@@ -169,8 +169,8 @@ fn of_timers_due_at_once_the_first_id_comes_first() {
     store.begin().unwrap();
     // They are due as their buckets begin.
     let steps = [
-        near(row(2, "first", 60_000)),
-        near(row(1, "second", 60_000)),
+        insert_second(row(2, "first", 60_000)),
+        insert_second(row(1, "second", 60_000)),
     ];
     let far = row(0, "third", 60_000);
     let bucket = Level::Minute.bucket(far.due);
@@ -223,7 +223,7 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
     let at = Due::from_millis(5);
     let rows = (1..=3_000).map(|number| row(number, "mail", 5));
     let rows: Vec<_> = rows.chain([row(9_000, "shop/mail", 5)]).collect();
-    let inserts: Vec<_> = rows.iter().cloned().map(near).collect();
+    let inserts: Vec<_> = rows.iter().cloned().map(insert_second).collect();
     store.commit(1, &inserts).unwrap();
     let bury = |row: &Row| Op::Bury {
         row: row.clone(),

@@ -10,19 +10,15 @@ pub(crate) const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/notify", "sh
 
 /// The timer with this number of the first epoch.
 pub(crate) fn row(number: u64, handler: &str, due: i64) -> Row {
-    Row {
-        id: Id::new(1, number).unwrap(),
-        due: Due::from_millis(due),
-        handler: handler.into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: number.to_string().into_bytes().into(),
-    }
+    Row::new(
+        Id::new(1, number).unwrap(),
+        Due::from_millis(due),
+        handler,
+        number.to_string().into_bytes(),
+    )
 }
 
-pub(crate) fn near(row: Row) -> Op {
+pub(crate) fn insert_second(row: Row) -> Op {
     let bucket = Level::Second.bucket(row.due);
     Op::Insert(row, bucket)
 }

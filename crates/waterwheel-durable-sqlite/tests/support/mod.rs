@@ -81,16 +81,12 @@ pub(crate) fn insert(number: u64, payload: usize) -> Op {
 }
 
 pub(crate) fn row(number: u64, payload: usize) -> Row {
-    Row {
-        id: waterwheel_durable_core::store::Id::from_stored(number),
-        due: Due::from_millis(number.cast_signed() * 1_000),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: vec![number as u8; payload].into(),
-    }
+    Row::new(
+        waterwheel_durable_core::store::Id::from_stored(number),
+        Due::from_millis(number.cast_signed() * 1_000),
+        "mail",
+        vec![number as u8; payload],
+    )
 }
 
 /// The same insert, which no store refuses for want of space.
