@@ -8,127 +8,59 @@ use waterwheel_durable_core::store::{
     RowCursor, Scope, Store, StoreError, forward,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    EpochsStandStill,
-    CommitsAreRepeated,
-    LoadsIncludeTheFirstPosition,
-    LoadsIncludeTheLastSecond,
-    LoadsHaveOneRowMore,
-    LoadsIgnoreBytes,
-    SecondsBeginOneLater,
-    KeysAreIgnored,
-    SettlesAreLost,
-    CancelsSeeOnlyTheFinestLevel,
-    CancelsSayThatAllWasThere,
-    HandlesAreOfAnyHandler,
-    ReschedulesLeaveNoNote,
-    RetriesAreNotCounted,
-    BurialsKeepNoDeadLetter,
-    RedrivesKeepTheFailures,
-    CascadesSaySoonerThatNoneIsLeft,
-    CascadesNameNoSeconds,
-    CascadesGoToSeconds,
-    CascadesMoveOneRowMore,
-    CascadesIgnoreBytes,
-    StepsAreDoneLastFirst,
-    PayloadsEndAtZero,
-    HandlersAreTrimmed,
-    ArchivesKeepNothing,
-    ArchivesFreeTheKey,
-    ExpiriesIgnoreTheDay,
-    StartsAreNotNoted,
-    SettingsAreNotDeleted,
-    AllIsDoneLastFirst,
-    DeadLettersAreOfAllHandlers,
-    DeadLettersHaveOneMore,
-    DeadLettersIgnoreBytes,
-    DeadLettersEndTooSoon,
-    DeadLettersBeginAgain,
-    FindsSeeArchivedTimers,
-    FindsSeeOnlyTheFinestLevel,
-    FindsIgnoreTheHandler,
-    FindsRememberTheLast,
+/// Faults, each with a case that finds it.
+macro_rules! faults {
+    ($($fault:ident: $case:ident,)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum Fault {
+            $($fault,)*
+        }
+
+        const FAULTS: &[(Fault, &str)] = &[$((Fault::$fault, stringify!($case)),)*];
+    };
 }
 
-/// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 39] = {
-    use Fault::*;
-    [
-        (EpochsStandStill, "epochs_rise"),
-        (CommitsAreRepeated, "a_repeated_commit_is_not_done_again"),
-        (
-            LoadsIncludeTheFirstPosition,
-            "a_load_begins_after_a_position",
-        ),
-        (LoadsIncludeTheLastSecond, "a_load_ends_before_a_second"),
-        (LoadsHaveOneRowMore, "a_load_has_at_most_so_many_rows"),
-        (LoadsIgnoreBytes, "a_load_ends_with_the_row_that_fills_it"),
-        (SecondsBeginOneLater, "the_first_second_is_found"),
-        (KeysAreIgnored, "a_key_belongs_to_one_timer"),
-        (SettlesAreLost, "a_settled_row_is_gone"),
-        (
-            CancelsSeeOnlyTheFinestLevel,
-            "a_timer_is_cancelled_in_each_level",
-        ),
-        (CancelsSayThatAllWasThere, "a_cancel_of_no_timer_says_so"),
-        (
-            HandlesAreOfAnyHandler,
-            "a_handle_of_another_handler_finds_no_timer",
-        ),
-        (
-            ReschedulesLeaveNoNote,
-            "a_moved_timer_is_found_by_its_old_handle",
-        ),
-        (RetriesAreNotCounted, "a_retry_counts_the_failure"),
-        (BurialsKeepNoDeadLetter, "a_buried_row_is_a_dead_letter"),
-        (RedrivesKeepTheFailures, "a_redriven_dead_letter_is_a_timer"),
-        (
-            CascadesSaySoonerThatNoneIsLeft,
-            "a_cascade_moves_the_first_rows",
-        ),
-        (
-            CascadesNameNoSeconds,
-            "a_cascade_names_the_first_second_of_each_handler",
-        ),
-        (CascadesGoToSeconds, "a_day_cascades_into_all_finer_levels"),
-        (CascadesMoveOneRowMore, "a_cascade_of_no_rows_moves_none"),
-        (
-            CascadesIgnoreBytes,
-            "a_cascade_ends_with_the_row_that_fills_it",
-        ),
-        (StepsAreDoneLastFirst, "steps_are_done_in_order"),
-        (PayloadsEndAtZero, "a_payload_may_have_any_byte"),
-        (HandlersAreTrimmed, "handlers_may_have_strange_names"),
-        (ArchivesKeepNothing, "an_archived_row_leaves_a_record"),
-        (ArchivesFreeTheKey, "an_archived_key_stays_taken"),
-        (
-            ExpiriesIgnoreTheDay,
-            "what_has_expired_is_gone_with_its_keys",
-        ),
-        (StartsAreNotNoted, "a_start_is_noted_in_place"),
-        (SettingsAreNotDeleted, "a_setting_is_replaced_and_deleted"),
-        (AllIsDoneLastFirst, "steps_of_all_are_done_in_order"),
-        (
-            DeadLettersAreOfAllHandlers,
-            "dead_letters_are_listed_by_handlers",
-        ),
-        (DeadLettersHaveOneMore, "dead_letters_are_listed_in_pages"),
-        (
-            DeadLettersIgnoreBytes,
-            "a_page_of_dead_letters_ends_with_the_one_that_fills_it",
-        ),
-        (DeadLettersEndTooSoon, "dead_letters_are_listed_in_pages"),
-        (DeadLettersBeginAgain, "dead_letters_are_listed_in_pages"),
-        (
-            FindsSeeArchivedTimers,
-            "a_key_that_is_only_archived_finds_no_timer",
-        ),
-        (FindsSeeOnlyTheFinestLevel, "a_timer_is_found_by_its_key"),
-        (FindsIgnoreTheHandler, "a_timer_is_found_by_its_key"),
-        (FindsRememberTheLast, "a_key_that_is_free_finds_no_timer"),
-    ]
-};
+faults! {
+    EpochsStandStill: epochs_rise,
+    CommitsAreRepeated: a_repeated_commit_is_not_done_again,
+    LoadsIncludeTheFirstPosition: a_load_begins_after_a_position,
+    LoadsIncludeTheLastSecond: a_load_ends_before_a_second,
+    LoadsHaveOneRowMore: a_load_has_at_most_so_many_rows,
+    LoadsIgnoreBytes: a_load_ends_with_the_row_that_fills_it,
+    SecondsBeginOneLater: the_first_second_is_found,
+    KeysAreIgnored: a_key_belongs_to_one_timer,
+    SettlesAreLost: a_settled_row_is_gone,
+    CancelsSeeOnlyTheFinestLevel: a_timer_is_cancelled_in_each_level,
+    CancelsSayThatAllWasThere: a_cancel_of_no_timer_says_so,
+    HandlesAreOfAnyHandler: a_handle_of_another_handler_finds_no_timer,
+    ReschedulesLeaveNoNote: a_moved_timer_is_found_by_its_old_handle,
+    RetriesAreNotCounted: a_retry_counts_the_failure,
+    BurialsKeepNoDeadLetter: a_buried_row_is_a_dead_letter,
+    RedrivesKeepTheFailures: a_redriven_dead_letter_is_a_timer,
+    CascadesSaySoonerThatNoneIsLeft: a_cascade_moves_the_first_rows,
+    CascadesNameNoSeconds: a_cascade_names_the_first_second_of_each_handler,
+    CascadesGoToSeconds: a_day_cascades_into_all_finer_levels,
+    CascadesMoveOneRowMore: a_cascade_of_no_rows_moves_none,
+    CascadesIgnoreBytes: a_cascade_ends_with_the_row_that_fills_it,
+    StepsAreDoneLastFirst: steps_are_done_in_order,
+    PayloadsEndAtZero: a_payload_may_have_any_byte,
+    HandlersAreTrimmed: handlers_may_have_strange_names,
+    ArchivesKeepNothing: an_archived_row_leaves_a_record,
+    ArchivesFreeTheKey: an_archived_key_stays_taken,
+    ExpiriesIgnoreTheDay: what_has_expired_is_gone_with_its_keys,
+    StartsAreNotNoted: a_start_is_noted_in_place,
+    SettingsAreNotDeleted: a_setting_is_replaced_and_deleted,
+    AllIsDoneLastFirst: steps_of_all_are_done_in_order,
+    DeadLettersAreOfAllHandlers: dead_letters_are_listed_by_handlers,
+    DeadLettersHaveOneMore: dead_letters_are_listed_in_pages,
+    DeadLettersIgnoreBytes: a_page_of_dead_letters_ends_with_the_one_that_fills_it,
+    DeadLettersEndTooSoon: dead_letters_are_listed_in_pages,
+    DeadLettersBeginAgain: dead_letters_are_listed_in_pages,
+    FindsSeeArchivedTimers: a_key_that_is_only_archived_finds_no_timer,
+    FindsSeeOnlyTheFinestLevel: a_timer_is_found_by_its_key,
+    FindsIgnoreTheHandler: a_timer_is_found_by_its_key,
+    FindsRememberTheLast: a_key_that_is_free_finds_no_timer,
+}
 
 /// A store in memory with a fault.
 struct Broken {
@@ -376,7 +308,7 @@ impl Store for Broken {
 #[test]
 fn each_fault_of_a_store_fails_the_case_that_looks_for_it() {
     let mut failed = Vec::new();
-    for (fault, case) in FAULTS {
+    for &(fault, case) in FAULTS {
         let report = all(|| {
             Box::new(Broken {
                 inner: MemoryStore::new(),

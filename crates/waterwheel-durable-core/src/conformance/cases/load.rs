@@ -130,7 +130,7 @@ pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
     same("the rows of all pages", all, rows)
 }
 
-pub(super) fn far_rows_do_not_load(it: &mut Subject<'_>) -> Done {
+pub(super) fn rows_of_coarser_buckets_do_not_load(it: &mut Subject<'_>) -> Done {
     let rows = [1, 2, 3].map(|at| row(at as u64, NOW + DISTANCES[at]));
     it.commit(&rows.each_ref().map(insert))?;
     same("the rows", it.seconds(MAIL)?, Vec::new())?;

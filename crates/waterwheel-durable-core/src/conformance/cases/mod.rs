@@ -31,7 +31,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_load_has_at_most_so_many_rows,
         a_load_ends_with_the_row_that_fills_it,
         pages_of_a_load_join,
-        far_rows_do_not_load,
+        rows_of_coarser_buckets_do_not_load,
         handlers_load_apart,
         the_first_second_is_found,
         the_first_bucket_of_each_level_is_found,
@@ -73,7 +73,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_settled_timer_is_not_found,
         a_handle_of_another_handler_finds_no_timer,
         a_retry_counts_the_failure,
-        a_retry_to_a_far_level_is_found_by_its_handle,
+        a_retry_to_a_coarser_level_is_found_by_its_handle,
         a_retry_of_a_gone_row_does_nothing,
     ;
     dead:

@@ -147,7 +147,7 @@ pub(super) fn a_retry_counts_the_failure(it: &mut Subject<'_>) -> Done {
     it.is_empty()
 }
 
-pub(super) fn a_retry_to_a_far_level_is_found_by_its_handle(it: &mut Subject<'_>) -> Done {
+pub(super) fn a_retry_to_a_coarser_level_is_found_by_its_handle(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {
         let row = row(count, NOW);
         let at = NOW + distance;
