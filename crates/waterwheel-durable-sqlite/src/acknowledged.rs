@@ -336,7 +336,7 @@ impl Acknowledged {
         self.write();
     }
 
-    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acknowledged::log_has) before each commit is noted.
+    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acknowledged::wal_has) before each commit is noted.
     pub(crate) fn is_copying(&self) -> bool {
         self.note.is_copying
     }

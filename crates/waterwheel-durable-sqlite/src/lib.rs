@@ -39,7 +39,7 @@
 //!
 //! # Access from other processes
 //!
-//! A [`Reader`] counts and lists the content of the file, and [`backup`] copies it. Both take no lock, delay no commit
+//! A [`Reader`] counts and lists the content of the file, and [`backup()`] copies it. Both take no lock, delay no commit
 //! and change nothing in the file; while they read, the WAL grows by what is committed. [`send_commands`] sends commands to the
 //! process that has the file open, for example to cancel a timer, and waits for the answers. A command that is not
 //! accepted in time is withdrawn. If it cannot be withdrawn, because the process that sent it was killed, it expires by
@@ -104,7 +104,7 @@
 //!
 //! An insert that was answered with `Full` was definitely not written. If even the reserve is used up, commits are
 //! refused, and nothing is lost. A full disk does not prevent a store from opening. The reserve is not used for a copy
-//! made by [`backup`], or for what [`send_commands`] writes.
+//! made by [`backup()`], or for what [`send_commands`] writes.
 //!
 //! On a copy-on-write file system (btrfs, ZFS), the WAL may contain the whole of a commit that found no space for its
 //! last bytes. It is overwritten in the space of the reserve. If the reserve is gone, the store fails. On btrfs, a disk

@@ -35,12 +35,12 @@ impl Options {
         self
     }
 
-    /// Sets whether a file is opened although [acknowledged work is gone](OpenError::AcknowledgedLost). A [`Notice`](waterwheel_durable_core::store::Notice)
+    /// Sets whether a file is opened although [acknowledged work is gone](crate::OpenError::AcknowledgedLost). A [`Notice`](waterwheel_durable_core::store::Notice)
     /// says what is missing. No id is used twice.
     ///
     /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
     /// again. If the file may contain pages of different commits, it is read completely, and refused as
-    /// [`Corrupt`](OpenError::Corrupt) if it is damaged.
+    /// [`Corrupt`](crate::OpenError::Corrupt) if it is damaged.
     #[must_use]
     pub fn accept_loss(mut self, accept_loss: bool) -> Options {
         self.accept_loss = accept_loss;

@@ -250,7 +250,7 @@ impl Error for StoreError {
 }
 
 /// Something that the operator of a store should know, and that does not stop the store: see
-/// [`Store::notices`](crate::store::Store::notices).
+/// [`Store::notices`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

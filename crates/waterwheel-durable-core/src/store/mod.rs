@@ -22,24 +22,22 @@
 //! Buckets that get coarser with distance are the idea of the timing wheel, by [Varghese and
 //! Lauck](https://doi.org/10.1145/41457.37504); here, its outermost dials are on disk.
 
-mod bucket;
 mod command;
 mod due;
-mod id;
 mod memory;
 mod op;
 mod page;
 mod row;
 mod contract;
 
-pub use bucket::{Bucket, Level};
 pub use command::{Command, InvalidCommand};
-pub use due::Due;
-pub use id::{Handle, Id, InvalidHandle, InvalidId};
+pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;
 pub use op::{Op, Outcome, Setting};
 pub use page::{DeadLetters, PageLimit, Scope};
-pub use row::{ArchiveCursor, Archived, Dead, Row, RowCursor};
+pub use row::{
+    ArchiveCursor, Archived, Dead, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
+};
 #[doc(hidden)]
 pub use crate::forward;
 pub use contract::{Notice, Store, StoreError};

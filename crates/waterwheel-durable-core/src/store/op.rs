@@ -108,7 +108,7 @@ pub enum Outcome {
     All(Vec<Outcome>),
 }
 
-/// A named value in a store: see [`Op::Set`](crate::store::Op::Set).
+/// A named value in a store: see [`Op::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The name.

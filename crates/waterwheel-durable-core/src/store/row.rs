@@ -1,6 +1,172 @@
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Due, Handle, Id};
+use super::Due;
+
+/// Occurrences of calendars have ids of their own: above those of inserts, whose epochs leave this bit out.
+const OCCURRENCE: u64 = 1 << 62;
+
+/// The id of a timer. It is the same in each attempt, and is never used again in the same store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(u64);
+
+impl Id {
+    /// The id of no timer, smaller than all ids of timers.
+    pub const NONE: Id = Id(0);
+    /// An id larger than the ids of all timers.
+    pub const MAX: Id = Id(i64::MAX as u64);
+
+    /// Returns the id of the `count`th timer inserted after the store was opened for the `epoch`th time, or `None`
+    /// beyond 4 million openings or 2⁴⁰ timers in one of them.
+    #[must_use]
+    pub const fn new(epoch: u64, count: u64) -> Option<Id> {
+        if epoch == 0 || epoch >> 22 != 0 || count >> 40 != 0 {
+            return None;
+        }
+        Some(Id(epoch << 40 | count))
+    }
+
+    /// Returns the id of the occurrence of a calendar, given by its number, at this second since 1970. It is different
+    /// from the ids of all inserted timers. `None` beyond 4 million numbers, before 1970, and after the year 10 000.
+    #[must_use]
+    pub const fn of_occurrence(calendar: u32, second: i64) -> Option<Id> {
+        if calendar >> 22 != 0 || second < 0 || second >> 38 != 0 {
+            return None;
+        }
+        Some(Id(OCCURRENCE | (calendar as u64) << 40 | second as u64))
+    }
+
+    /// Returns the number of the calendar and the second of the occurrence, or `None` if this is not the id of an
+    /// occurrence.
+    #[must_use]
+    pub const fn occurrence(self) -> Option<(u32, i64)> {
+        if self.0 & OCCURRENCE == 0 {
+            return None;
+        }
+        let calendar = (self.0 >> 40 & 0x3f_ffff) as u32;
+        Some((calendar, (self.0 & 0xff_ffff_ffff) as i64))
+    }
+
+    /// Returns the number of the opening during which the timer was inserted, or `None` for other kinds of ids.
+    #[must_use]
+    pub const fn epoch(self) -> Option<u64> {
+        match self.0 >> 40 {
+            0 => None,
+            epoch if epoch >> 22 != 0 => None,
+            epoch => Some(epoch),
+        }
+    }
+
+    /// Returns the number as which the id is stored; it fits in an `i64`.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Creates an id from its stored number.
+    #[must_use]
+    pub const fn from_stored(id: u64) -> Id {
+        Id(id)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+/// Hexadecimal, so that an id copied from a log can be used for a lookup.
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({self})")
+    }
+}
+
+/// Parses the hexadecimal form that is displayed.
+impl FromStr for Id {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Id, InvalidId> {
+        // Not with a sign, which the parser of numbers takes.
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = u64::from_str_radix(text, 16).map_err(|_| InvalidId)?;
+        match is_hex && id > Id::NONE.0 && id <= Id::MAX.0 {
+            true => Ok(Id(id)),
+            false => Err(InvalidId),
+        }
+    }
+}
+
+/// The text is not a valid [`Id`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidId;
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("invalid id: expected a hexadecimal number, such as `10000000007`")
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
+/// Identifies a timer to cancel or reschedule it, also after restarts. Its text form, `id@due@handler`, can be stored
+/// anywhere.
+///
+/// The due time and the handler say where to look. They remain those of the insert: the store records where a timer has
+/// moved since.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Handle {
+    /// The id of the timer.
+    pub id: Id,
+    /// When the timer was due at its insert.
+    pub due: Due,
+    /// The full name of the handler of the timer.
+    pub handler: Arc<str>,
+}
+
+impl AsRef<Handle> for Handle {
+    fn as_ref(&self) -> &Handle {
+        self
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}@{}", self.id, self.due.as_millis(), self.handler)
+    }
+}
+
+/// The text is not a valid [`Handle`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidHandle;
+
+impl fmt::Display for InvalidHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "invalid handle: expected `ID@DUE@HANDLER`, such as `10000000007@1800000000000@close`",
+        )
+    }
+}
+
+impl std::error::Error for InvalidHandle {}
+
+impl FromStr for Handle {
+    type Err = InvalidHandle;
+
+    fn from_str(text: &str) -> Result<Handle, InvalidHandle> {
+        let (id, rest) = text.split_once('@').ok_or(InvalidHandle)?;
+        let (due, handler) = rest.split_once('@').ok_or(InvalidHandle)?;
+        let id = id.parse().map_err(|_| InvalidHandle)?;
+        let due = due.parse().map_err(|_| InvalidHandle)?;
+        Ok(Handle {
+            id,
+            due: Due::from_millis(due),
+            handler: handler.into(),
+        })
+    }
+}
 
 /// A timer as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +274,7 @@ impl Dead {
     }
 }
 
-/// A position among the rows of a handler in the buckets of [`Level::Second`].
+/// A position among the rows of a handler in the buckets of [`Level::Second`](crate::store::Level::Second).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowCursor {
     /// The number of the bucket.
@@ -178,5 +344,99 @@ impl ArchiveCursor {
             index: self.index.saturating_add(1),
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_read_as_it_is_written() {
+        let id = Id::new(7, 123_456).unwrap();
+        for due in [i64::MIN, -1, 0, 1_800_000_000_000, i64::MAX] {
+            let handle = Handle {
+                id,
+                due: Due::from_millis(due),
+                handler: "a handler @ a place".into(),
+            };
+            assert_eq!(handle.to_string().parse(), Ok(handle));
+        }
+        for wrong in [
+            "",
+            "@",
+            "7",
+            "7@5",
+            "@7@h",
+            "0@5@h",
+            "ffffffffffffffff@5@h",
+            "7@x@h",
+            "g@1@h",
+        ] {
+            assert_eq!(wrong.parse::<Handle>(), Err(InvalidHandle), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_shown() {
+        for id in [
+            Id::new(1, 0).unwrap(),
+            Id::new(7, 123_456).unwrap(),
+            Id::MAX,
+        ] {
+            assert_eq!(id.to_string().parse(), Ok(id));
+            assert_eq!(format!("{id:?}"), format!("Id({id})"));
+        }
+        for wrong in [
+            "",
+            "0",
+            "+7",
+            "-7",
+            "x",
+            "8000000000000000",
+            "ffffffffffffffffff",
+        ] {
+            assert_eq!(wrong.parse::<Id>(), Err(InvalidId), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ids_rise_within_an_epoch_and_from_one_to_the_next() {
+        let ids = [
+            (1, 0),
+            (1, 1),
+            (1, (1 << 40) - 1),
+            (2, 0),
+            ((1 << 22) - 1, (1 << 40) - 1),
+        ];
+        let ids = ids.map(|(epoch, count)| Id::new(epoch, count).unwrap());
+        assert!(ids.is_sorted() && ids[4] < Id::MAX && ids[0] > Id::NONE);
+        assert_eq!(Id::new(0, 1), None);
+        assert_eq!(Id::new(1 << 22, 1), None);
+        assert_eq!(Id::new(1, 1 << 40), None);
+    }
+
+    #[test]
+    fn an_occurrence_has_an_id_of_its_own_that_says_which() {
+        let last_insert = Id::new((1 << 22) - 1, (1 << 40) - 1).unwrap();
+        for (calendar, second) in [
+            (0, 0),
+            (0, 1_774_746_000),
+            (1, 0),
+            ((1 << 22) - 1, (1 << 38) - 1),
+        ] {
+            let id = Id::of_occurrence(calendar, second).unwrap();
+            assert_eq!(id.occurrence(), Some((calendar, second)));
+            assert!(last_insert < id && id < Id::MAX, "{id}");
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        assert_eq!(last_insert.occurrence(), None);
+        assert_eq!(
+            Id::of_occurrence(5, 7).unwrap().get(),
+            0x4000_0500_0000_0007
+        );
+        assert_eq!(Id::of_occurrence(1 << 22, 0), None);
+        assert_eq!(Id::of_occurrence(0, -1), None);
+        assert_eq!(Id::of_occurrence(0, 1 << 38), None);
     }
 }

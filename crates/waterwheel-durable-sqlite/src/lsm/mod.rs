@@ -6,7 +6,7 @@
 //! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
 //!   is opened.
 //! - When there is much of it, it is written in order, as a [run]. A run does not change.
-//! - When there are four runs of about the same size, they are [merged](merge) into one, step by step, each a transaction of its own.
+//! - When there are four runs of about the same size, they are merged into one, step by step, each a transaction of its own.
 //!
 //! A lookup asks what is fresh and then the runs, the youngest first, and the first answer holds: the timer that has the key, or that the key is free. A
 //! filter in memory rules most runs out. All is found by the [name](Name) of a key.
@@ -15,20 +15,28 @@
 //! |---|---|
 //! | `entry` | what is said of a key, by which name, and how does that lie in the file? |
 //! | `run` | where does it lie, and what is certainly not in a run? |
-//! | `merge` | which runs become one, and how? |
+//!
+//! # Merging
+//!
+//! By its names, from the least on: each step takes the next ones out of the runs, and appends them to the run that comes about. So each name is in one place at
+//! any time, the place of a merge is in the file, and no more space is needed than for a step.
+//!
+//! Merged are runs of about the same size that follow one another, four of them at least. So an entry is merged once for each power of
+//! four by which the index has grown, and there are three runs for each of these powers, about. While old runs are merged, which takes long if they are large, the
+//! younger ones are merged among themselves. When a quarter of all entries say that a key is free, all runs are merged. That drops these entries, and those that
+//! they hide.
 
 mod entry;
-mod merge;
 mod run;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use rusqlite::Connection;
 
 use crate::meta::read_meta;
-use entry::{Entry, Secret, entries};
+use entry::{Entry, LENGTH, Secret, damaged, entries};
 pub(crate) use entry::{Holder, Name};
-use merge::Step;
 pub(crate) use run::MAX_BITS;
 use run::{Filter, Run};
 
@@ -235,6 +243,326 @@ impl KeyIndex {
             false => {
                 Err("its row in the table `key_filters` rules out a key that it has, or is missing")
             }
+        }
+    }
+}
+
+/// So many runs of about the same size are merged.
+const ALIKE: usize = 4;
+
+/// What a transaction has done.
+#[derive(Debug)]
+enum Step {
+    /// What was fresh has become a run. `None` if nothing is left of it.
+    Fresh(Option<Run>),
+    /// A part was merged into the run with this number.
+    Merge {
+        into: i64,
+        /// Whether the run has only come about.
+        is_new: bool,
+        /// Its entries and its chunks before.
+        before: (u64, u64, u32),
+        /// How many entries were read.
+        read: u64,
+    },
+}
+
+impl KeyIndex {
+    /// Whether it is time to [write](KeyIndex::write_fresh) what is fresh as a run.
+    pub(crate) fn is_much_fresh(&self) -> bool {
+        self.changes >= self.sizes.fresh
+    }
+
+    /// How many bytes it has as a run, about.
+    pub(crate) fn fresh_bytes(&self) -> u64 {
+        (self.fresh.len() * LENGTH) as u64
+    }
+
+    /// Whether it is time to [merge](KeyIndex::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
+    /// commit.
+    pub(crate) fn is_to_merge(&self, is_idle: bool) -> bool {
+        (self.owed >= self.sizes.step || is_idle) && self.may_merge()
+    }
+
+    fn may_merge(&self) -> bool {
+        self.next().is_some() || self.merged().is_some()
+    }
+
+    /// The runs that are to be merged next. Those that a merge has are left to it.
+    fn next(&self) -> Option<Range<usize>> {
+        let is_merged = |run: &Run| run.into.is_some() || run.end().is_some();
+        if has_much_freed(&self.runs) && !self.runs.iter().any(is_merged) {
+            return Some(0..self.runs.len());
+        }
+        let mut alike = 0..0;
+        let mut largest = 0;
+        for (at, run) in self.runs.iter().enumerate() {
+            if is_merged(run) || run.entries > 2 * largest {
+                if alike.len() >= ALIKE {
+                    break;
+                }
+                (alike, largest) = (at..at, 0);
+            }
+            if is_merged(run) {
+                alike = at + 1..at + 1;
+            } else {
+                alike.end = at + 1;
+                largest = run.entries.max(largest);
+            }
+        }
+        (alike.len() >= ALIKE).then_some(alike)
+    }
+
+    /// The youngest of the runs that others are merged into: small merges do not wait for a large one.
+    fn merged(&self) -> Option<usize> {
+        self.runs.iter().position(|run| run.end().is_some())
+    }
+
+    /// Makes a run of what is fresh, in a transaction that is open.
+    pub(crate) fn write_fresh(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let fresh = self.fresh.iter();
+        let fresh = fresh.map(|(name, holder)| Entry {
+            name: *name,
+            holder: *holder,
+        });
+        let is_first = self.runs.is_empty();
+        let mut fresh: Vec<_> = fresh.filter(|it| !is_first || !it.is_free()).collect();
+        fresh.sort_unstable_by_key(|entry| entry.name);
+        let run = match fresh.len() as u64 {
+            0 => None,
+            count => {
+                let number = self.next_number();
+                let mut run = Run::new(number, number, count);
+                let mut rest = &fresh[..];
+                while let Some(end) = end_of_next(&run) {
+                    let count =
+                        rest.partition_point(|entry| end.is_none_or(|end| entry.name < end));
+                    run.append(connection, &rest[..count])?;
+                    rest = &rest[count..];
+                }
+                run.write(connection)?;
+                Some(run)
+            }
+        };
+        connection.execute_batch("DELETE FROM key_changes")?;
+        self.step = Some(Step::Fresh(run));
+        Ok(())
+    }
+
+    fn next_number(&self) -> i64 {
+        self.runs.iter().map(|run| run.number).max().unwrap_or(0) + 1
+    }
+
+    /// Merges a part, in a transaction that is open.
+    pub(crate) fn merge(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let (at, is_new) = match (self.next(), self.merged()) {
+            (Some(runs), _) => (self.begin(runs), true),
+            (None, Some(at)) => (at, false),
+            (None, None) => return Ok(()),
+        };
+        let mut run = self.runs.remove(at);
+        let before = (run.entries, run.freed, run.done);
+        let merged = self.merge_into(connection, &mut run, is_new);
+        let into = run.number;
+        self.runs.insert(at, run);
+        // Also if it has failed, so that it is rolled back.
+        let read = *merged.as_ref().unwrap_or(&0);
+        self.step = Some(Step::Merge {
+            into,
+            is_new,
+            before,
+            read,
+        });
+        merged.map(drop)
+    }
+
+    /// A new run, into which these are to be merged.
+    fn begin(&mut self, runs: Range<usize>) -> usize {
+        let number = self.next_number();
+        let at = runs.start;
+        let (mut entries, mut age) = (0, 0);
+        for run in self.runs.iter_mut().take(runs.end).skip(at) {
+            entries += run.entries;
+            age = run.age.max(age);
+            run.into = Some(number);
+        }
+        self.runs.insert(at, Run::new(number, age, entries));
+        at
+    }
+
+    /// Appends to a run what the next names have in its sources. Says how many entries they were.
+    fn merge_into(
+        &self,
+        connection: &Connection,
+        run: &mut Run,
+        is_new: bool,
+    ) -> rusqlite::Result<u64> {
+        let sources: Vec<&Run> = self
+            .runs
+            .iter()
+            .filter(|it| it.into == Some(run.number))
+            .collect();
+        // What is free need not be said if nothing older is left.
+        let has_older = sources
+            .last()
+            .is_none_or(|last| self.runs.iter().any(|it| it.age < last.age));
+        let mut streams: Vec<_> = sources.iter().map(|run| Stream::new(run)).collect();
+        let limit = self.owed.clamp(self.sizes.step, self.limit);
+        let mut read = 0;
+        let mut next = Vec::new();
+        while read < limit
+            && let Some(end) = end_of_next(run)
+        {
+            next.clear();
+            // The youngest first, which the sort leaves first.
+            for stream in &mut streams {
+                stream.take_before(connection, end, &mut next)?;
+            }
+            read += next.len() as u64 + 1;
+            next.sort_by_key(|entry| entry.name);
+            next.dedup_by_key(|entry| entry.name);
+            next.retain(|entry| has_older || !entry.is_free());
+            run.append(connection, &next)?;
+        }
+        for source in sources {
+            if is_new {
+                source.write(connection)?;
+            }
+            source.delete_before(connection, run.end())?;
+        }
+        match run.end().is_none() && run.entries == 0 {
+            // All of it was free: the filter of such a run would go on to take the memory of millions.
+            true => run.delete_before(connection, None)?,
+            false => run.write(connection)?,
+        }
+        Ok(read)
+    }
+
+    fn commit_step(&mut self, step: Step) {
+        match step {
+            Step::Fresh(run) => {
+                self.fresh.clear();
+                self.changes = 0;
+                self.runs.splice(0..0, run);
+            }
+            Step::Merge { into, read, .. } => {
+                self.owed = self.owed.saturating_sub(read);
+                let run = self.runs.iter().find(|run| run.number == into);
+                match run.and_then(Run::end) {
+                    Some(end) => {
+                        for run in &mut self.runs {
+                            if run.into == Some(into) {
+                                run.from = end;
+                            }
+                        }
+                    }
+                    None => self.runs.retain(|run| {
+                        let is_left = run.number != into || run.entries > 0;
+                        is_left && run.into != Some(into)
+                    }),
+                }
+            }
+        }
+        if !self.may_merge() {
+            // Nothing is saved up for a merge that is large.
+            self.owed = self.owed.min(self.sizes.step);
+        }
+    }
+
+    fn rollback_step(&mut self, step: &Step) {
+        let Step::Merge {
+            into,
+            is_new,
+            before,
+            ..
+        } = step
+        else {
+            return;
+        };
+        if *is_new {
+            self.runs.retain(|run| run.number != *into);
+            for run in &mut self.runs {
+                run.into = run.into.filter(|it| it != into);
+            }
+        }
+        for run in &mut self.runs {
+            if run.number == *into {
+                (run.entries, run.freed, run.done) = *before;
+            }
+        }
+    }
+
+    /// Where the merge stands that was under way as the file was closed.
+    fn find_ends(&mut self) -> rusqlite::Result<()> {
+        let into: Vec<_> = self
+            .runs
+            .iter()
+            .map(|run| (run.number, run.end()))
+            .collect();
+        for run in &mut self.runs {
+            if let Some(number) = run.into {
+                let end = into.iter().find(|(of, _)| *of == number);
+                run.from = end.and_then(|(_, end)| *end).ok_or_else(damaged)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the next chunk ends that is to be written: `Some(None)` if it is the last one, and `None` if all are written.
+fn end_of_next(run: &Run) -> Option<Option<Name>> {
+    run.end().map(|_| Name::first_of(run.done + 1, run.bits))
+}
+
+/// Whether a quarter of what the runs have says that a key is free.
+fn has_much_freed(runs: &[Run]) -> bool {
+    let entries: u64 = runs.iter().map(|run| run.entries).sum();
+    let freed: u64 = runs.iter().map(|run| run.freed).sum();
+    runs.len() > 1 && freed * 4 > entries
+}
+
+/// What is left of a run that is merged into another one.
+struct Stream<'a> {
+    run: &'a Run,
+    /// The next chunk to be read.
+    chunk: u32,
+    /// What was read and not taken, the least name last.
+    entries: Vec<Entry>,
+}
+
+impl Stream<'_> {
+    fn new(run: &Run) -> Stream<'_> {
+        Stream {
+            run,
+            chunk: run.from.chunk(run.bits),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Takes the entries before this name; all if it is `None`.
+    fn take_before(
+        &mut self,
+        connection: &Connection,
+        end: Option<Name>,
+        to: &mut Vec<Entry>,
+    ) -> rusqlite::Result<()> {
+        loop {
+            let is_before = |name: Name| end.is_none_or(|end| name < end);
+            while let Some(entry) = self.entries.pop_if(|entry| is_before(entry.name)) {
+                to.push(entry);
+            }
+            let next = Name::first_of(self.chunk, self.run.bits);
+            if !self.entries.is_empty() || !next.is_some_and(is_before) {
+                return Ok(());
+            }
+            self.run.read(connection, self.chunk, &mut self.entries)?;
+            self.chunk += 1;
+            // What is before that was taken by an earlier step.
+            self.entries.retain(|entry| entry.name >= self.run.from);
+            if !self.entries.is_sorted_by(|one, two| one.name < two.name) {
+                return Err(damaged());
+            }
+            self.entries.reverse();
         }
     }
 }
