@@ -40,8 +40,8 @@ const ROWS: &str =
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
     ('archive', 'commands', 'dead', 'handlers', 'meta', 'moved', 'settings', 'timers')";
 
-/// In the header of a file: `WWtm`.
-const APPLICATION: i64 = 0x5757_746d;
+/// In the header of a file: `WWdt`.
+const APPLICATION: i64 = 0x5757_6474;
 
 impl Look {
     pub(crate) fn timers(&self) -> usize {
