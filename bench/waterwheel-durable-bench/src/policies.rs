@@ -1,6 +1,6 @@
 //! A service with each policy on, and none that binds: what do they cost where they change nothing?
 
-use waterwheel_durable::{BackOff, Builder, Durable, Policy, Rate};
+use waterwheel_durable::{Backoff, Builder, Durable, Policy, Rate};
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Policies {
 /// Each policy.
 fn all() -> Policy {
     Policy::default()
-        .back_off(BackOff::new(
+        .backoff(Backoff::new(
             Duration::from_secs(15),
             Duration::from_secs(3_600),
         ))

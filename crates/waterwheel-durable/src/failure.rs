@@ -33,7 +33,7 @@ pub struct Failure {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     /// The next of the retry delays.
-    BackOff,
+    Backoff,
     /// This one in its place.
     After(Duration),
     Dead,
@@ -54,7 +54,7 @@ impl Retry {
     /// Takes a string, or an error, which is recorded together with its causes.
     #[must_use]
     pub fn backoff(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
-        Failure::new(error, Then::BackOff)
+        Failure::new(error, Then::Backoff)
     }
 
     /// Retries the timer after `delay`, instead of the next delay of the retry schedule: for example when the called
@@ -103,7 +103,7 @@ impl Failure {
     pub(crate) fn into_ended(self) -> Ended {
         let error = self.error.into();
         match self.then {
-            Then::BackOff => Ended::Failed(error),
+            Then::Backoff => Ended::Failed(error),
             Then::After(delay) => Ended::Later(error, delay),
             Then::Dead => Ended::Dead(error),
         }
@@ -130,7 +130,7 @@ fn with_causes(error: &dyn Error) -> String {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.then {
-            Then::BackOff => f.debug_tuple("Retry").field(&self.error).finish(),
+            Then::Backoff => f.debug_tuple("Retry").field(&self.error).finish(),
             Then::After(delay) => f
                 .debug_tuple("Retry")
                 .field(&self.error)

@@ -51,7 +51,7 @@
 //! | to | use |
 //! |---|---|
 //! | open a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
-//! | separate businesses, each with its own limits | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`BackOff`] |
+//! | separate businesses, each with its own limits | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`Backoff`] |
 //! | change limits at run time, pause a namespace | [`Namespace::policy`], [`Namespace::set_policy`]; [`Namespace::pause`], [`Namespace::resume`]; [`Namespace::drain`] |
 //! | handle due timers | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | report a failed attempt | [`Failure`], [`Retry`], [`Dead`] |
@@ -208,7 +208,7 @@ pub use waterwheel_durable_core::engine::calendar::Declared;
 #[doc(inline)]
 pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 #[doc(inline)]
-pub use waterwheel_durable_core::policy::{BackOff, Policy, Rate};
+pub use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 pub use waterwheel_durable_core::store;
 #[doc(inline)]
 pub use waterwheel_durable_core::store::{ArchiveCursor, Handle, Id};

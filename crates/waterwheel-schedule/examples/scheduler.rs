@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use waterwheel_schedule::{BackOff, Event, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Event, Missed, OnError, Scheduler};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -41,7 +41,7 @@ async fn main() {
         .after(5 * MS)
         .name("import")
         .time_limit(Duration::from_secs(1))
-        .retry(BackOff::new(10 * MS, 100 * MS).retries(5))
+        .retry(Backoff::new(10 * MS, 100 * MS).retries(5))
         .run(|context| async move {
             match context.attempt() {
                 1 | 2 => Err("the file does not exist yet"),

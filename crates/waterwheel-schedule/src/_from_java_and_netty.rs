@@ -17,7 +17,7 @@
 //! | `isCancelled`, `isPeriodic` | [`is_cancelled`](crate::JobHandle::is_cancelled), [`is_periodic`](crate::JobHandle::is_periodic) | |
 //! | – | [`pause`](crate::JobHandle::pause), [`trigger_now`](crate::JobHandle::trigger_now), [`reschedule_at`](crate::JobHandle::reschedule_at) | |
 //! | `setRemoveOnCancelPolicy(true)` | always | a cancelled job leaves at once, with its closure |
-//! | an exception ends a periodic task | [`OnError::End`](crate::OnError::End), the default | alternatives: [`Continue`](crate::OnError::Continue), [`BackOff`](crate::OnError::BackOff) |
+//! | an exception ends a periodic task | [`OnError::End`](crate::OnError::End), the default | alternatives: [`Continue`](crate::OnError::Continue), [`Backoff`](crate::OnError::Backoff) |
 //! | `shutdown` and its two policies | [`shutdown`](crate::Scheduler::shutdown), [`keep_delayed`](crate::Scheduler::keep_delayed), [`keep_periodic`](crate::Scheduler::keep_periodic) | paused jobs end |
 //! | `shutdownNow` | [`shutdown_now`](crate::Scheduler::shutdown_now) | the handles of jobs that never ran yield an error; Java's `get` waits forever. As in Java, nothing begins after it has returned |
 //! | `awaitTermination`, `close` | [`await_termination`](crate::Scheduler::await_termination), [`drain`](crate::Scheduler::drain) | |

@@ -54,7 +54,7 @@ pub struct JobInfo {
     pub period: Option<Duration>,
     /// How many runs of the job have ended. A run that is retried counts once.
     pub runs: u64,
-    /// How many attempts of the current run have failed. More than 0 while the job [backs off](crate::BackOff).
+    /// How many attempts of the current run have failed. More than 0 while the job [backs off](crate::Backoff).
     pub failures: u32,
     /// The error message of the last run that failed. `None` if no run has failed.
     pub last_error: Option<Arc<str>>,

@@ -45,7 +45,7 @@ pub enum OnError {
     /// The job continues as if the run had succeeded.
     Continue,
     /// The run is retried, with a growing delay.
-    BackOff(BackOff),
+    Backoff(Backoff),
 }
 
 /// An exponential backoff: how long a job waits before it retries a failed run.
@@ -55,24 +55,24 @@ pub enum OnError {
 ///
 /// ```
 /// use std::time::Duration;
-/// use waterwheel_schedule::BackOff;
+/// use waterwheel_schedule::Backoff;
 ///
-/// let back_off = BackOff::new(Duration::from_secs(1), Duration::from_secs(5)).retries(4);
-/// let delays: Vec<_> = (1..).map_while(|failures| back_off.delay(failures)).collect();
+/// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5)).retries(4);
+/// let delays: Vec<_> = (1..).map_while(|failures| backoff.delay(failures)).collect();
 /// assert_eq!(delays, [1, 2, 4, 5].map(Duration::from_secs));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackOff {
+pub struct Backoff {
     first: Duration,
     most: Duration,
     retries: Option<u32>,
 }
 
-impl BackOff {
+impl Backoff {
     /// Creates a backoff that waits `first` after the first failure, and at most `most`. The number of retries is not limited.
     #[must_use]
-    pub const fn new(first: Duration, most: Duration) -> BackOff {
-        BackOff {
+    pub const fn new(first: Duration, most: Duration) -> Backoff {
+        Backoff {
             first,
             most,
             retries: None,
@@ -81,7 +81,7 @@ impl BackOff {
 
     /// Limits the number of retries of a run. When they are used up, the job ends with the last error.
     #[must_use]
-    pub const fn retries(mut self, most: u32) -> BackOff {
+    pub const fn retries(mut self, most: u32) -> Backoff {
         self.retries = Some(most);
         self
     }

@@ -75,7 +75,7 @@ mod tests {
 
     use tokio::runtime::Builder;
     use waterwheel::{ManualClock, Timer};
-    use waterwheel_schedule::{BackOff, Scheduler};
+    use waterwheel_schedule::{Backoff, Scheduler};
 
     use crate::job::JobList;
     use crate::view;
@@ -145,8 +145,8 @@ mod tests {
             let paused = scheduler.with_delay(MINUTE).name("c is paused");
             let paused = paused.run(|_| async {});
             assert!(paused.pause());
-            let back_off = BackOff::new(8 * MINUTE, 8 * MINUTE);
-            let fails = scheduler.after(MINUTE).name("d fails").retry(back_off);
+            let backoff = Backoff::new(8 * MINUTE, 8 * MINUTE);
+            let fails = scheduler.after(MINUTE).name("d fails").retry(backoff);
             drop(fails.run(|_| async { Err::<(), _>("timeout") }));
             drop(
                 scheduler

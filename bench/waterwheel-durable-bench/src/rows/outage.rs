@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
-use waterwheel_durable::{BackOff, Drain, Durable, Namespace, Policy, Rate, Retry, Shift};
+use waterwheel_durable::{Backoff, Drain, Durable, Namespace, Policy, Rate, Retry, Shift};
 
 use super::limited::insert;
 use crate::control::Control;
@@ -42,8 +42,8 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     let shift = Arc::new(Shift::default());
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
     let timers = place.open(builder).await?;
-    let back_off = BackOff::new(Duration::from_secs(15), LONGEST_DELAY).attempts(1_000);
-    let policy = Policy::default().back_off(back_off);
+    let backoff = Backoff::new(Duration::from_secs(15), LONGEST_DELAY).attempts(1_000);
+    let policy = Policy::default().backoff(backoff);
     let failing = timers.create_namespace("a", policy.clone()).await?;
     let other = timers.create_namespace("b", Policy::default()).await?;
     let late = Arc::new(Seen::default());

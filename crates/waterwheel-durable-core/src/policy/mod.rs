@@ -3,11 +3,11 @@
 //! | file | question |
 //! |---|---|
 //! | `rate` | how many in a time? |
-//! | `back_off` | how long does a timer wait after a failure? |
+//! | `backoff` | how long does a timer wait after a failure? |
 //!
 //! A policy lies in the store in the words in which users write it, in a file of settings for example.
 
-mod back_off;
+mod backoff;
 mod rate;
 
 use std::fmt;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use back_off::BackOff;
+pub use backoff::Backoff;
 pub use rate::Rate;
 
 /// How many unclean ends of the process in a row are needed before starts are noted.
@@ -57,10 +57,10 @@ impl fmt::Display for InvalidPolicy {
 ///
 /// ```
 /// use std::time::Duration;
-/// use waterwheel_durable::{BackOff, Policy, Rate};
+/// use waterwheel_durable::{Backoff, Policy, Rate};
 ///
 /// let policy = Policy::default()
-///     .back_off(BackOff::new(Duration::from_secs(15), Duration::from_secs(3600)).attempts(12))
+///     .backoff(Backoff::new(Duration::from_secs(15), Duration::from_secs(3600)).attempts(12))
 ///     .concurrency(32)
 ///     .rate(Rate::per_second(100).burst(20))
 ///     .priority(3)
@@ -90,7 +90,7 @@ pub struct Policy {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_delays: Option<Vec<Duration>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) back_off: Option<BackOff>,
+    pub(crate) backoff: Option<Backoff>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) concurrency: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,19 +108,19 @@ pub struct Policy {
 impl Policy {
     /// Sets the retry schedule: the delays after the first, second, … failure of a timer. There are at most 1 000
     /// delays of at most a year each. A failure after the last delay makes the timer a dead letter. Replaces a
-    /// [backoff](Policy::back_off).
+    /// [backoff](Policy::backoff).
     ///
     /// Default: the [retry schedule](crate::Builder::retry_delays) of the service.
     pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
         self.retry_delays = Some(delays.into_iter().collect());
-        self.back_off = None;
+        self.backoff = None;
         self
     }
 
     /// Sets exponential backoff in place of a retry schedule. `None` selects the [retry
     /// schedule](crate::Builder::retry_delays) of the service.
-    pub fn back_off(mut self, back_off: impl Into<Option<BackOff>>) -> Policy {
-        self.back_off = back_off.into();
+    pub fn backoff(mut self, backoff: impl Into<Option<Backoff>>) -> Policy {
+        self.backoff = backoff.into();
         self.retry_delays = None;
         self
     }
@@ -196,7 +196,7 @@ impl Policy {
     pub fn check(&self) -> Result<(), InvalidPolicy> {
         let Policy {
             retry_delays,
-            back_off,
+            backoff,
             concurrency,
             rate,
             priority,
@@ -213,8 +213,8 @@ impl Policy {
                 return wrong("retry_delays", "each delay must be at most a year");
             }
         }
-        if let Some(back_off) = back_off {
-            back_off.check(MAX_ATTEMPTS)?;
+        if let Some(backoff) = backoff {
+            backoff.check(MAX_ATTEMPTS)?;
         }
         if *concurrency == Some(0) {
             return wrong(
@@ -266,7 +266,7 @@ impl Policy {
 #[serde(default, deny_unknown_fields)]
 struct Form {
     retry_delays: Option<Vec<Duration>>,
-    back_off: Option<BackOff>,
+    backoff: Option<Backoff>,
     concurrency: Option<usize>,
     rate: Option<Rate>,
     priority: Option<u32>,
@@ -281,7 +281,7 @@ impl TryFrom<Form> for Policy {
     fn try_from(form: Form) -> Result<Policy, Wrong> {
         let Form {
             retry_delays,
-            back_off,
+            backoff,
             concurrency,
             rate,
             priority,
@@ -289,15 +289,15 @@ impl TryFrom<Form> for Policy {
             retention,
             starts,
         } = form;
-        if retry_delays.is_some() && back_off.is_some() {
+        if retry_delays.is_some() && backoff.is_some() {
             return Err(Wrong {
-                field: "back_off",
+                field: "backoff",
                 why: "it replaces `retry_delays`, so give only one of them",
             });
         }
         let policy = Policy {
             retry_delays,
-            back_off,
+            backoff,
             concurrency,
             rate,
             priority,
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn each_limit_of_a_policy_can_be_lifted() {
         let full = Policy::default()
-            .back_off(BackOff::new(SECOND, SECOND))
+            .backoff(Backoff::new(SECOND, SECOND))
             .concurrency(3)
             .rate(Rate::per_second(5))
             .priority(7)
@@ -330,7 +330,7 @@ mod tests {
         let without_rate = full.clone().rate(None);
         assert_eq!(without_rate.rate(Rate::per_second(5)), full);
         let lifted = full
-            .back_off(None)
+            .backoff(None)
             .concurrency(None)
             .rate(None)
             .priority(None)
@@ -367,20 +367,20 @@ mod tests {
                 "retry_delays",
             ),
             (
-                Policy::default().back_off(BackOff::new(SECOND, SECOND * 367 * 86_400)),
-                "back_off",
+                Policy::default().backoff(Backoff::new(SECOND, SECOND * 367 * 86_400)),
+                "backoff",
             ),
             (
-                Policy::default().back_off(BackOff::new(SECOND, SECOND).attempts(0)),
-                "back_off",
+                Policy::default().backoff(Backoff::new(SECOND, SECOND).attempts(0)),
+                "backoff",
             ),
             (
-                Policy::default().back_off(BackOff::new(SECOND * 2, SECOND)),
-                "back_off",
+                Policy::default().backoff(Backoff::new(SECOND * 2, SECOND)),
+                "backoff",
             ),
             (
-                Policy::default().back_off(BackOff::new(Duration::ZERO, SECOND)),
-                "back_off",
+                Policy::default().backoff(Backoff::new(Duration::ZERO, SECOND)),
+                "backoff",
             ),
         ] {
             let Err(InvalidPolicy { field, .. }) = policy.check() else {
@@ -395,9 +395,9 @@ mod tests {
         let retry_delays = Policy::default()
             .retry_delays([SECOND, Duration::from_millis(1)])
             .starts(4);
-        let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
+        let backoff = Backoff::new(SECOND, SECOND * 60).attempts(7);
         let full = Policy::default()
-            .back_off(back_off)
+            .backoff(backoff)
             .concurrency(3)
             .rate(Rate::new(5, SECOND).burst(9))
             .priority(7)
@@ -412,7 +412,7 @@ mod tests {
             ),
             (
                 full,
-                r#"{"back_off":{"first":{"secs":1,"nanos":0},"longest":{"secs":60,"nanos":0},"attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
+                r#"{"backoff":{"first":{"secs":1,"nanos":0},"longest":{"secs":60,"nanos":0},"attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
             ),
         ] {
             assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
@@ -427,7 +427,7 @@ mod tests {
             r#"{"colour":1,"priority":2}"#.to_owned(),
             format!(r#"{{"rate":{{"count":2,"per":{second},"shape":3}}}}"#),
             format!(
-                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
+                r#"{{"backoff":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
             ),
         ] {
             assert_eq!(Policy::from_stored(wrong.as_bytes()), None, "{wrong}");

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, UNIX_EPOCH};
 
 use waterwheel_durable::{
-    BackOff, Durable, Error, HandlerOptions, NewTimer, PAYLOAD_LIMIT, Policy, Rate,
+    Backoff, Durable, Error, HandlerOptions, NewTimer, PAYLOAD_LIMIT, Policy, Rate,
 };
 
 use crate::namespaces::create;
@@ -73,10 +73,10 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
             policy().retry_delays([SECOND, Duration::MAX]),
         ),
         (
-            "back_off",
-            policy().back_off(BackOff::new(SECOND, HOUR).attempts(0)),
+            "backoff",
+            policy().backoff(Backoff::new(SECOND, HOUR).attempts(0)),
         ),
-        ("back_off", policy().back_off(BackOff::new(HOUR, SECOND))),
+        ("backoff", policy().backoff(Backoff::new(HOUR, SECOND))),
     ] {
         for error in [
             within(shop.set_policy(wrong.clone())).await.unwrap_err(),
@@ -119,7 +119,7 @@ fn an_unknown_field_of_a_policy_is_named() {
         ),
         (
             format!(
-                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":3,"jitter":1}}}}"#
+                r#"{{"backoff":{{"first":{second},"longest":{second},"attempts":3,"jitter":1}}}}"#
             ),
             "unknown field `jitter`",
         ),
@@ -130,23 +130,23 @@ fn an_unknown_field_of_a_policy_is_named() {
         ),
         (
             format!(
-                r#"{{"retry_delays":[],"back_off":{{"first":{second},"longest":{second},"attempts":3}}}}"#
+                r#"{{"retry_delays":[],"backoff":{{"first":{second},"longest":{second},"attempts":3}}}}"#
             ),
-            "the policy's `back_off`",
+            "the policy's `backoff`",
         ),
     ] {
         let error = serde_json::from_str::<Policy>(&text).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");
     }
     // What it writes, it reads.
-    let back_off = Policy::default().back_off(BackOff::new(SECOND, HOUR));
+    let backoff = Policy::default().backoff(Backoff::new(SECOND, HOUR));
     let retry_delays = Policy::default()
         .retry_delays([SECOND])
         .starts(9)
         .retention(7);
     let limits = Policy::default().concurrency(3).priority(2);
     let limits = limits.rate(Rate::per_second(5).burst(2));
-    for policy in [Policy::default(), back_off, retry_delays, limits] {
+    for policy in [Policy::default(), backoff, retry_delays, limits] {
         let text = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable::{BackOff, Durable, Inserted, Policy, Rate, Retry, Shift};
+use waterwheel_durable::{Backoff, Durable, Inserted, Policy, Rate, Retry, Shift};
 
 use crate::namespaces::create;
 use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, until, within};
@@ -168,8 +168,8 @@ async fn what_waits_for_a_place_is_not_early_once_a_clock_is_set_back() {
 async fn a_suspension_counts_in_each_namespace() {
     let shift = Arc::new(Shift::default());
     let timers = open(&shift, &Shelf::default()).await;
-    let back_off = BackOff::new(Duration::from_secs(60), HOUR).attempts(5);
-    create(&timers, "fails", Policy::default().back_off(back_off)).await;
+    let backoff = Backoff::new(Duration::from_secs(60), HOUR).attempts(5);
+    create(&timers, "fails", Policy::default().backoff(backoff)).await;
     create(
         &timers,
         "retry_delays",

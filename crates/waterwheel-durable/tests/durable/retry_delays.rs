@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{BackOff, Durable, Event, Policy, Redriven, Retry};
+use waterwheel_durable::{Backoff, Durable, Event, Policy, Redriven, Retry};
 
 use crate::namespaces::create;
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
@@ -14,13 +14,13 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
     let builder = Durable::builder().retry_delays([millis(1)]);
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
-    let back_off = BackOff::new(millis(1), millis(2)).attempts(3);
+    let backoff = Backoff::new(millis(1), millis(2)).attempts(3);
     for (name, policy) in [
         (
             "retry_delays",
             Policy::default().retry_delays([millis(1); 4]),
         ),
-        ("back-off", Policy::default().back_off(back_off)),
+        ("backoff", Policy::default().backoff(backoff)),
         ("once", Policy::default().retry_delays([])),
         ("as-the-service", Policy::default()),
     ] {
@@ -29,7 +29,7 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
     let fails = |_: &_| Err(Retry::backoff("no"));
     for (handler, attempts) in [
         ("retry_delays/mail", 5),
-        ("back-off/mail", 3),
+        ("backoff/mail", 3),
         ("once/mail", 1),
         ("as-the-service/mail", 2),
         ("mail", 2),

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 #[cfg(feature = "cron")]
 use waterwheel_cron::jiff::Timestamp;
 
-use crate::policy::{BackOff, Missed, OnError};
+use crate::policy::{Backoff, Missed, OnError};
 #[cfg(feature = "cron")]
 use waterwheel_cron::Schedule;
 
@@ -80,7 +80,7 @@ impl Plan {
         if ran == RunResult::Failed {
             match &self.on_error {
                 OnError::End => return NextRun::Failed,
-                OnError::BackOff(back_off) => return self.retry(back_off.clone(), now),
+                OnError::Backoff(backoff) => return self.retry(backoff.clone(), now),
                 OnError::Continue => {}
             }
         }
@@ -195,9 +195,9 @@ impl Plan {
         is_late && self.is_by_calendar() && self.failures == 0 && !self.is_triggered
     }
 
-    fn retry(&mut self, back_off: BackOff, now: Instant) -> NextRun {
+    fn retry(&mut self, backoff: Backoff, now: Instant) -> NextRun {
         self.failures = self.failures.saturating_add(1);
-        let retry = back_off.delay(self.failures);
+        let retry = backoff.delay(self.failures);
         match retry.map(|delay| self.or_done(saturating_add(now, delay), 0)) {
             Some(NextRun::At { at, missed }) => NextRun::At { at, missed },
             _ => NextRun::Failed,

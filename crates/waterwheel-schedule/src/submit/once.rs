@@ -8,7 +8,7 @@ use crate::engine::work::{AsyncOnce, AsyncRepeat, BlockingOnce, BlockingRepeat, 
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
-use crate::policy::{BackOff, OnError};
+use crate::policy::{Backoff, OnError};
 
 /// A job that runs once, about to be submitted.
 ///
@@ -27,8 +27,8 @@ impl<'a> Once<'a> {
     common_options!();
 
     /// Retries the run if it fails. The closure must then be callable more than once.
-    pub fn retry(self, back_off: BackOff) -> Retry<'a> {
-        Retry::new(self.options, back_off)
+    pub fn retry(self, backoff: Backoff) -> Retry<'a> {
+        Retry::new(self.options, backoff)
     }
 
     /// Submits the job, an async closure.
@@ -176,12 +176,12 @@ impl<'a> Once<'a> {
 #[must_use = "a job is only submitted by `run`, `run_blocking` or their `try_` forms"]
 pub struct Retry<'a> {
     options: Options<'a>,
-    back_off: BackOff,
+    backoff: Backoff,
 }
 
 impl<'a> Retry<'a> {
-    pub(crate) fn new(options: Options<'a>, back_off: BackOff) -> Retry<'a> {
-        Retry { options, back_off }
+    pub(crate) fn new(options: Options<'a>, backoff: Backoff) -> Retry<'a> {
+        Retry { options, backoff }
     }
 
     common_options!();
@@ -245,7 +245,7 @@ impl<'a> Retry<'a> {
 
     fn submission(self) -> Submission<'a> {
         let plan = Plan {
-            on_error: OnError::BackOff(self.back_off),
+            on_error: OnError::Backoff(self.backoff),
             ..self.options.plan(Recurrence::Once)
         };
         Submission {

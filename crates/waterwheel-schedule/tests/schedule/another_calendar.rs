@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Missed, OnError, Scheduler};
 
 use super::calendar::{DAY, in_1970, minutes};
 use super::support::{HOUR, Log, secs};
@@ -46,7 +46,7 @@ async fn another_calendar_forgets_the_attempts_of_the_one_before() {
     let runs = log.clone();
     let job = scheduler.cron("0 * * * *", "UTC").unwrap();
     let job = job
-        .on_error(OnError::BackOff(BackOff::new(HOUR, HOUR)))
+        .on_error(OnError::Backoff(Backoff::new(HOUR, HOUR)))
         .run(move |context| {
             runs.add((context.run(), context.attempt()));
             async { Err::<(), _>("fails") }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Event, Missed, OnError, Repeat, Scheduler};
+use waterwheel_schedule::{Backoff, Event, Missed, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, builder_on_manual_clock, ms, paused, secs};
 
@@ -96,7 +96,7 @@ fn runs_are_for(missed: Missed) -> Vec<Option<u64>> {
         let runs = log.clone();
         let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
         let job = job.missed(missed).jitter(ms(500)).max_runs(4);
-        let job = job.on_error(OnError::BackOff(BackOff::new(secs(1), HOUR)));
+        let job = job.on_error(OnError::Backoff(Backoff::new(secs(1), HOUR)));
         job.run(move |context| {
             runs.add(second(context.scheduled_wall()));
             async move {
@@ -162,7 +162,7 @@ async fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
     let (scheduler, log) = (in_1970(), Log::new());
     let runs = log.clone();
     let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(2);
-    let job = job.on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)));
+    let job = job.on_error(OnError::Backoff(Backoff::new(secs(60), HOUR)));
     job.run(move |context| {
         runs.add((context.run(), context.attempt()));
         let fails = context.attempt() < 3 && context.run() == 1;
@@ -278,7 +278,7 @@ async fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     let runs = log.clone();
     let job = scheduler.cron("0 * * * *", "UTC").unwrap();
     let job = job
-        .on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)))
+        .on_error(OnError::Backoff(Backoff::new(secs(60), HOUR)))
         .max_runs(1);
     let job = job.run(move |context| {
         runs.add(());

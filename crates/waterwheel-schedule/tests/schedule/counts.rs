@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, Event, JobControl, JobError, JobStatus, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Event, JobControl, JobError, JobStatus, OnError, Scheduler};
 
 use super::support::{Log, add_up, ms, paused, secs, within};
 
@@ -179,12 +179,12 @@ async fn play(steps: Vec<Step>, concurrency: Option<usize>) {
                     true => world.scheduler.at(at).group(&group),
                     false => world.scheduler.at(at),
                 };
-                let on_error = OnError::BackOff(BackOff::new(ms(2), ms(4)).retries(3));
+                let on_error = OnError::Backoff(Backoff::new(ms(2), ms(4)).retries(3));
                 let taken = match kind {
                     Kind::Once => once().try_run(run),
                     Kind::Retry => {
-                        let back_off = BackOff::new(ms(2), ms(4)).retries(2);
-                        once().retry(back_off).try_run(run)
+                        let backoff = Backoff::new(ms(2), ms(4)).retries(2);
+                        once().retry(backoff).try_run(run)
                     }
                     Kind::Rate => {
                         let job = world.scheduler.every(ms(7)).first_at(at).max_runs(4);

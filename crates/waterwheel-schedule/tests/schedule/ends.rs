@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, advance, sleep, timeout};
 use waterwheel::Timer;
-use waterwheel_schedule::{BackOff, JobControl, JobError, JobHandle, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, JobControl, JobError, JobHandle, OnError, Scheduler};
 
 use super::support::{HOUR, ms, multi_thread, paused, secs, within};
 
@@ -48,8 +48,8 @@ async fn a_control_waits_for_the_end_of_its_job_however_it_ends() {
     // Not between two runs, and not between two attempts.
     let repeats = scheduler.every(ms(10)).max_runs(3).run(|_| sleep(ms(5)));
     assert_eq!(end_of(&repeats).await, 35);
-    let back_off = BackOff::new(ms(10), ms(10)).retries(2);
-    let retried = scheduler.after(ms(10)).retry(back_off);
+    let backoff = Backoff::new(ms(10), ms(10)).retries(2);
+    let retried = scheduler.after(ms(10)).retry(backoff);
     let retried = retried.run(|_| async { Err::<(), _>("no") });
     assert_eq!(end_of(&retried).await, 30);
     // It ends as it is submitted.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::{Instant, advance, sleep};
-use waterwheel_schedule::{BackOff, Context, JobError, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Context, JobError, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -90,7 +90,7 @@ async fn a_failed_run_is_tried_again_later_each_time() {
     let runs = log.clone();
     let job = scheduler
         .every(secs(1))
-        .on_error(OnError::BackOff(BackOff::new(ms(100), ms(300))))
+        .on_error(OnError::Backoff(Backoff::new(ms(100), ms(300))))
         .max_runs(3)
         .run(move |context| {
             runs.add((context.run(), context.attempt()));
@@ -109,8 +109,8 @@ async fn a_failed_run_is_tried_again_later_each_time() {
 #[tokio::test(start_paused = true)]
 async fn after_the_last_retry_the_job_ends_with_the_last_error() {
     let (scheduler, start) = (Scheduler::new(), Instant::now());
-    let back_off = BackOff::new(ms(100), HOUR).retries(2);
-    let job = scheduler.after(ms(100)).retry(back_off.clone());
+    let backoff = Backoff::new(ms(100), HOUR).retries(2);
+    let job = scheduler.after(ms(100)).retry(backoff.clone());
     let job =
         job.run(|context| async move { Err::<u8, _>(format!("attempt {}", context.attempt())) });
     assert_eq!(
@@ -120,7 +120,7 @@ async fn after_the_last_retry_the_job_ends_with_the_last_error() {
     assert_eq!(start.elapsed(), ms(100 + 100 + 200));
     let well = scheduler
         .after(ms(0))
-        .retry(back_off)
+        .retry(backoff)
         .run(|context| async move {
             match context.attempt() {
                 2 => Ok(context.attempt()),
@@ -134,10 +134,10 @@ async fn after_the_last_retry_the_job_ends_with_the_last_error() {
 async fn a_retry_of_a_closure_that_blocks_keeps_its_state() {
     let scheduler = Scheduler::new();
     let mut calls = 0;
-    let back_off = BackOff::new(ms(1), ms(1)).retries(5);
+    let backoff = Backoff::new(ms(1), ms(1)).retries(5);
     let job = scheduler
         .after(ms(1))
-        .retry(back_off)
+        .retry(backoff)
         .run_blocking(move |_| {
             calls += 1;
             match calls {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, Builder, Event, JobStatus, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Builder, Event, JobStatus, Missed, OnError, Scheduler};
 
 use super::support::{HOUR, Log, builder_on_manual_clock, ms, secs, within};
 
@@ -113,7 +113,7 @@ async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
     let again = scheduler
         .every(ms(100))
         .missed(Missed::CatchUp)
-        .on_error(OnError::BackOff(BackOff::new(ms(10), ms(10))))
+        .on_error(OnError::Backoff(Backoff::new(ms(10), ms(10))))
         .max_runs(2)
         .run(|context| async move {
             sleep(ms(150)).await;
@@ -222,8 +222,8 @@ async fn the_list_of_jobs_says_what_each_one_does() {
 #[tokio::test(start_paused = true)]
 async fn the_list_of_jobs_has_periods_and_what_went_wrong() {
     let scheduler = Scheduler::new();
-    let back_off = OnError::BackOff(BackOff::new(secs(8), secs(8)));
-    let export = scheduler.every(secs(5)).name("export").on_error(back_off);
+    let backoff = OnError::Backoff(Backoff::new(secs(8), secs(8)));
+    let export = scheduler.every(secs(5)).name("export").on_error(backoff);
     // Its second run fails at the first attempt.
     let _export = export.run(|context| async move {
         match (context.run(), context.attempt()) {
@@ -236,7 +236,7 @@ async fn the_list_of_jobs_has_periods_and_what_went_wrong() {
     let retry = scheduler
         .after(ms(1))
         .name("retry")
-        .retry(BackOff::new(HOUR, HOUR));
+        .retry(Backoff::new(HOUR, HOUR));
     let _retry = retry.run(|_| async { Err::<(), _>("refused") });
     let _once = scheduler.after(HOUR).name("zeroth").run(|_| async {});
     let shown = || {

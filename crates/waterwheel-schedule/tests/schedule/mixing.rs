@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, JobError, JobHandle, Missed, OnError, Repeat, Scheduler};
+use waterwheel_schedule::{Backoff, JobError, JobHandle, Missed, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, on_manual_clock, paused, secs, within};
 
@@ -129,7 +129,7 @@ async fn an_attempt_whose_wait_passed_in_a_pause_is_made_at_once() {
     let runs = log.clone();
     let job = scheduler
         .every(secs(1))
-        .on_error(OnError::BackOff(BackOff::new(ms(100), ms(100))))
+        .on_error(OnError::Backoff(Backoff::new(ms(100), ms(100))))
         .max_runs(1)
         .run(move |context| {
             runs.add(context.attempt());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, JobError, JobHandle, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, JobError, JobHandle, Missed, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -13,7 +13,7 @@ fn retried(scheduler: &Scheduler, log: &Log<u32>) -> JobHandle<u32> {
     let log = log.clone();
     let job = scheduler
         .after(ms(100))
-        .retry(BackOff::new(secs(1), secs(1)));
+        .retry(Backoff::new(secs(1), secs(1)));
     job.run(move |context| {
         log.add(context.attempt());
         async move {
@@ -41,7 +41,7 @@ async fn a_retry_cancelled_during_an_attempt_is_the_last() {
     let scheduler = Scheduler::new();
     let job = scheduler
         .after(ms(1))
-        .retry(BackOff::new(ms(1), ms(1)))
+        .retry(Backoff::new(ms(1), ms(1)))
         .run(|_| async {
             sleep(ms(50)).await;
             Err::<(), _>("fails")
@@ -69,7 +69,7 @@ async fn a_triggered_attempt_is_no_run_beside_the_grid() {
     let job = scheduler
         .every(secs(1))
         .missed(Missed::CatchUp)
-        .on_error(OnError::BackOff(BackOff::new(ms(500), ms(500))))
+        .on_error(OnError::Backoff(Backoff::new(ms(500), ms(500))))
         .max_runs(2)
         .run(move |context| {
             runs.add((context.run(), context.attempt()));
@@ -102,7 +102,7 @@ async fn shutdown_now_during_an_attempt_is_the_end_of_it() {
     let scheduler = Scheduler::new();
     let job = scheduler
         .after(ms(1))
-        .retry(BackOff::new(ms(1), ms(1)))
+        .retry(Backoff::new(ms(1), ms(1)))
         .run(|context| async move {
             context.token().cancelled().await;
             Err::<(), _>("was cancelled")
@@ -191,7 +191,7 @@ async fn no_attempt_is_made_after_the_last_instant() {
     let job = scheduler
         .every(ms(100))
         .until(start + ms(150))
-        .on_error(OnError::BackOff(BackOff::new(ms(30), ms(30))));
+        .on_error(OnError::Backoff(Backoff::new(ms(30), ms(30))));
     let job = job.run(|_| async { Err::<(), _>("fails") });
     assert!(matches!(job.await, Err(JobError::Failed(_))));
     assert_eq!((start.elapsed(), scheduler.counts().finished), (ms(130), 2));
@@ -199,13 +199,13 @@ async fn no_attempt_is_made_after_the_last_instant() {
 
 // 2 to the 32nd does not fit into the factor.
 #[test]
-fn a_back_off_never_gets_shorter_after_any_number_of_failures() {
-    let back_off = BackOff::new(Duration::from_nanos(1), HOUR);
+fn a_backoff_never_gets_shorter_after_any_number_of_failures() {
+    let backoff = Backoff::new(Duration::from_nanos(1), HOUR);
     let delays: Vec<_> = (1..=70)
-        .map(|failures| back_off.delay(failures).unwrap())
+        .map(|failures| backoff.delay(failures).unwrap())
         .collect();
     assert!(delays.is_sorted(), "{delays:?}");
     assert_eq!(delays[31], Duration::from_nanos(1 << 31));
-    let longest = back_off.delay(u32::MAX).unwrap();
+    let longest = backoff.delay(u32::MAX).unwrap();
     assert!(delays[32] >= delays[31] * 19 / 10 && longest >= delays[69]);
 }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use waterwheel_schedule::{
-    BackOff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobId,
+    Backoff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobId,
     JobInfo, JobStatus, Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
 };
 
@@ -24,7 +24,7 @@ fn public_types_go_between_threads_and_print() {
     everything::<SubmitError>();
     everything::<Panic>();
     everything::<(Counts, Event, JobId, JobInfo, JobStatus)>();
-    everything::<(Missed, OnError, BackOff)>();
+    everything::<(Missed, OnError, Backoff)>();
     borrowed::<(Once<'_>, Repeat<'_>, Retry<'_>)>();
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, JobInfo, Scheduler};
+use waterwheel_schedule::{Backoff, JobInfo, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, on_manual_clock, paused, secs, within};
 
@@ -78,7 +78,7 @@ async fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
     let (jittered, moved, early) = (submit("jittered"), submit("moved"), submit("early"));
     assert!(moved.reschedule_after(secs(20)) && early.trigger_now());
     let runs = log.clone();
-    let retried = scheduler.at_wall(at).retry(BackOff::new(secs(30), HOUR));
+    let retried = scheduler.at_wall(at).retry(Backoff::new(secs(30), HOUR));
     let retried = retried.run(move |context| {
         runs.add(("retried", context.scheduled_wall()));
         let fails = context.attempt() == 1;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable_core::policy::{BackOff, Policy, Rate};
+use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 
 use super::allowance::Limit;
 
@@ -33,7 +33,7 @@ pub enum Retries {
     /// After so many seconds.
     Delays(Vec<u64>),
     /// After so many seconds, doubled up to the second number, for so many attempts.
-    BackOff(u64, u64, u32),
+    Backoff(u64, u64, u32),
 }
 
 impl Terms {
@@ -69,7 +69,7 @@ impl Terms {
             retries: match retries {
                 None => Retries::AsElsewhere,
                 Some(0) => Retries::Delays((0..rng.u64(0..4)).map(|step| step * 7).collect()),
-                Some(_) => Retries::BackOff(2, 60, rng.u32(1..8)),
+                Some(_) => Retries::Backoff(2, 60, rng.u32(1..8)),
             },
         }
     }
@@ -99,9 +99,9 @@ impl Terms {
         match &self.retries {
             Retries::AsElsewhere => policy,
             Retries::Delays(delays) => policy.retry_delays(delays.iter().copied().map(seconds)),
-            Retries::BackOff(first, longest, attempts) => {
-                let back_off = BackOff::new(seconds(*first), seconds(*longest));
-                policy.back_off(back_off.attempts(*attempts))
+            Retries::Backoff(first, longest, attempts) => {
+                let backoff = Backoff::new(seconds(*first), seconds(*longest));
+                policy.backoff(backoff.attempts(*attempts))
             }
         }
     }
@@ -122,7 +122,7 @@ impl Terms {
         match &self.retries {
             Retries::AsElsewhere => exact(elsewhere),
             Retries::Delays(delays) => exact(delays),
-            Retries::BackOff(first, longest, attempts) => {
+            Retries::Backoff(first, longest, attempts) => {
                 let whole = (first << failures.min(20)).min(*longest).cast_signed() * 1_000_000;
                 // It is rounded up to a millisecond.
                 (failures + 1 < *attempts).then_some((whole / 2, whole + 1_000))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waterwheel_schedule::{BackOff, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, OnError, Scheduler};
 
 use super::{Dice, wait};
 
@@ -16,9 +16,9 @@ pub(super) fn submit(scheduler: &Scheduler, orders: u64) {
     drop(heartbeat.run(|_| async {}));
 
     // Each export goes well at the third attempt, 2 s and 4 s later.
-    let back_off = OnError::BackOff(BackOff::new(seconds(2), seconds(30)));
+    let backoff = OnError::Backoff(Backoff::new(seconds(2), seconds(30)));
     let export = scheduler.every(seconds(20)).name("export");
-    drop(export.on_error(back_off).run(|context| async move {
+    drop(export.on_error(backoff).run(|context| async move {
         match context.attempt() {
             1 => Err("timeout"),
             2 => Err("connection reset by peer (os error 104)"),

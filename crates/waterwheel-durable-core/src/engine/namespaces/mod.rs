@@ -204,8 +204,8 @@ impl Namespace {
 
     /// The delay after a failure. `None` after the last one.
     fn delay(&self, row: &Row, retry_delays: &[Duration]) -> Option<Duration> {
-        match &self.policy.back_off {
-            Some(back_off) => back_off.delay(row.failures, chance(row.id, row.failures)),
+        match &self.policy.backoff {
+            Some(backoff) => backoff.delay(row.failures, chance(row.id, row.failures)),
             None => {
                 let retry_delays = self.policy.retry_delays.as_deref().unwrap_or(retry_delays);
                 retry_delays.get(row.failures as usize).copied()

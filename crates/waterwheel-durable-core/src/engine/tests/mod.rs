@@ -46,7 +46,7 @@ use std::time::Duration;
 use crate::store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
-use crate::policy::{BackOff, Policy, Rate};
+use crate::policy::{Backoff, Policy, Rate};
 
 const SECOND: u64 = 1_000_000;
 const NOW: i64 = 1_800_000_000_000;

@@ -86,10 +86,10 @@ fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
 }
 
 #[test]
-fn a_back_off_doubles_and_scatters() {
+fn a_backoff_doubles_and_scatters() {
     let mut it = Subject::new(Config::default());
-    let back_off = BackOff::new(seconds(10), seconds(60)).attempts(7);
-    it.namespace("a", &Policy::default().back_off(back_off));
+    let backoff = Backoff::new(seconds(10), seconds(60)).attempts(7);
+    it.namespace("a", &Policy::default().backoff(backoff));
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..50 {
         let delays = delays(&mut it, "a/mail");

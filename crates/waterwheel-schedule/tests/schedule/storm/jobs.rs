@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use tokio::task::yield_now;
 use waterwheel_schedule::{
-    BackOff, Context, JobHandle, Missed, OnError, Repeat, Scheduler, SubmitError,
+    Backoff, Context, JobHandle, Missed, OnError, Repeat, Scheduler, SubmitError,
 };
 
 use super::facts::{Facts, Ground, Held, Kind, Live};
@@ -102,8 +102,8 @@ fn retry(
     facts: &Arc<Facts>,
     rng: &mut Rng,
 ) -> Result<JobHandle<()>, SubmitError> {
-    let back_off = BackOff::new(us(300, rng), us(600, rng)).retries(3);
-    let job = scheduler.after(us(1_000, rng)).retry(back_off);
+    let backoff = Backoff::new(us(300, rng), us(600, rng)).retries(3);
+    let job = scheduler.after(us(1_000, rng)).retry(backoff);
     let job = with_options!(job, ground, facts, rng);
     let work = Work::new(facts, ground, rng);
     match facts.blocks {
@@ -124,8 +124,8 @@ fn repeat(
         false => scheduler.with_delay(period),
     };
     let missed = [Missed::Skip, Missed::Once, Missed::CatchUpTo(2)];
-    let back_off = OnError::BackOff(BackOff::new(us(300, rng), us(600, rng)).retries(9));
-    let on_error = [OnError::End, OnError::Continue, back_off];
+    let backoff = OnError::Backoff(Backoff::new(us(300, rng), us(600, rng)).retries(9));
+    let on_error = [OnError::End, OnError::Continue, backoff];
     let job = with_options!(job, ground, facts, rng)
         .max_runs(rng.u64(1..6))
         .missed(missed[rng.usize(..3)])

@@ -11,25 +11,25 @@ use super::{InvalidPolicy, LONGEST_DELAY};
 ///
 /// ```
 /// use std::time::Duration;
-/// use waterwheel_durable::{BackOff, Policy};
+/// use waterwheel_durable::{Backoff, Policy};
 ///
 /// // At most 10 s, 20 s, 40 s … up to an hour; after the twelfth failure, the timer is a dead letter.
-/// let back_off = BackOff::new(Duration::from_secs(10), Duration::from_secs(3_600)).attempts(12);
-/// let policy = Policy::default().back_off(back_off);
+/// let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(3_600)).attempts(12);
+/// let policy = Policy::default().backoff(backoff);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]
-pub struct BackOff {
+pub struct Backoff {
     pub(super) first: Duration,
     pub(super) longest: Duration,
     pub(super) attempts: u32,
 }
 
-impl BackOff {
+impl Backoff {
     /// Creates a backoff from the `first` delay to the `longest`, which is at most a year, with 20 attempts.
-    pub fn new(first: Duration, longest: Duration) -> BackOff {
-        BackOff {
+    pub fn new(first: Duration, longest: Duration) -> Backoff {
+        Backoff {
             first,
             longest,
             attempts: 20,
@@ -38,7 +38,7 @@ impl BackOff {
 
     /// Sets the number of attempts, including the first: from 1 to 1 000. If the last attempt fails, the timer becomes
     /// a dead letter.
-    pub fn attempts(mut self, attempts: u32) -> BackOff {
+    pub fn attempts(mut self, attempts: u32) -> Backoff {
         self.attempts = attempts;
         self
     }
@@ -56,7 +56,7 @@ impl BackOff {
             return Ok(());
         };
         Err(InvalidPolicy {
-            field: "back_off",
+            field: "backoff",
             why,
         })
     }
@@ -94,14 +94,14 @@ mod tests {
                 year,
             ] {
                 let longest = longest.max(Duration::from_nanos(first));
-                let back_off = BackOff::new(Duration::from_nanos(first), longest).attempts(1_000);
+                let backoff = Backoff::new(Duration::from_nanos(first), longest).attempts(1_000);
                 let mut whole = Duration::from_nanos(first);
                 for failures in 0..999 {
-                    let min = back_off.delay(failures, 0);
+                    let min = backoff.delay(failures, 0);
                     assert_eq!(min, Some(whole / 2), "{first} ns, after {failures}");
                     whole = (whole * 2).min(longest);
                 }
-                assert_eq!(back_off.delay(999, 0), None);
+                assert_eq!(backoff.delay(999, 0), None);
             }
         }
     }
@@ -109,16 +109,16 @@ mod tests {
     #[test]
     fn delays_double_up_to_the_longest() {
         let seconds = Duration::from_secs;
-        let back_off = BackOff::new(seconds(10), seconds(100)).attempts(70);
+        let backoff = Backoff::new(seconds(10), seconds(100)).attempts(70);
         for (failures, whole) in [(0, 10), (1, 20), (3, 80), (4, 100), (40, 100), (68, 100)] {
-            let min = back_off.delay(failures, 0).unwrap();
-            let max = back_off.delay(failures, u64::MAX).unwrap();
+            let min = backoff.delay(failures, 0).unwrap();
+            let max = backoff.delay(failures, u64::MAX).unwrap();
             assert_eq!(min, seconds(whole) / 2, "after {failures}");
             assert!(max > seconds(whole).mul_f64(0.999) && max <= seconds(whole));
         }
-        assert_eq!(back_off.delay(69, 0), None);
+        assert_eq!(backoff.delay(69, 0), None);
         assert_eq!(
-            BackOff::new(seconds(1), seconds(1)).attempts(1).delay(0, 0),
+            Backoff::new(seconds(1), seconds(1)).attempts(1).delay(0, 0),
             None
         );
     }
