@@ -41,7 +41,7 @@ async fn main() {
         .after(5 * MS)
         .name("import")
         .time_limit(Duration::from_secs(1))
-        .retry(Backoff::new(10 * MS, 100 * MS).retries(5))
+        .retry(Backoff::new(10 * MS, 100 * MS).max_attempts(6))
         .run(|context| async move {
             match context.attempt() {
                 1 | 2 => Err("the file does not exist yet"),

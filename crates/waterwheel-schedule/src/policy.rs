@@ -44,56 +44,65 @@ pub enum OnError {
     End,
     /// The job continues as if the run had succeeded.
     Continue,
-    /// The run is retried, with a growing delay.
+    /// The run is retried, with a growing delay, until its [attempts](Backoff::max_attempts) are used up.
     Backoff(Backoff),
 }
 
 /// An exponential backoff: how long a job waits before it retries a failed run.
 ///
-/// The delay is `first` after the first failure and doubles with every further failure, up to `most`. A run that
+/// The delay is `first` after the first failure and doubles with every further failure, up to `max`. A run that
 /// succeeds resets it, and a job at a fixed rate is then back on its grid.
+///
+/// The delays have no jitter of their own: the jitter of the job is added to them, as to every other wait of that job.
+/// Apart from that, durable timers have the same backoff.
 ///
 /// ```
 /// use std::time::Duration;
 /// use waterwheel_schedule::Backoff;
 ///
-/// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5)).retries(4);
+/// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5)).max_attempts(5);
 /// let delays: Vec<_> = (1..).map_while(|failures| backoff.delay(failures)).collect();
 /// assert_eq!(delays, [1, 2, 4, 5].map(Duration::from_secs));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backoff {
     first: Duration,
-    most: Duration,
-    retries: Option<u32>,
+    max: Duration,
+    max_attempts: u32,
 }
 
 impl Backoff {
-    /// Creates a backoff that waits `first` after the first failure, and at most `most`. The number of retries is not limited.
+    /// Creates a backoff that waits `first` after the first failure, and at most `max`, with 20 attempts.
     #[must_use]
-    pub const fn new(first: Duration, most: Duration) -> Backoff {
+    pub const fn new(first: Duration, max: Duration) -> Backoff {
         Backoff {
             first,
-            most,
-            retries: None,
+            max,
+            max_attempts: 20,
         }
     }
 
-    /// Limits the number of retries of a run. When they are used up, the job ends with the last error.
+    /// Sets the number of attempts, including the first. If the last attempt fails, the job ends with its error.
+    ///
+    /// The default is 20: what fails that often in a row usually fails for a reason that no retry removes, and should be
+    /// noticed. With `u32::MAX`, a job practically never gives up: use it for a repeating job that has to outlast any
+    /// outage.
     #[must_use]
-    pub const fn retries(mut self, most: u32) -> Backoff {
-        self.retries = Some(most);
+    pub const fn max_attempts(mut self, attempts: u32) -> Backoff {
+        self.max_attempts = attempts;
         self
     }
 
-    /// Returns the delay after `failures` failures in a row, counted from 1, or `None` if the job ends instead.
+    /// Returns the delay after `failures` failures in a row, counted from 1, or `None` if that was the last attempt.
     #[must_use]
     pub fn delay(&self, failures: u32) -> Option<Duration> {
-        if self.retries.is_some_and(|most| failures > most) {
+        if failures >= self.max_attempts {
             return None;
         }
-        let doublings = failures.saturating_sub(1);
-        let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
-        Some(self.first.saturating_mul(factor).min(self.most))
+        let doubled = 1_u128
+            .checked_shl(failures.saturating_sub(1))
+            .and_then(|factor| self.first.as_nanos().checked_mul(factor))
+            .and_then(|nanos| u64::try_from(nanos).ok());
+        Some(doubled.map_or(self.max, |nanos| Duration::from_nanos(nanos).min(self.max)))
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     let shift = Arc::new(Shift::default());
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
     let timers = place.open(builder).await?;
-    let backoff = Backoff::new(Duration::from_secs(15), LONGEST_DELAY).attempts(1_000);
+    let backoff = Backoff::new(Duration::from_secs(15), LONGEST_DELAY).max_attempts(1_000);
     let policy = Policy::default().backoff(backoff);
     let failing = timers.create_namespace("a", policy.clone()).await?;
     let other = timers.create_namespace("b", Policy::default()).await?;

@@ -60,7 +60,7 @@ impl fmt::Display for InvalidPolicy {
 /// use waterwheel_durable::{Backoff, Policy, Rate};
 ///
 /// let policy = Policy::default()
-///     .backoff(Backoff::new(Duration::from_secs(15), Duration::from_secs(3600)).attempts(12))
+///     .backoff(Backoff::new(Duration::from_secs(15), Duration::from_secs(3600)).max_attempts(12))
 ///     .concurrency(32)
 ///     .rate(Rate::per_second(100).burst(20))
 ///     .priority(3)
@@ -371,7 +371,7 @@ mod tests {
                 "backoff",
             ),
             (
-                Policy::default().backoff(Backoff::new(SECOND, SECOND).attempts(0)),
+                Policy::default().backoff(Backoff::new(SECOND, SECOND).max_attempts(0)),
                 "backoff",
             ),
             (
@@ -395,7 +395,7 @@ mod tests {
         let retry_delays = Policy::default()
             .retry_delays([SECOND, Duration::from_millis(1)])
             .starts(4);
-        let backoff = Backoff::new(SECOND, SECOND * 60).attempts(7);
+        let backoff = Backoff::new(SECOND, SECOND * 60).max_attempts(7);
         let full = Policy::default()
             .backoff(backoff)
             .concurrency(3)
@@ -412,7 +412,7 @@ mod tests {
             ),
             (
                 full,
-                r#"{"backoff":{"first":{"secs":1,"nanos":0},"longest":{"secs":60,"nanos":0},"attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
+                r#"{"backoff":{"first":{"secs":1,"nanos":0},"max":{"secs":60,"nanos":0},"max_attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
             ),
         ] {
             assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
@@ -427,7 +427,7 @@ mod tests {
             r#"{"colour":1,"priority":2}"#.to_owned(),
             format!(r#"{{"rate":{{"count":2,"per":{second},"shape":3}}}}"#),
             format!(
-                r#"{{"backoff":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
+                r#"{{"backoff":{{"first":{second},"max":{second},"max_attempts":9,"shape":3}}}}"#
             ),
         ] {
             assert_eq!(Policy::from_stored(wrong.as_bytes()), None, "{wrong}");

@@ -74,7 +74,7 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
         ),
         (
             "backoff",
-            policy().backoff(Backoff::new(SECOND, HOUR).attempts(0)),
+            policy().backoff(Backoff::new(SECOND, HOUR).max_attempts(0)),
         ),
         ("backoff", policy().backoff(Backoff::new(HOUR, SECOND))),
     ] {
@@ -119,7 +119,7 @@ fn an_unknown_field_of_a_policy_is_named() {
         ),
         (
             format!(
-                r#"{{"backoff":{{"first":{second},"longest":{second},"attempts":3,"jitter":1}}}}"#
+                r#"{{"backoff":{{"first":{second},"max":{second},"max_attempts":3,"jitter":1}}}}"#
             ),
             "unknown field `jitter`",
         ),
@@ -130,7 +130,7 @@ fn an_unknown_field_of_a_policy_is_named() {
         ),
         (
             format!(
-                r#"{{"retry_delays":[],"backoff":{{"first":{second},"longest":{second},"attempts":3}}}}"#
+                r#"{{"retry_delays":[],"backoff":{{"first":{second},"max":{second},"max_attempts":3}}}}"#
             ),
             "the policy's `backoff`",
         ),

@@ -168,7 +168,7 @@ async fn what_waits_for_a_place_is_not_early_once_a_clock_is_set_back() {
 async fn a_suspension_counts_in_each_namespace() {
     let shift = Arc::new(Shift::default());
     let timers = open(&shift, &Shelf::default()).await;
-    let backoff = Backoff::new(Duration::from_secs(60), HOUR).attempts(5);
+    let backoff = Backoff::new(Duration::from_secs(60), HOUR).max_attempts(5);
     create(&timers, "fails", Policy::default().backoff(backoff)).await;
     create(
         &timers,

@@ -14,7 +14,7 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
     let builder = Durable::builder().retry_delays([millis(1)]);
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
-    let backoff = Backoff::new(millis(1), millis(2)).attempts(3);
+    let backoff = Backoff::new(millis(1), millis(2)).max_attempts(3);
     for (name, policy) in [
         (
             "retry_delays",
@@ -112,4 +112,20 @@ async fn a_policy_that_changes_holds_for_timers_that_wait() {
     until(|| shop.metrics().dead == 1).await;
     shut_down(&timers).await;
     assert!(deliveries.rest().await.is_empty());
+}
+
+#[test]
+fn a_backoff_is_that_of_the_scheduler() {
+    let hour = Duration::from_secs(3_600);
+    for (first, max) in [(millis(1), millis(1)), (millis(3), hour), (hour, hour * 9)] {
+        let ours = Backoff::new(first, max);
+        let theirs = waterwheel_schedule::Backoff::new(first, max);
+        for failures in [0, 1, 2, 19, 20, 21] {
+            assert_eq!(ours.delay(failures), theirs.delay(failures), "{failures}");
+        }
+        let (ours, theirs) = (ours.max_attempts(99), theirs.max_attempts(99));
+        for failures in 0..=100 {
+            assert_eq!(ours.delay(failures), theirs.delay(failures), "{failures}");
+        }
+    }
 }

@@ -179,11 +179,11 @@ async fn play(steps: Vec<Step>, concurrency: Option<usize>) {
                     true => world.scheduler.at(at).group(&group),
                     false => world.scheduler.at(at),
                 };
-                let on_error = OnError::Backoff(Backoff::new(ms(2), ms(4)).retries(3));
+                let on_error = OnError::Backoff(Backoff::new(ms(2), ms(4)).max_attempts(4));
                 let taken = match kind {
                     Kind::Once => once().try_run(run),
                     Kind::Retry => {
-                        let backoff = Backoff::new(ms(2), ms(4)).retries(2);
+                        let backoff = Backoff::new(ms(2), ms(4)).max_attempts(3);
                         once().retry(backoff).try_run(run)
                     }
                     Kind::Rate => {

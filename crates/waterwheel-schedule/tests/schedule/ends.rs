@@ -48,7 +48,7 @@ async fn a_control_waits_for_the_end_of_its_job_however_it_ends() {
     // Not between two runs, and not between two attempts.
     let repeats = scheduler.every(ms(10)).max_runs(3).run(|_| sleep(ms(5)));
     assert_eq!(end_of(&repeats).await, 35);
-    let backoff = Backoff::new(ms(10), ms(10)).retries(2);
+    let backoff = Backoff::new(ms(10), ms(10)).max_attempts(3);
     let retried = scheduler.after(ms(10)).retry(backoff);
     let retried = retried.run(|_| async { Err::<(), _>("no") });
     assert_eq!(end_of(&retried).await, 30);

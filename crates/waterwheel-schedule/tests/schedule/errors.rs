@@ -109,7 +109,7 @@ async fn a_failed_run_is_tried_again_later_each_time() {
 #[tokio::test(start_paused = true)]
 async fn after_the_last_retry_the_job_ends_with_the_last_error() {
     let (scheduler, start) = (Scheduler::new(), Instant::now());
-    let backoff = Backoff::new(ms(100), HOUR).retries(2);
+    let backoff = Backoff::new(ms(100), HOUR).max_attempts(3);
     let job = scheduler.after(ms(100)).retry(backoff.clone());
     let job =
         job.run(|context| async move { Err::<u8, _>(format!("attempt {}", context.attempt())) });
@@ -134,7 +134,7 @@ async fn after_the_last_retry_the_job_ends_with_the_last_error() {
 async fn a_retry_of_a_closure_that_blocks_keeps_its_state() {
     let scheduler = Scheduler::new();
     let mut calls = 0;
-    let backoff = Backoff::new(ms(1), ms(1)).retries(5);
+    let backoff = Backoff::new(ms(1), ms(1)).max_attempts(6);
     let job = scheduler
         .after(ms(1))
         .retry(backoff)

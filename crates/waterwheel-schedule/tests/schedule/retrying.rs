@@ -200,12 +200,15 @@ async fn no_attempt_is_made_after_the_last_instant() {
 // 2 to the 32nd does not fit into the factor.
 #[test]
 fn a_backoff_never_gets_shorter_after_any_number_of_failures() {
-    let backoff = Backoff::new(Duration::from_nanos(1), HOUR);
+    let backoff = Backoff::new(Duration::from_nanos(1), HOUR).max_attempts(u32::MAX);
     let delays: Vec<_> = (1..=70)
         .map(|failures| backoff.delay(failures).unwrap())
         .collect();
     assert!(delays.is_sorted(), "{delays:?}");
     assert_eq!(delays[31], Duration::from_nanos(1 << 31));
-    let longest = backoff.delay(u32::MAX).unwrap();
-    assert!(delays[32] >= delays[31] * 19 / 10 && longest >= delays[69]);
+    assert_eq!(delays[41], Duration::from_nanos(1 << 41));
+    assert_eq!(
+        (delays[42], backoff.delay(u32::MAX - 1)),
+        (HOUR, Some(HOUR))
+    );
 }

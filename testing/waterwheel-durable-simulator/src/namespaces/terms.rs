@@ -99,9 +99,9 @@ impl Terms {
         match &self.retries {
             Retries::AsElsewhere => policy,
             Retries::Delays(delays) => policy.retry_delays(delays.iter().copied().map(seconds)),
-            Retries::Backoff(first, longest, attempts) => {
-                let backoff = Backoff::new(seconds(*first), seconds(*longest));
-                policy.backoff(backoff.attempts(*attempts))
+            Retries::Backoff(first, max, attempts) => {
+                let backoff = Backoff::new(seconds(*first), seconds(*max));
+                policy.backoff(backoff.max_attempts(*attempts))
             }
         }
     }
@@ -122,8 +122,8 @@ impl Terms {
         match &self.retries {
             Retries::AsElsewhere => exact(elsewhere),
             Retries::Delays(delays) => exact(delays),
-            Retries::Backoff(first, longest, attempts) => {
-                let whole = (first << failures.min(20)).min(*longest).cast_signed() * 1_000_000;
+            Retries::Backoff(first, max, attempts) => {
+                let whole = (first << failures.min(20)).min(*max).cast_signed() * 1_000_000;
                 // It is rounded up to a millisecond.
                 (failures + 1 < *attempts).then_some((whole / 2, whole + 1_000))
             }

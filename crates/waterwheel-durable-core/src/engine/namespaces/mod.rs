@@ -205,7 +205,8 @@ impl Namespace {
     /// The delay after a failure. `None` after the last one.
     fn delay(&self, row: &Row, retry_delays: &[Duration]) -> Option<Duration> {
         match &self.policy.backoff {
-            Some(backoff) => backoff.delay(row.failures, chance(row.id, row.failures)),
+            Some(backoff) => backoff
+                .delay_with_jitter(row.failures.saturating_add(1), chance(row.id, row.failures)),
             None => {
                 let retry_delays = self.policy.retry_delays.as_deref().unwrap_or(retry_delays);
                 retry_delays.get(row.failures as usize).copied()

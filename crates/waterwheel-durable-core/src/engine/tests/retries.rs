@@ -88,7 +88,7 @@ fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
 #[test]
 fn a_backoff_doubles_and_scatters() {
     let mut it = Subject::new(Config::default());
-    let backoff = Backoff::new(seconds(10), seconds(60)).attempts(7);
+    let backoff = Backoff::new(seconds(10), seconds(60)).max_attempts(7);
     it.namespace("a", &Policy::default().backoff(backoff));
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..50 {

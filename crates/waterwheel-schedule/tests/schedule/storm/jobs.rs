@@ -102,7 +102,7 @@ fn retry(
     facts: &Arc<Facts>,
     rng: &mut Rng,
 ) -> Result<JobHandle<()>, SubmitError> {
-    let backoff = Backoff::new(us(300, rng), us(600, rng)).retries(3);
+    let backoff = Backoff::new(us(300, rng), us(600, rng)).max_attempts(4);
     let job = scheduler.after(us(1_000, rng)).retry(backoff);
     let job = with_options!(job, ground, facts, rng);
     let work = Work::new(facts, ground, rng);
@@ -124,7 +124,7 @@ fn repeat(
         false => scheduler.with_delay(period),
     };
     let missed = [Missed::Skip, Missed::Once, Missed::CatchUpTo(2)];
-    let backoff = OnError::Backoff(Backoff::new(us(300, rng), us(600, rng)).retries(9));
+    let backoff = OnError::Backoff(Backoff::new(us(300, rng), us(600, rng)).max_attempts(10));
     let on_error = [OnError::End, OnError::Continue, backoff];
     let job = with_options!(job, ground, facts, rng)
         .max_runs(rng.u64(1..6))
