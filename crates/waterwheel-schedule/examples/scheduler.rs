@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use waterwheel_schedule::{Backoff, Event, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Event, Misfire, OnError, Scheduler};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -33,7 +33,7 @@ async fn main() {
     let heartbeat = scheduler
         .every(20 * MS)
         .name("heartbeat")
-        .missed(Missed::Skip)
+        .misfire(Misfire::Skip)
         .run(|context| async move { println!("heartbeat {}", context.run()) });
 
     // Retried after 10, 20, 40 ms.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use cap::Cap;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Missed, Scheduler};
+use waterwheel_schedule::{Misfire, Scheduler};
 
 #[global_allocator]
 static ALLOCATED: Cap<System> = Cap::new(System, usize::MAX);
@@ -85,7 +85,7 @@ async fn main() {
             let (found, is_running) = (Arc::clone(&found), Arc::new(AtomicBool::new(false)));
             scheduler
                 .every(Duration::from_millis(1_000 + n % 500))
-                .missed(Missed::Skip)
+                .misfire(Misfire::Skip)
                 .run(move |context| {
                     let (found, is_running) = (Arc::clone(&found), Arc::clone(&is_running));
                     async move {

@@ -5,7 +5,7 @@
 //! | Java | here | what differs |
 //! |---|---|---|
 //! | `schedule(callable, delay)` | [`after(delay).run(job)`](crate::Scheduler::after) | the job is an async closure; for a blocking one: [`run_blocking`](crate::Once::run_blocking) |
-//! | `scheduleAtFixedRate(run, first, period)` | [`every(period).first_after(first).run(job)`](crate::Scheduler::every) | missed runs are skipped; Java runs all of them: [`Missed::CatchUp`](crate::Missed::CatchUp). Without `first_after`, the first run is one period from now |
+//! | `scheduleAtFixedRate(run, first, period)` | [`every(period).first_after(first).run(job)`](crate::Scheduler::every) | missed runs are skipped; Java runs all of them: [`Misfire::CatchUp`](crate::Misfire::CatchUp). Without `first_after`, the first run is one period from now |
 //! | `scheduleWithFixedDelay(run, first, delay)` | [`with_delay(delay).first_after(first).run(job)`](crate::Scheduler::with_delay) | without `first_after`, the first run is one delay from now |
 //! | `corePoolSize` | [`Builder::concurrency`](crate::Builder::concurrency), [`Scheduler::group`](crate::Scheduler::group) | limits how many jobs run at the same time; the threads are tokio's |
 //! | `ScheduledFuture.get` | `handle.await` | a `Result`, which distinguishes cancelled, failed, panicked, timed out and shut down |
@@ -50,7 +50,7 @@
 //! | `CronTrigger`, `inTimeZone` | `Scheduler::cron(expression, zone)` | the expression: see below |
 //! | `SimpleTrigger` with an interval | [`every`](crate::Scheduler::every) | [`max_runs`](crate::Repeat::max_runs) counts the first run as well, `repeatCount` does not |
 //! | `endAt` | [`until`](crate::Repeat::until) | |
-//! | misfire instruction | [`Repeat::missed`](crate::Repeat::missed) | see below |
+//! | misfire instruction | [`Repeat::misfire`](crate::Repeat::misfire) | see below |
 //! | `@DisallowConcurrentExecution` | always | runs of one job never overlap |
 //! | `threadCount` | [`Builder::concurrency`](crate::Builder::concurrency), [`Scheduler::group`](crate::Scheduler::group) | no limit by default |
 //! | `pauseJob`, `resumeJob` | [`pause`](crate::JobHandle::pause), [`resume`](crate::JobHandle::resume) | what came due during the pause is not a misfire |
@@ -70,10 +70,10 @@
 //!
 //! | Quartz | here |
 //! |---|---|
-//! | `MISFIRE_INSTRUCTION_DO_NOTHING` | [`Missed::Skip`](crate::Missed::Skip), the default here |
-//! | `MISFIRE_INSTRUCTION_FIRE_ONCE_NOW`, the default of a `CronTrigger` | [`Missed::Once`](crate::Missed::Once), which coalesces the missed runs |
-//! | `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY` | [`Missed::CatchUp`](crate::Missed::CatchUp) |
-//! | – | [`Missed::CatchUpTo`](crate::Missed::CatchUpTo), the latest n of them |
+//! | `MISFIRE_INSTRUCTION_DO_NOTHING` | [`Misfire::Skip`](crate::Misfire::Skip), the default here |
+//! | `MISFIRE_INSTRUCTION_FIRE_ONCE_NOW`, the default of a `CronTrigger` | [`Misfire::Once`](crate::Misfire::Once), which coalesces the missed runs |
+//! | `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY` | [`Misfire::CatchUp`](crate::Misfire::CatchUp) |
+//! | – | [`Misfire::CatchUpTo`](crate::Misfire::CatchUpTo), the latest n of them |
 //!
 //! **Cron expressions.** They have five fields, or six with the second first; a year must be allowed by
 //! `ScheduleOptions::years`. **The numbers of weekdays differ**: in Quartz 1 is Sunday, here 1 is Monday, so write

@@ -96,7 +96,7 @@ pub struct Counts {
     pub finished: u64,
     /// Runs that returned an error, panicked, or exceeded their time limit. Every attempt of a retried run counts.
     pub failed: u64,
-    /// Runs that were missed (misfires) and left out under the [`Missed`](crate::Missed) policy.
+    /// Runs that were missed (misfires) and left out under the [`Misfire`](crate::Misfire) policy.
     #[doc(alias = "misfire")]
     pub missed: u64,
 }
@@ -136,7 +136,7 @@ pub enum Event {
         /// The error message, if the run failed, was aborted, or ended with its runtime.
         error: Option<Arc<str>>,
     },
-    /// Runs were missed (a misfire) and left out under the [`Missed`](crate::Missed) policy.
+    /// Runs were missed (a misfire) and left out under the [`Misfire`](crate::Misfire) policy.
     #[doc(alias = "misfire")]
     #[non_exhaustive]
     Missed {

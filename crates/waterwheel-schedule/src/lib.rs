@@ -8,7 +8,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! use std::time::Duration;
-//! use waterwheel_schedule::{Backoff, Missed, OnError, Scheduler};
+//! use waterwheel_schedule::{Backoff, Misfire, OnError, Scheduler};
 //!
 //! let scheduler = Scheduler::new();
 //!
@@ -20,7 +20,7 @@
 //! let report = scheduler
 //!     .every(Duration::from_secs(30))
 //!     .name("report")
-//!     .missed(Missed::Once)
+//!     .misfire(Misfire::Once)
 //!     .on_error(OnError::Backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(20))))
 //!     .run(|context| async move {
 //!         println!("report {}", context.run());
@@ -39,7 +39,7 @@
 //! | create a scheduler, limit it, inspect it, shut it down | [`Scheduler`], [`Builder`], [`Group`], [`Counts`], [`JobInfo`], [`JobId`], [`JobStatus`], [`Event`] |
 //! | submit a job | [`Once`], [`Retry`], [`Repeat`]; its closure takes a [`Context`] and returns an [`Outcome`] |
 //! | run jobs by cron | with the feature `cron`: `Scheduler::cron`, and `calendar` with `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
-//! | handle missed runs (misfires) and failures | [`Missed`], [`OnError`], [`Backoff`] |
+//! | handle missed runs (misfires) and failures | [`Misfire`], [`OnError`], [`Backoff`] |
 //! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobControl`], [`JobError`], [`Panic`], [`SubmitError`] |
 //!
 //! If you know `ScheduledThreadPoolExecutor`, Quartz or Netty's `HashedWheelTimer`,
@@ -101,7 +101,7 @@ pub use error::{JobError, Panic, SubmitError};
 pub use group::Group;
 pub use handle::{JobControl, JobHandle};
 pub use info::{Counts, Event, JobId, JobInfo, JobStatus};
-pub use policy::{Backoff, Missed, OnError};
+pub use policy::{Backoff, Misfire, OnError};
 pub use scheduler::{Builder, Scheduler};
 pub use submit::{Once, Repeat, Retry};
 #[cfg(feature = "cron")]

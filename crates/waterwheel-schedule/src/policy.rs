@@ -10,10 +10,13 @@ use std::time::Duration;
 ///
 /// A run that starts late, but before the next one is due, is not missed. At a fixed rate, the run that the job was
 /// waiting for is not missed either, however late it starts.
+///
+/// The default is `Skip`: a job in memory misses runs while the process is busy or suspended, the next time of the grid
+/// is near, and a run that makes up for a missed one would add to the load that delayed it. (The default of durable
+/// timers is `Once`, because they also miss the times at which the service was down.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-#[doc(alias = "misfire")]
-pub enum Missed {
+pub enum Misfire {
     /// Skips the missed runs: the next run is at the first time of the grid that is still to come.
     ///
     /// Quartz calls this `MISFIRE_INSTRUCTION_DO_NOTHING`.

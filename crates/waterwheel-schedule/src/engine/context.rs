@@ -57,7 +57,7 @@ impl Context {
     ///
     /// It tells a weekly report which Tuesday it is for, however late the run begins. Jitter, a retry, a pause and
     /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. A run that coalesces several missed times
-    /// ([`Missed::Once`](crate::Missed::Once)) is for the latest of them.
+    /// ([`Misfire::Once`](crate::Misfire::Once)) is for the latest of them.
     ///
     /// Returns `None`
     ///

@@ -12,17 +12,17 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 #[cfg(feature = "cron")]
+use waterwheel_cron::Schedule;
+#[cfg(feature = "cron")]
 use waterwheel_cron::jiff::Timestamp;
 
-use crate::policy::{Backoff, Missed, OnError};
-#[cfg(feature = "cron")]
-use waterwheel_cron::Schedule;
+use crate::policy::{Backoff, Misfire, OnError};
 
 /// The plan of a job that may run more than once. A job that runs once and is not retried has none.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) recurrence: Recurrence,
-    pub(crate) missed: Missed,
+    pub(crate) misfire: Misfire,
     pub(crate) on_error: OnError,
     pub(crate) jitter: Duration,
     /// `None` if the number of runs is not limited.
@@ -95,9 +95,9 @@ impl Plan {
         let (at, missed) = match &self.recurrence {
             // The deadline that was next still is.
             Recurrence::FixedRate(period) if is_triggered => {
-                self.missed.next_at_or_after(self.next, *period, now)
+                self.misfire.next_at_or_after(self.next, *period, now)
             }
-            Recurrence::FixedRate(period) => self.missed.next(self.next, *period, now),
+            Recurrence::FixedRate(period) => self.misfire.next(self.next, *period, now),
             Recurrence::FixedDelay(period) => (saturating_add(now, *period), 0),
             Recurrence::Once => return NextRun::Done,
             #[cfg(feature = "cron")]
@@ -107,7 +107,7 @@ impl Plan {
                 let last = last.unwrap_or(wall);
                 let next = match is_triggered && wall < last {
                     true => Some((last, 0)),
-                    false => next_occurrence(schedule, self.missed, last, is_triggered, wall),
+                    false => next_occurrence(schedule, self.misfire, last, is_triggered, wall),
                 };
                 return self.next_at_wall(next, now, wall);
             }
@@ -178,7 +178,7 @@ impl Plan {
         if first_occurrence(schedule, due)? > wall {
             return None;
         }
-        let (next, missed) = next_occurrence(schedule, self.missed, due, true, wall)?;
+        let (next, missed) = next_occurrence(schedule, self.misfire, due, true, wall)?;
         if next == due {
             return None;
         }
@@ -231,7 +231,7 @@ impl Plan {
             _ if !is_past || self.failures > 0 => self.or_done(deadline, 0),
             &Recurrence::FixedRate(period) => {
                 self.is_triggered = false;
-                (self.next, _) = Missed::Skip.next_at_or_after(self.next, period, now);
+                (self.next, _) = Misfire::Skip.next_at_or_after(self.next, period, now);
                 self.or_done(self.next, 0)
             }
             _ => self.or_done(deadline, 0),
@@ -258,7 +258,7 @@ impl Plan {
         match &self.recurrence {
             _ if self.failures > 0 => {}
             &Recurrence::FixedRate(period) => {
-                (self.next, _) = Missed::Skip.next_at_or_after(self.next, period, now);
+                (self.next, _) = Misfire::Skip.next_at_or_after(self.next, period, now);
             }
             #[cfg(feature = "cron")]
             Recurrence::Calendar(schedule) if self.next_wall.is_some_and(|next| next <= wall) => {
@@ -324,7 +324,7 @@ const MISFIRE_CHECK_AFTER: Duration = Duration::from_secs(1);
 /// Thirty years, the limit to which tokio clamps long sleeps.
 const MAX_DELAY: Duration = Duration::from_secs(86_400 * 365 * 30);
 
-impl Missed {
+impl Misfire {
     /// The deadline at a fixed rate that follows `last`, and how many were missed in between.
     fn next(self, last: Instant, period: Duration, now: Instant) -> (Instant, u64) {
         self.next_at_or_after(saturating_add(last, period), period, now)
@@ -338,10 +338,10 @@ impl Missed {
             Some(late) => late.as_nanos() / period.as_nanos() + 1,
         };
         let skip = match self {
-            Missed::CatchUp => 0,
-            Missed::CatchUpTo(most) => late.saturating_sub(u128::from(most)),
-            Missed::Once => late - 1,
-            Missed::Skip => late,
+            Misfire::CatchUp => 0,
+            Misfire::CatchUpTo(most) => late.saturating_sub(u128::from(most)),
+            Misfire::Once => late - 1,
+            Misfire::Skip => late,
         };
         (
             saturating_add(next, times(period, skip)),
@@ -374,7 +374,7 @@ pub(crate) fn first_occurrence(schedule: &Schedule, now: SystemTime) -> Option<S
 #[cfg(feature = "cron")]
 fn next_occurrence(
     schedule: &Schedule,
-    missed: Missed,
+    misfire: Misfire,
     last: SystemTime,
     is_open: bool,
     now: SystemTime,
@@ -394,11 +394,11 @@ fn next_occurrence(
             .take_while(|it| *it <= now)
             .take(MAX_COUNTED)
     };
-    let taken = match missed {
-        Missed::CatchUp => return Some((first.into(), 0)),
-        Missed::Skip => 0,
-        Missed::Once => 1,
-        Missed::CatchUpTo(most) => usize::try_from(most)
+    let taken = match misfire {
+        Misfire::CatchUp => return Some((first.into(), 0)),
+        Misfire::Skip => 0,
+        Misfire::Once => 1,
+        Misfire::CatchUpTo(most) => usize::try_from(most)
             .unwrap_or(MAX_COUNTED)
             .min(MAX_COUNTED),
     };
@@ -500,7 +500,7 @@ mod tests {
         let (now, wall) = (Instant::now(), hour(10));
         let mut plan = Plan {
             recurrence: Recurrence::Calendar(Schedule::parse(expression, "UTC").unwrap()),
-            missed: Missed::Skip,
+            misfire: Misfire::Skip,
             on_error: OnError::End,
             jitter: Duration::ZERO,
             runs_left: None,

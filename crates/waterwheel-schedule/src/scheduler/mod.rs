@@ -130,7 +130,7 @@ impl Scheduler {
 
     /// Prepares a job at a fixed rate: its deadlines are `period` apart, however long a run takes. The first run is one period from now.
     ///
-    /// Runs never overlap. Runs that were missed are skipped, unless [`Repeat::missed`](crate::Repeat::missed) sets another misfire policy.
+    /// Runs never overlap. Runs that were missed are skipped, unless [`Repeat::misfire`](crate::Repeat::misfire) sets another misfire policy.
     ///
     /// # Panics
     ///
@@ -161,7 +161,7 @@ impl Scheduler {
     /// clock is set back, a time that has had its run is not run again, unless the clock is set back by more than a
     /// day.
     ///
-    /// The misfire policy, [`Missed`](crate::Missed), decides what happens to missed runs; at most 100 of them are
+    /// The misfire policy, [`Misfire`](crate::Misfire), decides what happens to missed runs; at most 100 of them are
     /// counted. A late run counts as missed only if the time after it has passed as well; otherwise it begins late.
     /// [`Context::scheduled_wall`](crate::Context::scheduled_wall) tells a run which time it is for.
     ///

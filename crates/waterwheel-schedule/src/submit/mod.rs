@@ -15,7 +15,7 @@ use crate::engine::work::Work;
 use crate::error::SubmitError;
 use crate::group::Group;
 use crate::handle::JobHandle;
-use crate::policy::{Missed, OnError};
+use crate::policy::{Misfire, OnError};
 
 pub use once::{Once, Retry};
 pub use repeat::Repeat;
@@ -108,7 +108,7 @@ impl Options<'_> {
     pub(crate) fn plan(&self, recurrence: Recurrence) -> Plan {
         Plan {
             recurrence,
-            missed: Missed::default(),
+            misfire: Misfire::default(),
             on_error: OnError::default(),
             jitter: self.jitter,
             runs_left: None,

@@ -11,7 +11,7 @@ use crate::engine::work::{AsyncRepeat, BlockingRepeat};
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
-use crate::policy::{Missed, OnError};
+use crate::policy::{Misfire, OnError};
 
 /// A repeating job, about to be submitted.
 ///
@@ -25,7 +25,7 @@ use crate::policy::{Missed, OnError};
 pub struct Repeat<'a> {
     options: Options<'a>,
     recurrence: Recurrence,
-    missed: Missed,
+    misfire: Misfire,
     on_error: OnError,
     max_runs: Option<u64>,
     until: Option<Instant>,
@@ -38,7 +38,7 @@ impl<'a> Repeat<'a> {
         Repeat {
             options,
             recurrence,
-            missed: Missed::default(),
+            misfire: Misfire::default(),
             on_error: OnError::default(),
             max_runs: None,
             until: None,
@@ -69,13 +69,12 @@ impl<'a> Repeat<'a> {
         self
     }
 
-    /// Sets the misfire policy, that is, what happens to runs that were missed. The default is [`Missed::Skip`].
+    /// Sets the misfire policy, that is, what happens to runs that were missed. The default is [`Misfire::Skip`].
     ///
     /// A job with a fixed delay never misses a run.
-    #[doc(alias = "misfire")]
     #[doc(alias = "coalesce")]
-    pub fn missed(mut self, missed: Missed) -> Self {
-        self.missed = missed;
+    pub fn misfire(mut self, misfire: Misfire) -> Self {
+        self.misfire = misfire;
         self
     }
 
@@ -159,7 +158,7 @@ impl<'a> Repeat<'a> {
 
     fn submission(self) -> Submission<'a> {
         let plan = Plan {
-            missed: self.missed,
+            misfire: self.misfire,
             on_error: self.on_error,
             runs_left: self.max_runs,
             until: self.until,

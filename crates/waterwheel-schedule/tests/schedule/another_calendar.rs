@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{Backoff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Misfire, OnError, Scheduler};
 
 use super::calendar::{DAY, in_1970, minutes};
 use super::support::{HOUR, Log, secs};
@@ -22,7 +22,7 @@ async fn a_run_triggered_and_paused_away_counts_no_time_twice() {
 /// A job that catches up with what it missed.
 fn hourly_catching_up(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandle<()> {
     let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-    job.missed(Missed::CatchUp).run(log.job(()))
+    job.misfire(Misfire::CatchUp).run(log.job(()))
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{Backoff, Event, Missed, OnError, Repeat, Scheduler};
+use waterwheel_schedule::{Backoff, Event, Misfire, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, builder_on_manual_clock, ms, paused, secs};
 
@@ -40,14 +40,14 @@ async fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
 }
 
 /// The seconds at which runs began, of a job each 10 s whose first run takes 35.
-fn runs(missed: Missed) -> (Vec<u64>, u64) {
+fn runs(misfire: Misfire) -> (Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
         let runs = log.clone();
         let job = scheduler
             .cron("*/10 * * * * *", "UTC")
             .unwrap()
-            .missed(missed);
+            .misfire(misfire);
         let job = job.until(Instant::now() + secs(70)).run(move |context| {
             runs.add(());
             sleep(secs(if context.run() == 1 { 35 } else { 1 }))
@@ -61,13 +61,16 @@ fn runs(missed: Missed) -> (Vec<u64>, u64) {
 // The run of second 10 ends at 45: those of 20, 30 and 40 are missed.
 #[test]
 fn missed_times_of_a_calendar_are_treated_as_was_said() {
-    assert_eq!(runs(Missed::Skip), (vec![10, 50, 60, 70], 3));
-    assert_eq!(runs(Missed::Once), (vec![10, 45, 50, 60, 70], 2));
+    assert_eq!(runs(Misfire::Skip), (vec![10, 50, 60, 70], 3));
+    assert_eq!(runs(Misfire::Once), (vec![10, 45, 50, 60, 70], 2));
     assert_eq!(
-        runs(Missed::CatchUpTo(2)),
+        runs(Misfire::CatchUpTo(2)),
         (vec![10, 45, 46, 50, 60, 70], 1)
     );
-    assert_eq!(runs(Missed::CatchUp), (vec![10, 45, 46, 47, 50, 60, 70], 0));
+    assert_eq!(
+        runs(Misfire::CatchUp),
+        (vec![10, 45, 46, 47, 50, 60, 70], 0)
+    );
 }
 
 // More than are counted: the clock jumps by two months, over 86 400 seconds a day.
@@ -78,7 +81,7 @@ async fn a_calendar_catches_up_with_the_latest_of_very_many() {
     let job = scheduler
         .cron("* * * * * *", "UTC")
         .unwrap()
-        .missed(Missed::CatchUpTo(3));
+        .misfire(Misfire::CatchUpTo(3));
     let job = job.run(move |context| {
         runs.add(());
         sleep(if context.run() == 1 { 60 * DAY } else { ms(1) })
@@ -90,12 +93,12 @@ async fn a_calendar_catches_up_with_the_latest_of_very_many() {
 }
 
 /// The seconds of 1970 that the runs of a job each 10 s are for. The first takes 35 s, and fails once.
-fn runs_are_for(missed: Missed) -> Vec<Option<u64>> {
+fn runs_are_for(misfire: Misfire) -> Vec<Option<u64>> {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
         let runs = log.clone();
         let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
-        let job = job.missed(missed).jitter(ms(500)).max_runs(4);
+        let job = job.misfire(misfire).jitter(ms(500)).max_runs(4);
         let job = job.on_error(OnError::Backoff(Backoff::new(secs(1), HOUR)));
         job.run(move |context| {
             runs.add(second(context.scheduled_wall()));
@@ -123,9 +126,9 @@ fn second(time: Option<SystemTime>) -> Option<u64> {
 #[test]
 fn each_run_of_a_calendar_knows_the_time_that_it_is_for() {
     let some = |seconds: [u64; 5]| seconds.map(Some);
-    assert_eq!(runs_are_for(Missed::Skip), some([10, 10, 50, 60, 70]));
-    assert_eq!(runs_are_for(Missed::Once), some([10, 10, 40, 50, 60]));
-    assert_eq!(runs_are_for(Missed::CatchUp), some([10, 10, 20, 30, 40]));
+    assert_eq!(runs_are_for(Misfire::Skip), some([10, 10, 50, 60, 70]));
+    assert_eq!(runs_are_for(Misfire::Once), some([10, 10, 40, 50, 60]));
+    assert_eq!(runs_are_for(Misfire::CatchUp), some([10, 10, 20, 30, 40]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,11 +312,11 @@ fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
 // The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.
 #[test]
 fn times_that_come_up_late_are_missed_as_was_said() {
-    for (missed, expected) in [
-        (Missed::Skip, 0),
-        (Missed::Once, 1),
-        (Missed::CatchUpTo(2), 2),
-        (Missed::CatchUp, 10),
+    for (misfire, expected) in [
+        (Misfire::Skip, 0),
+        (Misfire::Once, 1),
+        (Misfire::CatchUpTo(2), 2),
+        (Misfire::CatchUp, 10),
     ] {
         paused().block_on(async {
             let (clock, builder) = by_hand();
@@ -321,32 +324,32 @@ fn times_that_come_up_late_are_missed_as_was_said() {
             let job = scheduler
                 .cron("0 * * * *", "UTC")
                 .unwrap()
-                .missed(missed)
+                .misfire(misfire)
                 .run(|_| async {});
             sleep(ms(1)).await;
             clock.advance(10 * HOUR + secs(600));
             sleep(secs(1)).await;
-            assert_eq!(job.runs(), expected, "{missed:?}");
-            assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
-            assert_eq!(scheduler.counts().missed, 10 - expected, "{missed:?}");
+            assert_eq!(job.runs(), expected, "{misfire:?}");
+            assert_eq!(job.time_left(), Some(secs(3_000)), "{misfire:?}");
+            assert_eq!(scheduler.counts().missed, 10 - expected, "{misfire:?}");
         });
     }
 }
 
 #[test]
 fn a_late_time_runs_if_the_one_after_it_is_to_come() {
-    for missed in [Missed::Skip, Missed::Once, Missed::CatchUp] {
+    for misfire in [Misfire::Skip, Misfire::Once, Misfire::CatchUp] {
         paused().block_on(async {
             let (clock, builder) = by_hand();
             let scheduler = builder.build();
-            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().misfire(misfire);
             let job = job.run(|_| async {});
             sleep(ms(1)).await;
             clock.advance(HOUR + secs(600));
             sleep(secs(1)).await;
-            assert_eq!(job.runs(), 1, "{missed:?}");
-            assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
-            assert_eq!(scheduler.counts().missed, 0, "{missed:?}");
+            assert_eq!(job.runs(), 1, "{misfire:?}");
+            assert_eq!(job.time_left(), Some(secs(3_000)), "{misfire:?}");
+            assert_eq!(scheduler.counts().missed, 0, "{misfire:?}");
         });
     }
 }
@@ -363,7 +366,7 @@ async fn times_that_come_up_late_are_reported_as_missed() {
     let scheduler = scheduler.build();
     let _other = scheduler.after(24 * HOUR).run(|_| async {});
     let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
-    let job = job.missed(Missed::Once).run(|_| async {});
+    let job = job.misfire(Misfire::Once).run(|_| async {});
     sleep(ms(1)).await;
     clock.advance(10 * HOUR + secs(600));
     sleep(secs(1)).await;
@@ -399,23 +402,23 @@ async fn late_calendars_are_served_one_by_one() {
 
 #[test]
 fn times_that_come_up_late_are_not_run_after_until() {
-    for (missed, expected) in [
-        (Missed::Skip, 0),
-        (Missed::Once, 0),
-        (Missed::CatchUpTo(2), 0),
+    for (misfire, expected) in [
+        (Misfire::Skip, 0),
+        (Misfire::Once, 0),
+        (Misfire::CatchUpTo(2), 0),
         // That of one o'clock, however late.
-        (Missed::CatchUp, 1),
+        (Misfire::CatchUp, 1),
     ] {
         paused().block_on(async {
             let (clock, builder) = by_hand();
             let scheduler = builder.build();
-            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().misfire(misfire);
             let until = scheduler.timer().now() + HOUR + HOUR / 2;
             let job = job.until(until).run(|_| async {});
             sleep(ms(1)).await;
             clock.advance(10 * HOUR + secs(600));
             sleep(secs(1)).await;
-            assert_eq!((job.runs(), job.is_done()), (expected, true), "{missed:?}");
+            assert_eq!((job.runs(), job.is_done()), (expected, true), "{misfire:?}");
             job.await.unwrap();
             assert_eq!(scheduler.counts().pending, 0);
         });

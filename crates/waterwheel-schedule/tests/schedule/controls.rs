@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{JobControl, Missed, Scheduler};
+use waterwheel_schedule::{JobControl, Misfire, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, within};
 
@@ -24,10 +24,13 @@ async fn a_job_is_cancelled_while_another_task_awaits_its_handle() {
 async fn a_control_does_and_sees_what_its_handle_does() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
     let runs = log.clone();
-    let job = scheduler.every(ms(100)).missed(Missed::Skip).run(move |_| {
-        runs.add(());
-        async { Err("as ever") }
-    });
+    let job = scheduler
+        .every(ms(100))
+        .misfire(Misfire::Skip)
+        .run(move |_| {
+            runs.add(());
+            async { Err("as ever") }
+        });
     let control = job.control();
     let both = |of: fn(&JobControl) -> bool| of(&control) && of(&job.control());
     assert!(both(JobControl::is_periodic) && !both(JobControl::is_running));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Backoff, Builder, Event, JobStatus, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Builder, Event, JobStatus, Misfire, OnError, Scheduler};
 
 use super::support::{HOUR, Log, builder_on_manual_clock, ms, secs, within};
 
@@ -42,7 +42,7 @@ async fn each_run_start_end_miss_and_refusal_is_reported() {
     let job = scheduler
         .every(ms(100))
         .name("tick")
-        .missed(Missed::Skip)
+        .misfire(Misfire::Skip)
         .on_error(OnError::Continue)
         .max_runs(2)
         .run(|context| async move {
@@ -112,7 +112,7 @@ async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
     // The grid goes on beside a slow run, and a run that fails is tried again when it was told to.
     let again = scheduler
         .every(ms(100))
-        .missed(Missed::CatchUp)
+        .misfire(Misfire::CatchUp)
         .on_error(OnError::Backoff(Backoff::new(ms(10), ms(10))))
         .max_runs(2)
         .run(|context| async move {

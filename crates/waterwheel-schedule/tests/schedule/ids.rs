@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tokio::time::sleep;
-use waterwheel_schedule::{Event, JobId, Missed, Scheduler};
+use waterwheel_schedule::{Event, JobId, Misfire, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, within};
 
@@ -24,7 +24,7 @@ async fn every_place_that_shows_a_job_shows_its_id() {
         })
         .build();
     let _first = scheduler.after(HOUR).run(|_| async {});
-    let job = scheduler.every(ms(100)).missed(Missed::Skip).max_runs(2);
+    let job = scheduler.every(ms(100)).misfire(Misfire::Skip).max_runs(2);
     let ids = Log::new();
     let seen = ids.clone();
     let job = job.run(move |context| {

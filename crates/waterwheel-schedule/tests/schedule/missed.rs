@@ -1,18 +1,18 @@
 //! Runs that were missed, under each misfire policy.
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Missed, Scheduler};
+use waterwheel_schedule::{Misfire, Scheduler};
 
 use super::support::{Log, ms, on_manual_clock, paused, secs};
 
 /// The times of the runs, and the places of the grid that they stood for, of a job every 100 ms whose first run takes 350 ms.
-fn runs(missed: Missed) -> (Vec<u64>, Vec<u64>, u64) {
+fn runs(misfire: Misfire) -> (Vec<u64>, Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log, start) = (Scheduler::new(), Log::new(), Instant::now());
         let runs = log.clone();
         let job = scheduler
             .every(ms(100))
-            .missed(missed)
+            .misfire(misfire)
             .until(start + ms(800));
         job.run(move |context| {
             runs.add((context.scheduled() - start).as_millis() as u64);
@@ -32,14 +32,14 @@ fn runs(missed: Missed) -> (Vec<u64>, Vec<u64>, u64) {
 // The first run ends at 450: those of 200, 300 and 400 are missed.
 #[test]
 fn missed_runs_are_skipped_and_the_phase_stays() {
-    let (at, due, missed) = runs(Missed::Skip);
+    let (at, due, missed) = runs(Misfire::Skip);
     assert_eq!(at, [100, 500, 600, 700, 800]);
     assert_eq!((due, missed), (at, 3));
 }
 
 #[test]
 fn one_run_stands_for_all_that_were_missed() {
-    let (at, due, missed) = runs(Missed::Once);
+    let (at, due, missed) = runs(Misfire::Once);
     assert_eq!(at, [100, 450, 500, 600, 700, 800]);
     assert_eq!(due, [100, 400, 500, 600, 700, 800]);
     assert_eq!(missed, 2);
@@ -47,7 +47,7 @@ fn one_run_stands_for_all_that_were_missed() {
 
 #[test]
 fn the_latest_of_the_missed_runs_are_caught_up() {
-    let (at, due, missed) = runs(Missed::CatchUpTo(2));
+    let (at, due, missed) = runs(Misfire::CatchUpTo(2));
     assert_eq!(at, [100, 450, 450, 500, 600, 700, 800]);
     assert_eq!(due, [100, 300, 400, 500, 600, 700, 800]);
     assert_eq!(missed, 1);
@@ -55,7 +55,7 @@ fn the_latest_of_the_missed_runs_are_caught_up() {
 
 #[test]
 fn all_missed_runs_are_caught_up_one_by_one() {
-    let (at, due, missed) = runs(Missed::CatchUp);
+    let (at, due, missed) = runs(Misfire::CatchUp);
     assert_eq!(at, [100, 450, 450, 450, 500, 600, 700, 800]);
     assert_eq!(due, [100, 200, 300, 400, 500, 600, 700, 800]);
     assert_eq!(missed, 0);
@@ -63,7 +63,7 @@ fn all_missed_runs_are_caught_up_one_by_one() {
 
 #[test]
 fn catching_up_to_none_is_skipping() {
-    assert_eq!(runs(Missed::CatchUpTo(0)), runs(Missed::Skip));
+    assert_eq!(runs(Misfire::CatchUpTo(0)), runs(Misfire::Skip));
 }
 
 // A jump over many periods, such as a suspended machine's, costs no replay: spring#18458.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Backoff, JobError, JobHandle, Missed, OnError, Repeat, Scheduler};
+use waterwheel_schedule::{Backoff, JobError, JobHandle, Misfire, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, on_manual_clock, paused, secs, within};
 
@@ -66,7 +66,7 @@ async fn a_job_triggered_again_and_again_is_not_put_off() {
 #[tokio::test(start_paused = true)]
 async fn a_triggered_run_that_is_moved_is_of_the_grid() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
+    let job = scheduler.every(ms(100)).misfire(Misfire::CatchUp);
     let job = logged(job.max_runs(3), &log);
     assert!(job.trigger_now() && job.reschedule_after(ms(50)));
     job.await.unwrap();

@@ -1,7 +1,7 @@
 //! Pause, resume, a run at once, another deadline.
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{JobControl, Missed, Scheduler};
+use waterwheel_schedule::{JobControl, Misfire, Scheduler};
 
 use super::support::{HOUR, Log, ms, secs};
 
@@ -202,7 +202,7 @@ async fn no_run_is_moved_beyond_the_last_instant() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
+    let job = scheduler.every(ms(100)).misfire(Misfire::CatchUp);
     let job = job.max_runs(3).run(log.job(()));
     assert!(job.trigger_now() && job.pause());
     sleep(ms(10)).await;
@@ -215,7 +215,7 @@ async fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_run_triggered_in_a_pause_catches_up_with_nothing() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
+    let job = scheduler.every(ms(100)).misfire(Misfire::CatchUp);
     let job = job.run(log.job(()));
     assert!(job.pause());
     sleep(ms(1_050)).await;

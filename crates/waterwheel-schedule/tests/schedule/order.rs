@@ -109,7 +109,7 @@ async fn runs_that_are_caught_up_come_before_later_jobs_of_the_group() {
     let rate = scheduler
         .every(ms(100))
         .group(&group)
-        .missed(waterwheel_schedule::Missed::CatchUp)
+        .misfire(waterwheel_schedule::Misfire::CatchUp)
         .max_runs(4)
         .run(move |context| {
             runs.add(context.scheduled());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Backoff, JobError, JobHandle, Missed, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, JobError, JobHandle, Misfire, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -68,7 +68,7 @@ async fn a_triggered_attempt_is_no_run_beside_the_grid() {
     let runs = log.clone();
     let job = scheduler
         .every(secs(1))
-        .missed(Missed::CatchUp)
+        .misfire(Misfire::CatchUp)
         .on_error(OnError::Backoff(Backoff::new(ms(500), ms(500))))
         .max_runs(2)
         .run(move |context| {

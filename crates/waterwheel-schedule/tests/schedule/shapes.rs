@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use waterwheel_schedule::{
     Backoff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobId,
-    JobInfo, JobStatus, Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
+    JobInfo, JobStatus, Misfire, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
 };
 
 fn everything<T: Send + Sync + Unpin + Debug + 'static>() {}
@@ -24,7 +24,7 @@ fn public_types_go_between_threads_and_print() {
     everything::<SubmitError>();
     everything::<Panic>();
     everything::<(Counts, Event, JobId, JobInfo, JobStatus)>();
-    everything::<(Missed, OnError, Backoff)>();
+    everything::<(Misfire, OnError, Backoff)>();
     borrowed::<(Once<'_>, Repeat<'_>, Retry<'_>)>();
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use tokio::task::yield_now;
 use waterwheel_schedule::{
-    Backoff, Context, JobHandle, Missed, OnError, Repeat, Scheduler, SubmitError,
+    Backoff, Context, JobHandle, Misfire, OnError, Repeat, Scheduler, SubmitError,
 };
 
 use super::facts::{Facts, Ground, Held, Kind, Live};
@@ -123,12 +123,12 @@ fn repeat(
         true => scheduler.every(period),
         false => scheduler.with_delay(period),
     };
-    let missed = [Missed::Skip, Missed::Once, Missed::CatchUpTo(2)];
+    let misfire = [Misfire::Skip, Misfire::Once, Misfire::CatchUpTo(2)];
     let backoff = OnError::Backoff(Backoff::new(us(300, rng), us(600, rng)).max_attempts(10));
     let on_error = [OnError::End, OnError::Continue, backoff];
     let job = with_options!(job, ground, facts, rng)
         .max_runs(rng.u64(1..6))
-        .missed(missed[rng.usize(..3)])
+        .misfire(misfire[rng.usize(..3)])
         .on_error(on_error[rng.usize(..3)].clone());
     let work = Work::new(facts, ground, rng);
     match facts.blocks {
