@@ -39,3 +39,10 @@ pub fn is_namespace_name(name: &str) -> bool {
 /// The maximum length of a payload together with its key: 16 MiB. A commit contains the timers of many callers, and one
 /// that is too large for the store would make the others fail with it.
 pub const PAYLOAD_LIMIT: usize = 16 << 20;
+
+/// The maximum length of the payload of a calendar: 64 KiB. It is written with each occurrence, and again with the
+/// progress of the calendar.
+pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
+
+/// The maximum number of missed occurrences that are delivered: see [`Misfire::CatchUpTo`](crate::engine::calendar::Misfire::CatchUpTo).
+pub const MISFIRE_LIMIT: u32 = 1_000;

@@ -185,10 +185,7 @@ mod shell;
 
 pub use answer::{Cancelled, Inserted, Redriven, Rescheduled};
 #[cfg(feature = "calendar")]
-pub use calendar::{
-    CALENDAR_PAYLOAD_LIMIT, Calendar, CalendarError, CalendarField, CalendarInfo, MISFIRE_LIMIT,
-    Misfire,
-};
+pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo};
 pub use dead_letter::DeadLetter;
 #[cfg(feature = "sqlite")]
 pub use error::FileError;
@@ -204,7 +201,10 @@ pub use service::{Archived, Builder, Delivery, Durable, Insert, Namespace};
 pub use shell::clock::Shift;
 #[cfg(feature = "calendar")]
 #[doc(inline)]
-pub use waterwheel_durable_core::engine::calendar::Declared;
+pub use waterwheel_durable_core::engine::calendar::{Declared, Misfire};
+#[cfg(feature = "calendar")]
+#[doc(inline)]
+pub use waterwheel_durable_core::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
 #[doc(inline)]
 pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 #[doc(inline)]

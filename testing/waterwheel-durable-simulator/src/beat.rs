@@ -34,7 +34,7 @@ impl Beat {
         let misfire = match self.limit {
             0 => Misfire::Skip,
             1 => Misfire::Once,
-            limit => Misfire::All(limit),
+            limit => Misfire::CatchUpTo(limit),
         };
         Plan {
             definition: self.version.to_string().into(),

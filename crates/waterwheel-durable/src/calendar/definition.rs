@@ -7,15 +7,10 @@ use waterwheel_durable_core::store::Due;
 use super::error::{CalendarError, CalendarField};
 use super::stored::Definition;
 use super::zone::timestamp;
-use waterwheel_durable_core::engine::calendar::{self, FIRST, Plan};
-use waterwheel_durable_core::limits::{BEFORE_DEFAULT, NAME_LIMIT, is_handler_name, shown};
-
-/// The maximum length of the payload of a calendar: 64 KiB. It is written with each occurrence, and again with the
-/// progress of the calendar.
-pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
-
-/// The maximum number of missed occurrences that are delivered: see [`Misfire::All`].
-pub const MISFIRE_LIMIT: u32 = 1_000;
+use waterwheel_durable_core::engine::calendar::{FIRST, Misfire, Plan};
+use waterwheel_durable_core::limits::{
+    BEFORE_DEFAULT, CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name, shown,
+};
 
 /// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
 /// [`Durable::calendar`](crate::Durable::calendar).
@@ -38,25 +33,6 @@ pub struct Calendar {
     until: Option<SystemTime>,
     handler: Option<Arc<str>>,
     payload: Result<Arc<[u8]>, Arc<str>>,
-}
-
-/// What to do with missed occurrences: those that are more than a minute late when the service notices them, because it
-/// was down or its store refused.
-///
-/// An occurrence that is at most a minute late counts as on time. If the first occurrence that was not noticed is on
-/// time, all of them are delivered, with any of these policies. If it is late, [`Once`](Misfire::Once) and
-/// [`All`](Misfire::All) treat the on-time occurrences that follow like the late ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Misfire {
-    /// Delivers only the last of them, whether it is late or on time. The default.
-    #[default]
-    Once,
-    /// Delivers the last `n` of them, whether they are late or on time; from 1 to
-    /// [`MISFIRE_LIMIT`].
-    All(u32),
-    /// Skips the late ones, and delivers those on time.
-    Skip,
 }
 
 impl Calendar {
@@ -147,7 +123,13 @@ impl Calendar {
         {
             return Err(CalendarError::never());
         }
-        let misfire = self.misfire.ready()?;
+        let misfire = self.misfire;
+        if let Misfire::CatchUpTo(count) = misfire
+            && !(1..=MISFIRE_LIMIT).contains(&count)
+        {
+            let message = format!("`CatchUpTo` must be from 1 to {MISFIRE_LIMIT}, not {count}");
+            return Err(CalendarError::new(Field::Misfire, message));
+        }
         let from = self.from.map(|it| millis(it, Field::From)).transpose()?;
         let until = self.until.map(|it| millis(it, Field::Until)).transpose()?;
         if let (Some(from), Some(until)) = (from, until)
@@ -184,20 +166,6 @@ impl Calendar {
         let mut definition = Definition::new(&schedule, &self.zone, misfire, handler, payload);
         (definition.from, definition.until) = (from, until);
         Ok(definition.plan(schedule))
-    }
-}
-
-impl Misfire {
-    fn ready(self) -> Result<calendar::Misfire, CalendarError> {
-        match self {
-            Misfire::Once => Ok(calendar::Misfire::Once),
-            Misfire::Skip => Ok(calendar::Misfire::Skip),
-            Misfire::All(count @ 1..=MISFIRE_LIMIT) => Ok(calendar::Misfire::All(count)),
-            Misfire::All(count) => Err(CalendarError::new(
-                CalendarField::Misfire,
-                format!("`All` must be from 1 to {MISFIRE_LIMIT}, not {count}"),
-            )),
-        }
     }
 }
 

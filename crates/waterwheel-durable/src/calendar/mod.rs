@@ -20,7 +20,7 @@ mod stored;
 mod tests;
 mod zone;
 
-pub use definition::{CALENDAR_PAYLOAD_LIMIT, Calendar, MISFIRE_LIMIT, Misfire};
+pub use definition::Calendar;
 pub use error::{CalendarError, CalendarField};
 pub use info::CalendarInfo;
 pub(crate) use stored::read;

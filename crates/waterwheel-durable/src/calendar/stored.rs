@@ -36,17 +36,9 @@ pub(super) struct Definition {
     pub(super) from: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<i64>,
-    misfire: MisfireForm,
+    misfire: Misfire,
     pub(super) handler: String,
     payload: Payload,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum MisfireForm {
-    Once,
-    All(u32),
-    Skip,
 }
 
 /// Text stays legible.
@@ -79,11 +71,7 @@ impl Definition {
             zone: schedule.zone().iana_name().unwrap_or(zone).to_owned(),
             from: None,
             until: None,
-            misfire: match misfire {
-                Misfire::Once => MisfireForm::Once,
-                Misfire::All(count) => MisfireForm::All(count),
-                Misfire::Skip => MisfireForm::Skip,
-            },
+            misfire,
             handler: handler.to_owned(),
             payload: match std::str::from_utf8(payload) {
                 Ok(text) => Payload::Text(text.to_owned()),
@@ -102,11 +90,7 @@ impl Definition {
                 Payload::Text(text) => text.as_bytes().into(),
                 Payload::Bytes(bytes) => bytes.as_slice().into(),
             },
-            misfire: match self.misfire {
-                MisfireForm::Once => Misfire::Once,
-                MisfireForm::All(count) => Misfire::All(count),
-                MisfireForm::Skip => Misfire::Skip,
-            },
+            misfire: self.misfire,
             occurrences: Arc::new(Cron {
                 schedule,
                 definition: self,

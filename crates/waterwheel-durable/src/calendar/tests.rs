@@ -5,10 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use waterwheel_cron::jiff::Timestamp;
 use waterwheel_durable_core::store::{Due, Id};
 
-use super::definition::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
+
 use super::*;
 use waterwheel_durable_core::engine::calendar::{Cursor, Plan, Progress, decide};
-use waterwheel_durable_core::limits::NAME_LIMIT;
+use waterwheel_durable_core::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT};
 
 fn due(text: &str) -> Due {
     let at: Timestamp = text.parse().unwrap();
@@ -129,10 +129,13 @@ fn of_three_days_off_each_policy_has_its_share() {
     let now = ["2027-07-08T12:00Z", "2027-07-09T01:00Z"];
     for (misfire, expected) in [
         (Misfire::Once, &["2027-07-08", "2027-07-09"][..]),
-        (Misfire::All(1), &["2027-07-08", "2027-07-09"]),
-        (Misfire::All(2), &["2027-07-07", "2027-07-08", "2027-07-09"]),
+        (Misfire::CatchUpTo(1), &["2027-07-08", "2027-07-09"]),
         (
-            Misfire::All(9),
+            Misfire::CatchUpTo(2),
+            &["2027-07-07", "2027-07-08", "2027-07-09"],
+        ),
+        (
+            Misfire::CatchUpTo(9),
             &["2027-07-06", "2027-07-07", "2027-07-08", "2027-07-09"],
         ),
         (Misfire::Skip, &["2027-07-09"]),
@@ -182,7 +185,7 @@ fn a_calendar_is_read_as_it_was_stored() {
     for payload in [&b"a text"[..], b"", b"\xff\x00"] {
         let calendar = Calendar::cron(" 0 3 * * * ")
             .zone("europe/BERLIN")
-            .misfire(Misfire::All(7))
+            .misfire(Misfire::CatchUpTo(7))
             .from(UNIX_EPOCH + Duration::from_micros(1_800_000_000_000_001))
             .handler("reports")
             .bytes(payload);
@@ -283,9 +286,9 @@ fn an_error_names_the_part_that_is_wrong() {
         ),
         (daily().zone("Europe/Nowhere"), Field::Zone),
         (daily().zone(""), Field::Zone),
-        (daily().misfire(Misfire::All(0)), Field::Misfire),
+        (daily().misfire(Misfire::CatchUpTo(0)), Field::Misfire),
         (
-            daily().misfire(Misfire::All(MISFIRE_LIMIT + 1)),
+            daily().misfire(Misfire::CatchUpTo(MISFIRE_LIMIT + 1)),
             Field::Misfire,
         ),
         (daily().from(later).until(UNIX_EPOCH), Field::Until),
@@ -314,7 +317,7 @@ fn an_error_names_the_part_that_is_wrong() {
         assert_eq!(error.field(), Field::Name);
     }
     let largest = daily()
-        .misfire(Misfire::All(MISFIRE_LIMIT))
+        .misfire(Misfire::CatchUpTo(MISFIRE_LIMIT))
         .bytes(vec![0; CALENDAR_PAYLOAD_LIMIT]);
     assert!(largest.ready(&long[1..]).is_ok());
 }

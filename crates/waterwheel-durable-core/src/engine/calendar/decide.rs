@@ -20,7 +20,7 @@ pub struct Decision {
 /// Occurrences after the cursor and up to the present have come. None of them is [late](MISSED_AFTER): all are filed. Else it is for the [`Misfire`] to say. If
 /// more are to be filed than may be at a time, the first of them are, and the others the next time.
 ///
-/// It asks the calendar some 100 times at most, and 2 times more for each occurrence that it files or, by [`Misfire::All`], may file; however many have come.
+/// It asks the calendar some 100 times at most, and 2 times more for each occurrence that it files or, by [`Misfire::CatchUpTo`], may file; however many have come.
 #[must_use]
 pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
     let of = &*plan.occurrences;
@@ -34,7 +34,7 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
         occurrences = match plan.misfire {
             _ if first > missed => first_after(plan, cursor.at, now, limit),
             Misfire::Once => last(of, cursor.at, now, 1),
-            Misfire::All(count) => last(of, cursor.at, now, count as usize),
+            Misfire::CatchUpTo(count) => last(of, cursor.at, now, count as usize),
             Misfire::Skip => {
                 passed = missed;
                 first_after(plan, missed, now, limit)

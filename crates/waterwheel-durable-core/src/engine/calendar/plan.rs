@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::store::Due;
+use serde::{Deserialize, Serialize};
 
 /// A clock that is so many milliseconds behind a cursor is not waited for: the cursor was written by a clock that was wrong, or this one is.
 const DAY: i64 = 86_400_000;
@@ -47,15 +48,27 @@ pub struct Plan {
     pub occurrences: Arc<dyn Occurrences>,
 }
 
-/// What becomes of occurrences if the first of them is more than a [minute](MISSED_AFTER) late when it is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The misfire policy of a calendar: what to do with missed occurrences, those that are more than a minute late when the
+/// service notices them, because it was down or its store refused.
+///
+/// An occurrence that is at most a minute late counts as on time. If the first occurrence that was not noticed is on
+/// time, all of them are delivered, with any of these policies. If it is late, [`Once`](Misfire::Once) and
+/// [`CatchUpTo`](Misfire::CatchUpTo) treat the on-time occurrences that follow like the late ones.
+///
+/// The default is `Once`, as for a `CronTrigger` of Quartz: a durable calendar promises its occurrences across
+/// downtime, so a nightly job still runs when the night was missed, and a long downtime does not end in a burst. (The
+/// default of `waterwheel-schedule` is `Skip`, because its jobs miss runs only while the process is busy or suspended.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Misfire {
-    /// The last one is delivered, for all of them.
-    Once,
-    /// The last so many are delivered.
-    All(u32),
-    /// Those that are late are passed over.
+    /// Skips the late ones, and delivers those on time.
     Skip,
+    /// Coalesces the missed occurrences: delivers only the last of them, whether it is late or on time.
+    #[default]
+    Once,
+    /// Delivers the last `n` of them, whether they are late or on time; from 1 to `MISFIRE_LIMIT`, 1 000.
+    CatchUpTo(u32),
 }
 
 /// So late, in milliseconds, may an occurrence be noticed and count as in time: a busy machine, a store that refuses for a while or a quick restart is no

@@ -147,8 +147,8 @@ impl Subject {
 
 const ALL: [Misfire; 4] = [
     Misfire::Once,
-    Misfire::All(1),
-    Misfire::All(1_000),
+    Misfire::CatchUpTo(1),
+    Misfire::CatchUpTo(1_000),
     Misfire::Skip,
 ];
 
@@ -188,7 +188,7 @@ fn of_what_was_missed_the_last_one_is_filed_once() {
 
 #[test]
 fn of_what_was_missed_the_last_ones_are_filed() {
-    let mut it = Subject::new(Listed::each(HOUR), Misfire::All(3), NOW);
+    let mut it = Subject::new(Listed::each(HOUR), Misfire::CatchUpTo(3), NOW);
     let now = NOW + 3 * DAY + 61;
     let last = now - 61;
     let three = vec![last - 2 * HOUR, last - HOUR, last];
@@ -218,7 +218,7 @@ fn what_was_missed_is_passed_over() {
 
 #[test]
 fn what_does_not_fit_in_a_step_comes_with_the_next() {
-    let mut it = Subject::new(Listed::each(HOUR), Misfire::All(5), NOW);
+    let mut it = Subject::new(Listed::each(HOUR), Misfire::CatchUpTo(5), NOW);
     let now = NOW + DAY + 61;
     let last = NOW + DAY;
     let first = (last - 4 * HOUR, last - 3 * HOUR);
@@ -240,7 +240,7 @@ fn a_year_of_each_second_is_decided_in_few_steps() {
     let year = 365 * DAY;
     for (misfire, filed, limit) in [
         (Misfire::Once, 1, 100),
-        (Misfire::All(1_000), 1_000, 2_200),
+        (Misfire::CatchUpTo(1_000), 1_000, 2_200),
         (Misfire::Skip, 61, 100),
     ] {
         let of = Arc::new(Listed::each(1));

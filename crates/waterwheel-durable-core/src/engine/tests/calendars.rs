@@ -45,7 +45,7 @@ fn plan(definition: &str, payload: usize) -> Plan {
         times: "each hour".into(),
         handler: "mail".into(),
         payload: vec![7; payload].into(),
-        misfire: Misfire::All(1_000),
+        misfire: Misfire::CatchUpTo(1_000),
         occurrences: Arc::new(Hourly(0)),
     }
 }

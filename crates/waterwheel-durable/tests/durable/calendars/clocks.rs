@@ -61,7 +61,7 @@ async fn a_wrong_clock_at_the_first_start_is_forgotten() {
         for restarts in [false, true] {
             let (shelf, clock) = (Shelf::default(), Clock::at(wrong));
             let mut timers = clock.open(&shelf).await;
-            let all = hourly().misfire(Misfire::All(10));
+            let all = hourly().misfire(Misfire::CatchUpTo(10));
             declare(&timers, "h", all).await;
             if restarts {
                 shut_down(&timers).await;

@@ -163,7 +163,7 @@ async fn a_wrong_calendar_is_refused_by_the_part_that_is_wrong() {
         ("c", hourly().zone("Mars/Olympus"), CalendarField::Zone),
         (
             "c",
-            hourly().misfire(Misfire::All(0)),
+            hourly().misfire(Misfire::CatchUpTo(0)),
             CalendarField::Misfire,
         ),
         ("c", hourly().handler(""), CalendarField::Handler),

@@ -99,11 +99,11 @@ async fn after_days_off_each_policy_has_its_share() {
     let (place, clock) = (Place::new(), Clock::at("2027-07-05T12:00Z"));
     let policies = [
         ("once", Misfire::Once, &["2027-07-08"][..]),
-        ("one", Misfire::All(1), &["2027-07-08"]),
-        ("two", Misfire::All(2), &["2027-07-07", "2027-07-08"]),
+        ("one", Misfire::CatchUpTo(1), &["2027-07-08"]),
+        ("two", Misfire::CatchUpTo(2), &["2027-07-07", "2027-07-08"]),
         (
             "all",
-            Misfire::All(100),
+            Misfire::CatchUpTo(100),
             &["2027-07-06", "2027-07-07", "2027-07-08"],
         ),
         ("none", Misfire::Skip, &[]),
@@ -223,7 +223,7 @@ async fn a_store_that_refuses_for_hours_is_a_misfire() {
     for (misfire, expected) in [
         (Misfire::Once, &["2027-07-08T14:00:00Z"][..]),
         (
-            Misfire::All(2),
+            Misfire::CatchUpTo(2),
             &["2027-07-08T13:00:00Z", "2027-07-08T14:00:00Z"],
         ),
         (Misfire::Skip, &[]),
