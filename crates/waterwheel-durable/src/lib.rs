@@ -62,7 +62,7 @@
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
 //! | list archived timers | [`Namespace::archived`], [`Archived`], [`ArchiveCursor`] |
-//! | monitor the service | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
+//! | monitor the service | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`DeliveryLateness`], [`Event`] |
 //! | shut down | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
 //! | handle errors | [`Error`] |
 //! | write your own store | [`store`]: [`store::Store`]; the crate `waterwheel-durable-core` tests it, with its feature `testing` |
@@ -192,7 +192,7 @@ pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
-pub use metrics::{Lateness, Metrics, NamespaceMetrics};
+pub use metrics::{DeliveryLateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
 pub use service::InvalidPayload;

@@ -106,7 +106,7 @@ pub struct NamespaceMetrics {
     /// Whether the namespace is [drained](crate::Namespace::drain).
     pub is_drained: bool,
     /// How late the handlers were called, for the attempts that have ended.
-    pub lateness: Lateness,
+    pub lateness: DeliveryLateness,
 }
 
 impl NamespaceMetrics {
@@ -145,7 +145,9 @@ impl NamespaceMetrics {
             oldest_overdue: oldest.and_then(|due| due.time()),
             is_drained: namespace.is_some_and(|it| it.is_drained),
             is_paused: namespace.is_some_and(|it| it.is_paused()),
-            lateness: Lateness(namespace.map_or(Histogram::default(), |it| it.lateness.clone())),
+            lateness: DeliveryLateness(
+                namespace.map_or(Histogram::default(), |it| it.lateness.clone()),
+            ),
         }
     }
 }
@@ -153,9 +155,9 @@ impl NamespaceMetrics {
 /// A histogram of how late attempts started: from the due time, or the time of the retry, to the call of the handler.
 /// An attempt is counted when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lateness(Histogram);
+pub struct DeliveryLateness(Histogram);
 
-impl Lateness {
+impl DeliveryLateness {
     /// Returns the upper bound of each bucket, and the number of attempts in it: those later than the previous bound
     /// and not later than this one. The bounds are 1, 2, 5, 10, 20, 50, 100, 200 and 500 ms, 1, 2, 5, 10 and 30 s, 1, 5
     /// and 30 min, 1 h, 1 day, and `Duration::MAX`.
@@ -197,7 +199,7 @@ mod tests {
     #[test]
     fn a_quantile_is_the_bound_of_its_bucket() {
         let mut histogram = Histogram::default();
-        assert_eq!(Lateness(histogram.clone()).quantile(0.5), None);
+        assert_eq!(DeliveryLateness(histogram.clone()).quantile(0.5), None);
         // 90 of 1 ms and less, 9 of 3 ms, one of two days.
         for _ in 0..90 {
             histogram.count(1_000);
@@ -206,7 +208,7 @@ mod tests {
             histogram.count(3_000);
         }
         histogram.count(2 * 86_400_000_000);
-        let lateness = Lateness(histogram);
+        let lateness = DeliveryLateness(histogram);
         let millis = |millis| Some(Duration::from_millis(millis));
         assert_eq!(lateness.count(), 100);
         assert_eq!(
