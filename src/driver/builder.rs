@@ -104,7 +104,7 @@ impl Builder {
         self
     }
 
-    /// Sets how the driver is woken in time. The default is [`Waking::Guarded`].
+    /// Sets how the driver is woken in time. The default is [`Waking::Watched`].
     pub fn waking(mut self, waking: Waking) -> Builder {
         self.waking = waking;
         self

@@ -67,7 +67,9 @@ impl Plan {
     /// A guard has nothing to do where no other worker can take the turn.
     fn waking_on(&self, home: &Handle) -> Waking {
         match self.waking {
-            Waking::Guarded | Waking::Strict if home.metrics().num_workers() < 2 => Waking::Frugal,
+            Waking::Watched | Waking::WatchedClosely if home.metrics().num_workers() < 2 => {
+                Waking::TokioOnly
+            }
             waking => waking,
         }
     }

@@ -20,7 +20,7 @@ struct Counts {
 
 #[test]
 fn each_callback_runs_once_or_is_cancelled_by_threads_at_random() {
-    for (waking, shards) in [(Waking::Guarded, 4), (Waking::Precise, 1)] {
+    for (waking, shards) in [(Waking::Watched, 4), (Waking::Thread, 1)] {
         within(LIMIT, move || stress(waking, shards));
     }
 }

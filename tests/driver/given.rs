@@ -85,8 +85,8 @@ fn meeting(workers: usize, lead: Duration) -> Option<Arc<Meeting>> {
         let runtime = multi_thread(workers);
         // So many that no two threads of this process share one.
         let timer = Timer::builder().shards(1024);
-        // Else a driver that is slow to wake all this is guarded, and its task turns beside its first turn.
-        let timer = timer.waking(Waking::Frugal);
+        // Else a driver that is slow to wake all this is watched, and its task turns beside its first turn.
+        let timer = timer.waking(Waking::TokioOnly);
         let timer = timer.start_on(runtime.handle()).expect("a timer");
         let (meeting, herd) = armed(&runtime, &timer, lead)?;
         while meeting.woken.load(Ordering::SeqCst) < herd.len() {

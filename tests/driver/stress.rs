@@ -19,22 +19,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn no_wakeup_is_lost_in_front_of_the_watchdog() {
-    stress(multi_thread(2), Waking::Guarded);
+    stress(multi_thread(2), Waking::Watched);
 }
 
 #[test]
 fn no_wakeup_is_lost_behind_the_watchdog() {
-    stress(multi_thread(2), Waking::Precise);
+    stress(multi_thread(2), Waking::Thread);
 }
 
 #[test]
 fn no_wakeup_is_lost_without_the_watchdog() {
-    stress(multi_thread(2), Waking::Frugal);
+    stress(multi_thread(2), Waking::TokioOnly);
 }
 
 #[test]
 fn no_wakeup_is_lost_on_one_thread() {
-    for waking in [Waking::Guarded, Waking::Precise] {
+    for waking in [Waking::Watched, Waking::Thread] {
         stress(current_thread(), waking);
     }
 }

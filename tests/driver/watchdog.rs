@@ -120,7 +120,7 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
 fn timers_fire_without_the_watchdog() {
     multi_thread(2).block_on(async {
         let timer = Timer::builder()
-            .waking(Waking::Frugal)
+            .waking(Waking::TokioOnly)
             .start()
             .expect("it starts");
         for millis in [0, 1, 5, 20] {
@@ -170,14 +170,14 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
     alone(|| {
         let without: fn() -> Timer = || {
             Timer::builder()
-                .waking(Waking::Frugal)
+                .waking(Waking::TokioOnly)
                 .start()
                 .expect("it starts")
         };
         let default: fn() -> Timer = Timer::current;
-        let strict: fn() -> Timer = || {
-            let strict = Timer::builder().waking(Waking::Strict).start();
-            strict.expect("it starts")
+        let watched_closely: fn() -> Timer = || {
+            let watched_closely = Timer::builder().waking(Waking::WatchedClosely).start();
+            watched_closely.expect("it starts")
         };
         // Where there is no other worker, there is nothing to guard.
         for (runtime, timer) in [
@@ -185,8 +185,8 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
             (multi_thread(2), without),
             (current_thread(), default),
             (multi_thread(1), default),
-            (current_thread(), strict),
-            (multi_thread(1), strict),
+            (current_thread(), watched_closely),
+            (multi_thread(1), watched_closely),
         ] {
             runtime.block_on(async {
                 let timer = timer();
@@ -199,15 +199,15 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
                 }
             });
         }
-        let precise: fn() -> Timer = || {
-            let precise = Timer::builder().waking(Waking::Precise).start();
-            precise.expect("it starts")
+        let by_thread: fn() -> Timer = || {
+            let by_thread = Timer::builder().waking(Waking::Thread).start();
+            by_thread.expect("it starts")
         };
         for (runtime, timer) in [
             (multi_thread(2), default),
-            (multi_thread(2), strict),
-            (current_thread(), precise),
-            (multi_thread(1), precise),
+            (multi_thread(2), watched_closely),
+            (current_thread(), by_thread),
+            (multi_thread(1), by_thread),
         ] {
             runtime.block_on(async {
                 let timer = timer();
@@ -233,7 +233,7 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
 fn the_watchdog_runs_no_wakers() {
     let here = Arc::new(Mutex::new(Vec::new()));
     multi_thread(2).block_on(async {
-        let timer = Timer::builder().waking(Waking::Precise).resolution(us(100));
+        let timer = Timer::builder().waking(Waking::Thread).resolution(us(100));
         let timer = timer.start().expect("it starts");
         let start = Instant::now();
         let mut naps: Vec<_> = (1..=2_000)

@@ -39,10 +39,10 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// All ways of waking a driver.
 pub(crate) const WAKINGS: [Waking; 4] = [
-    Waking::Guarded,
-    Waking::Strict,
-    Waking::Precise,
-    Waking::Frugal,
+    Waking::Watched,
+    Waking::WatchedClosely,
+    Waking::Thread,
+    Waking::TokioOnly,
 ];
 
 /// About 30 years, what relative delays are cut to, as in tokio.

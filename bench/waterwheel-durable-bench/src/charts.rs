@@ -121,7 +121,7 @@ fn beside_another(results: &Results) -> Option<Chart> {
             "outage-fails",
             "late",
             look(
-                "own-precise",
+                "own-thread",
                 "B, while A's handler fails",
                 Mark::TriangleDown,
                 0,

@@ -2,21 +2,21 @@
 
 use waterwheel_suite::{Table, Target, Verdict, Want};
 
-use crate::contestant::{Current, Guarded, Own, Sleeps};
+use crate::contestant::{Current, Own, Sleeps, Watched};
 
 /// What is wanted of a timer of one's own.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
     Target {
         title: title.to_owned(),
         metric,
-        of: Own::<Guarded>::NAME,
+        of: Own::<Watched>::NAME,
         want,
     }
 }
 
 /// What is wanted of a timer of one's own, and of the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
-    [Own::<Guarded>::NAME, Current::NAME].map(|of| Target {
+    [Own::<Watched>::NAME, Current::NAME].map(|of| Target {
         title: title.to_owned(),
         metric,
         of,
@@ -31,7 +31,7 @@ pub(crate) fn both_beat(
     metric: &'static str,
     [own, current]: [f64; 2],
 ) -> [Target; 2] {
-    [(Own::<Guarded>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
+    [(Own::<Watched>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
         title: title.to_owned(),
         metric,
         of,

@@ -79,7 +79,7 @@
 //! | `watchdog::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `watchdog` |
 //! | `watchdog::run`: an unanswered nudge wakes no task; its end is not noted | `watchdog` |
 //! | `watchdog::run`: the targets are not read again; are read before `looks_at` is written; it is not written | `watchdog` |
-//! | `look_on_guard`, `first_look`, `note`: a guarded driver is not woken, or not sooner once it was late; a strict one is looked at like a guarded one | `watchdog` |
+//! | `look_on_guard`, `first_look`, `note`: a watched driver is not woken, or not sooner once it was late; a closely watched one is looked at like a watched one | `watchdog` |
 //! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `watchdog` |
 //! | `Wakeup::sleep_towards`: the nudge is expected after the target is written, or not at all | `watchdog` |
 //! | `Wakeup::lose_thread`: the driver is not woken | `watchdog` |

@@ -171,7 +171,7 @@ impl Future for OrEnd {
 
 #[test]
 fn a_timer_that_is_armed_while_its_runtime_ends_is_woken() {
-    for waking in [Waking::Frugal, Waking::Precise, Waking::Guarded] {
+    for waking in [Waking::TokioOnly, Waking::Thread, Waking::Watched] {
         let outcomes = explore(3, move || {
             let setup = Setup {
                 waking,

@@ -9,7 +9,7 @@ use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
 use crate::{Sleep, Timer, Waking};
 
 fn start() -> (Timer, Driver) {
-    start_with(Waking::Precise)
+    start_with(Waking::Thread)
 }
 
 fn start_with(waking: Waking) -> (Timer, Driver) {
@@ -177,9 +177,9 @@ fn without_a_watchdog_tokios_clock_wakes_the_driver() {
 
 // ----- a driver that tokio's clock wakes, with the thread behind it -----
 
-/// How long after a target the thread looks at a guarded driver, and at a strict one or one that was late.
+/// How long after a target the thread looks at a watched driver, and at a closely watched one or one that was late.
 const LAZY: u64 = 50;
-const STRICT: u64 = 8;
+const CLOSE: u64 = 8;
 
 /// No worker turns tokio's clock, as when the one that waits on it has blocked.
 fn is_woken_late(waking: Waking, at_most: u64) {
@@ -198,19 +198,19 @@ fn is_woken_late(waking: Waking, at_most: u64) {
 
 #[test]
 fn the_thread_wakes_a_driver_that_tokios_clock_does_not() {
-    explore(2, || is_woken_late(Waking::Guarded, LAZY));
+    explore(2, || is_woken_late(Waking::Watched, LAZY));
 }
 
 #[test]
-fn the_thread_wakes_a_strict_driver_sooner() {
-    explore(2, || is_woken_late(Waking::Strict, STRICT));
+fn the_thread_wakes_a_closely_watched_driver_sooner() {
+    explore(2, || is_woken_late(Waking::WatchedClosely, CLOSE));
 }
 
 /// The second target is earlier, so the look that the thread has planned is too late for it.
 #[test]
 fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
     explore(2, || {
-        let (timer, mut driver) = start_with(Waking::Guarded);
+        let (timer, mut driver) = start_with(Waking::Watched);
         let mut late = Task::new(timer.sleep_until(at(1_000)));
         // The watchdog thread is started here.
         settle_until_asleep(&mut [&mut late, &mut driver]);
@@ -228,9 +228,9 @@ fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
 
 /// The target is lowered at any moment of what the thread and the driver do next.
 #[test]
-fn a_driver_that_was_late_is_looked_at_strictly() {
+fn a_driver_that_was_late_is_looked_at_closely() {
     explore(2, || {
-        let (timer, mut driver) = start_with(Waking::Guarded);
+        let (timer, mut driver) = start_with(Waking::Watched);
         let mut first = Task::new(timer.sleep_until(at(5)));
         let mut far = Task::new(timer.sleep_until(at(1_000)));
         settle_until_asleep(&mut [&mut first, &mut far, &mut driver]);
@@ -239,9 +239,9 @@ fn a_driver_that_was_late_is_looked_at_strictly() {
         first.block_on();
         let mut second = Task::new(timer.sleep_until(at(60)));
         second.run();
-        move_clock_for_thread(60 + STRICT);
+        move_clock_for_thread(60 + CLOSE);
         second.block_on();
-        assert_eq!(second.done_at, Some(60 + STRICT));
+        assert_eq!(second.done_at, Some(60 + CLOSE));
         drop((first, second, far, timer));
         host.join().unwrap();
         join_watchdog();
@@ -251,7 +251,7 @@ fn a_driver_that_was_late_is_looked_at_strictly() {
 #[test]
 fn the_thread_lets_a_driver_be_that_tokios_clock_wakes() {
     explore(2, || {
-        let (timer, mut driver) = start_with(Waking::Guarded);
+        let (timer, mut driver) = start_with(Waking::Watched);
         let mut task = Task::new(timer.sleep_until(at(5)));
         settle_until_asleep(&mut [&mut task, &mut driver]);
         // The first turn, by a worker. It leaves a later target.

@@ -67,7 +67,7 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Setup {
         Setup {
-            waking: Waking::Frugal,
+            waking: Waking::TokioOnly,
             has_two_shards: false,
             max_pending: None,
         }

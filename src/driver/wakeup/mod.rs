@@ -5,8 +5,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
-//! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
-//! | `watchdog` | the watchdog thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
+//! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Thread` on a runtime of several threads |
+//! | `watchdog` | the watchdog thread. It wakes a `Thread` driver at its target, and a `Watched` or `WatchedClosely` one that is late |
 //! | `nudge` | how that thread wakes a worker without waking a second one, and how often |
 //!
 //! # No wake-up is lost
@@ -332,17 +332,17 @@ impl Wakeup {
 
     /// Whether the thread serves this driver. It knows nothing of a clock that was paused.
     fn uses_thread(&self) -> bool {
-        self.waking != Waking::Frugal && !self.has_lost_thread() && !self.clock.was_paused()
+        self.waking != Waking::TokioOnly && !self.has_lost_thread() && !self.clock.was_paused()
     }
 
     /// Whether the thread is to wake the driver at its target, and not only if it is late.
-    fn is_precise(&self) -> bool {
-        self.waking == Waking::Precise && !self.has_lost_thread()
+    fn is_woken_by_thread(&self) -> bool {
+        self.waking == Waking::Thread && !self.has_lost_thread()
     }
 
     /// Whether the thread looks soon after each target, also at a driver that is never late.
-    fn is_strict(&self) -> bool {
-        self.waking == Waking::Strict
+    fn is_watched_closely(&self) -> bool {
+        self.waking == Waking::WatchedClosely
     }
 
     fn has_lost_thread(&self) -> bool {
@@ -354,13 +354,13 @@ impl Wakeup {
     /// jumps to what tokio knows of, so tokio must know the target; and tokio's clock takes the first turn there
     /// (`turn`), paused or not.
     fn uses_tokio_sleep(&self) -> bool {
-        self.clock.is_of_one_thread() || !self.is_precise()
+        self.clock.is_of_one_thread() || !self.is_woken_by_thread()
     }
 
     /// Whether turns are counted. tokio's clock wakes no driver more than once a millisecond. A clock that was paused stands still between
     /// two turns, so no number of them is too many.
     fn is_paced(&self) -> bool {
-        self.is_precise() && !self.clock.was_paused()
+        self.is_woken_by_thread() && !self.clock.was_paused()
     }
 
     /// When the turn comes that is wanted at `next`.

@@ -86,7 +86,7 @@ impl Nudge {
     }
 }
 
-// How often a precise driver turns.
+// How often a driver that the thread wakes turns.
 //
 // A tick finer than a millisecond makes few timers precise, and many timers expensive: 10 000 a second would take a turn each.
 // So a driver turns when its timers want it as long as that is a thousand times a second on average, with 32 turns in advance.
@@ -210,7 +210,7 @@ mod tests {
             None,
             Some(Resolution::MILLISECOND),
         );
-        let wakeup = Arc::new(Wakeup::new(clock, Waking::Precise));
+        let wakeup = Arc::new(Wakeup::new(clock, Waking::Thread));
         let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
         wakeup.driver_runs(&Waker::from(Arc::clone(&task)));
         let waker = Waker::from(Arc::clone(&nudged));

@@ -2,11 +2,11 @@
 //!
 //! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are three kinds:
 //!
-//! - A [`Precise`](super::Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
-//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it [`LAZY`] after its target, so some twenty times a second
+//! - A [`Thread`](super::Waking::Thread) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
+//! - A [`Watched`](super::Waking::Watched) driver is woken by tokio's clock. The thread looks at it [`LAZY`] after its target, so some twenty times a second
 //!   while all is well. If a target still stands long after its time, no worker has turned tokio's clock, and the thread wakes the driver's task. From then on it looks
-//!   [`STRICT`] after each target, for [`ALERT`].
-//! - A [`Strict`](super::Waking::Strict) driver is like a guarded one, but the thread always looks [`STRICT`] after its target.
+//!   [`CLOSE`] after each target, for [`ALERT`].
+//! - A [`WatchedClosely`](super::Waking::WatchedClosely) driver is like a watched one, but the thread always looks [`CLOSE`] after its target.
 //!
 //! All are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
 //! can take it. A task that is woken from outside is taken by any worker that is free.
@@ -44,20 +44,20 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, OwnLine, global, thread_local};
 use crate::wheel::Tick;
 
-/// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. Long, so that the
+/// How long after its target the thread looks at a watched driver. tokio's clock wakes the driver within a millisecond or so. Long, so that the
 /// thread rarely wakes; short enough for the bound documented at [`Waking`](super::Waking).
 const LAZY: Duration = Duration::from_millis(50);
 
-/// The delay for a driver that was recently late, or is strict. A target this overdue wakes the driver.
-const STRICT: Duration = Duration::from_millis(8);
+/// The delay for a driver that was recently late, or is watched closely. A target this overdue wakes the driver.
+const CLOSE: Duration = Duration::from_millis(8);
 
-/// A target this overdue at a look made for another reason is checked again at [`STRICT`]. tokio's clock may be about to serve one that is less late.
+/// A target this overdue at a look made for another reason is checked again at [`CLOSE`]. tokio's clock may be about to serve one that is less late.
 const SUSPECT: Duration = Duration::from_millis(2);
 
-/// How long the thread looks strictly at a driver that it has found late.
+/// How long the thread looks closely at a driver that it has found late.
 const ALERT: Duration = Duration::from_secs(1);
 
-/// How long after its target the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's
+/// How long after its target the thread waits for a driver that it wakes to answer a nudge with a new target, before it wakes the driver's
 /// task.
 const PATIENCE: Duration = Duration::from_millis(1);
 
@@ -93,9 +93,9 @@ struct Members {
 
 struct Member {
     driver: Arc<Wakeup>,
-    /// The target at which a precise driver was nudged, and when.
+    /// The target at which a `Thread` driver was nudged, and when.
     nudged: Option<(Tick, Instant)>,
-    /// Until when a guarded driver that was late is looked at strictly.
+    /// Until when a watched driver that was late is looked at closely.
     alert_until: Option<Instant>,
 }
 
@@ -163,12 +163,14 @@ impl Member {
         let start = self.driver.instant_of(target);
         match start {
             None => Look::Wait(None),
-            Some(start) if self.driver.is_precise() => self.look_precisely(target, start, now),
+            Some(start) if self.driver.is_woken_by_thread() => {
+                self.look_to_wake(target, start, now)
+            }
             Some(start) => self.look_on_guard(start, now),
         }
     }
 
-    fn look_precisely(&self, target: Tick, start: Instant, now: Instant) -> Look {
+    fn look_to_wake(&self, target: Tick, start: Instant, now: Instant) -> Look {
         let (at, is_nudge) = match self.nudged {
             // As a rule the driver's next target is a millisecond after this one or more. So the driver need not notify the thread, which
             // looks no later than that. A thread that was late itself gives the driver some time.
@@ -186,10 +188,10 @@ impl Member {
 
     fn look_on_guard(&self, start: Instant, now: Instant) -> Look {
         let late = now.saturating_duration_since(start);
-        if late >= STRICT {
+        if late >= CLOSE {
             Look::Wake
         } else if late >= SUSPECT {
-            Look::Wait(Some(start + STRICT))
+            Look::Wait(Some(start + CLOSE))
         } else {
             Look::Wait(Some(first_look(&self.driver, start)))
         }
@@ -202,7 +204,7 @@ impl Member {
             Look::Nudge(target) => self.nudged = Some((*target, now)),
             Look::Wake => self.nudged = None,
         }
-        if self.driver.is_precise() || self.driver.is_strict() {
+        if self.driver.is_woken_by_thread() || self.driver.is_watched_closely() {
             return;
         }
         if matches!(look, Look::Wake) {
@@ -216,11 +218,11 @@ impl Member {
 
 /// When the thread looks at a driver whose target starts at `start`.
 fn first_look(driver: &Wakeup, start: Instant) -> Instant {
-    if driver.is_precise() {
+    if driver.is_woken_by_thread() {
         return start;
     }
-    match driver.is_strict() || driver.member.is_alert() {
-        true => start + STRICT,
+    match driver.is_watched_closely() || driver.member.is_alert() {
+        true => start + CLOSE,
         false => start + LAZY,
     }
 }
@@ -414,8 +416,8 @@ mod tests {
                 Look::Wait(Some(at)) => Some((at - start).as_millis()),
                 _ => panic!("it is neither woken nor looked at"),
             };
-        let (_runtime, guarded, start) = driver(Waking::Guarded);
-        let mut member = Member::new(&guarded);
+        let (_runtime, watched, start) = driver(Waking::Watched);
+        let mut member = Member::new(&watched);
         for (late, next) in [
             (0, Some(50)),
             (1, Some(50)),
@@ -442,13 +444,13 @@ mod tests {
         assert_eq!(looks_at(&member, start, 0), Some(8));
         member.note(&look, found + ALERT);
         assert_eq!(looks_at(&member, start, 0), Some(50));
-        let (_runtime, strict, start) = driver(Waking::Strict);
-        let member = Member::new(&strict);
+        let (_runtime, closely, start) = driver(Waking::WatchedClosely);
+        let member = Member::new(&closely);
         for (late, next) in [(0, Some(8)), (7, Some(8)), (8, None)] {
             assert_eq!(
                 looks_at(&member, start, late),
                 next,
-                "strict, {late} ms late"
+                "closely, {late} ms late"
             );
         }
     }
@@ -464,7 +466,7 @@ mod tests {
         let _entered = runtime.enter();
         let home = runtime.handle().clone();
         let clock = Clock::new(home, None, Some(Resolution::MILLISECOND));
-        let wakeup = Arc::new(Wakeup::new(clock, Waking::Precise));
+        let wakeup = Arc::new(Wakeup::new(clock, Waking::Thread));
         assert!(wakeup.sleep_towards(Tick::ZERO, Tick::new(3_600_000), || true));
         assert!(wakeup.arrange());
         assert!(wakeup.member.is_member());

@@ -72,19 +72,19 @@ fn beside_tasks_that_are_always_ready(runtime: Runtime, waking: Waking) {
 
 #[test]
 fn tasks_that_are_always_ready_delay_no_timer_on_one_thread() {
-    for waking in [Waking::Guarded, Waking::Precise] {
+    for waking in [Waking::Watched, Waking::Thread] {
         beside_tasks_that_are_always_ready(current_thread(), waking);
     }
 }
 
 #[test]
 fn tasks_that_are_always_ready_delay_no_timer_on_two_workers() {
-    for waking in [Waking::Guarded, Waking::Precise] {
+    for waking in [Waking::Watched, Waking::Thread] {
         beside_tasks_that_are_always_ready(multi_thread(2), waking);
     }
 }
 
 #[test]
 fn tasks_always_ready_delay_no_timer_without_the_watchdog() {
-    beside_tasks_that_are_always_ready(multi_thread(2), Waking::Frugal);
+    beside_tasks_that_are_always_ready(multi_thread(2), Waking::TokioOnly);
 }

@@ -1,5 +1,5 @@
 //! No stalls behind a blocked worker: tokio's own timers stand still while the worker that last ran their driver is
-//! blocked, and ours do not, unless their driver is `Frugal`. In real time, which is the point.
+//! blocked, and ours do not, unless their driver is `TokioOnly`. In real time, which is the point.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -266,9 +266,9 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
     for (ours, first) in [
         (Whose::Runtimes, ms(55)),
-        (Whose::Own(Waking::Guarded), ms(55)),
-        (Whose::Own(Waking::Strict), ms(10)),
-        (Whose::Own(Waking::Precise), ms(10)),
+        (Whose::Own(Waking::Watched), ms(55)),
+        (Whose::Own(Waking::WatchedClosely), ms(10)),
+        (Whose::Own(Waking::Thread), ms(10)),
     ] {
         // The second time, with no task waiting on tokio's clock either.
         for (blocking, tasks) in [(ours, 8), (Whose::Tokios, 1)] {
@@ -288,7 +288,7 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     }
 }
 
-// The worker that the thread woke is blocked as well. Now the thread looks strictly, and finds that sooner than the first time.
+// The worker that the thread woke is blocked as well. Now the thread looks closely, and finds that sooner than the first time.
 #[test]
 fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
     let mut rounds = Vec::new();
@@ -304,10 +304,10 @@ fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
     assert!(is_shown, "{rounds:?}");
 }
 
-// What `Frugal` gives up, and what the test above would not see if it saw nothing.
+// What `TokioOnly` gives up, and what the test above would not see if it saw nothing.
 #[test]
-fn beside_a_blocked_worker_a_frugal_timer_waits_as_tokios_do() {
-    let frugal = Whose::Own(Waking::Frugal);
-    let waited = || round(frugal, 1, (frugal, 1), BLOCKED).waited;
+fn beside_a_blocked_worker_a_timer_of_tokio_only_waits_too() {
+    let tokio_only = Whose::Own(Waking::TokioOnly);
+    let waited = || round(tokio_only, 1, (tokio_only, 1), BLOCKED).waited;
     assert!((0..MOST_ROUNDS).any(|_| waited()), "it did not wait");
 }

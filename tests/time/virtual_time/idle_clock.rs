@@ -34,12 +34,12 @@ fn the_idle_clock_jumps_to_the_next_deadline() {
     });
 }
 
-// A precise driver counts its turns, and takes a thousand a second. No second passes between these.
+// A driver that the thread wakes counts its turns, and takes a thousand a second. No second passes between these.
 #[test]
 fn the_idle_clock_jumps_to_a_precise_deadline_after_many_turns() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
-            let builder = Timer::builder().waking(Waking::Precise);
+            let builder = Timer::builder().waking(Waking::Thread);
             let timer = builder.resolution(us(100)).start().expect("it starts");
             for _ in 0..200 {
                 let call = timer.timeout(HOUR, tokio::task::yield_now());

@@ -2,7 +2,7 @@
 
 use waterwheel_suite::Sample;
 
-use super::{AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Sleeps, Tokio, pingora};
+use super::{AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Tokio, Watched, pingora};
 use crate::entrant::Entrant;
 
 /// How a contestant begins: called once a sample, on a worker.
@@ -19,7 +19,7 @@ pub(crate) trait Measure: Copy + 'static {
 pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     vec![
         entrant(measure, Tokio::start),
-        entrant(measure, Own::<Guarded>::start),
+        entrant(measure, Own::<Watched>::start),
         entrant(measure, Current::start),
         entrant(measure, pingora),
         entrant(measure, AsyncIo::start),

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use waterwheel::Sleep;
 
-use super::{Current, Guarded, Own, Sleeps};
+use super::{Current, Own, Sleeps, Watched};
 
 /// Ours, with a slack of so many percent of the time that a connection may be idle.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl<S, const PERCENT: u32> Lenient<S, PERCENT> {
     }
 }
 
-impl<const PERCENT: u32> Sleeps for Lenient<Own<Guarded>, PERCENT> {
+impl<const PERCENT: u32> Sleeps for Lenient<Own<Watched>, PERCENT> {
     const NAME: &'static str = match PERCENT {
         5 => "own, 5 % slack",
         25 => "own, 25 % slack",

@@ -25,7 +25,7 @@ pub(crate) use everyone::{Measure, Start, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;
 pub(crate) use lenient::Lenient;
-pub(crate) use own::{Frugal, Guarded, Own, Precise, Strict, Way};
+pub(crate) use own::{Own, Thread, TokioOnly, Watched, WatchedClosely, Way};
 pub(crate) use pingora::{PINGORA, PINGORA_IS_EARLY, pingora};
 pub(crate) use scoped::Scoped;
 pub(crate) use tokio::Tokio;

@@ -23,35 +23,35 @@ pub(crate) trait Way: Clone + Send + Sync + 'static {
 
 /// The default, by which the runtime's timer is woken too.
 #[derive(Clone)]
-pub(crate) enum Guarded {}
+pub(crate) enum Watched {}
 
 #[derive(Clone)]
-pub(crate) enum Strict {}
+pub(crate) enum WatchedClosely {}
 
 #[derive(Clone)]
-pub(crate) enum Precise {}
+pub(crate) enum Thread {}
 
 #[derive(Clone)]
-pub(crate) enum Frugal {}
+pub(crate) enum TokioOnly {}
 
-impl Way for Guarded {
+impl Way for Watched {
     const NAME: &'static str = "own";
-    const WAKING: Waking = Waking::Guarded;
+    const WAKING: Waking = Waking::Watched;
 }
 
-impl Way for Strict {
-    const NAME: &'static str = "own, strict";
-    const WAKING: Waking = Waking::Strict;
+impl Way for WatchedClosely {
+    const NAME: &'static str = "own, watched closely";
+    const WAKING: Waking = Waking::WatchedClosely;
 }
 
-impl Way for Precise {
-    const NAME: &'static str = "own, precise";
-    const WAKING: Waking = Waking::Precise;
+impl Way for Thread {
+    const NAME: &'static str = "own, thread";
+    const WAKING: Waking = Waking::Thread;
 }
 
-impl Way for Frugal {
-    const NAME: &'static str = "own, frugal";
-    const WAKING: Waking = Waking::Frugal;
+impl Way for TokioOnly {
+    const NAME: &'static str = "own, tokio only";
+    const WAKING: Waking = Waking::TokioOnly;
 }
 
 impl<W: Way> Own<W> {

@@ -5,13 +5,13 @@ use tokio::time::Instant;
 use waterwheel::Sleep;
 use waterwheel::rpc::Deadline;
 
-use super::{Current, Guarded, Own, Sleeps, TimesOut};
+use super::{Current, Own, Sleeps, TimesOut, Watched};
 
 /// Ours, with the deadline of an RPC in place of a timeout: what the call awaits can ask for it.
 #[derive(Clone)]
 pub(crate) struct Scoped<S>(pub(crate) S);
 
-impl Sleeps for Scoped<Own<Guarded>> {
+impl Sleeps for Scoped<Own<Watched>> {
     const NAME: &'static str = "own, scope";
     type Sleep = Sleep;
 
@@ -20,7 +20,7 @@ impl Sleeps for Scoped<Own<Guarded>> {
     }
 }
 
-impl TimesOut for Scoped<Own<Guarded>> {
+impl TimesOut for Scoped<Own<Watched>> {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         let deadline = Deadline::at(Instant::now() + duration);
         deadline.scope_on(&self.0.timer, future).await.is_ok()

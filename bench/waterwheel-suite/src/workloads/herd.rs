@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start,
-    Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    TokioOnly, Watched,
 };
 use crate::entrant::Entrant;
 use crate::lead;
@@ -70,9 +70,9 @@ fn workload(tasks: usize) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, tasks),
-            entrant(Own::<Guarded>::start, tasks),
+            entrant(Own::<Watched>::start, tasks),
             entrant(Current::start, tasks),
-            entrant(Own::<Frugal>::start, tasks),
+            entrant(Own::<TokioOnly>::start, tasks),
             entrant(AsyncIo::start, tasks),
             entrant(FuturesTimer::start, tasks),
         ],

@@ -16,7 +16,7 @@ use waterwheel::Timer;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Guarded, Own, Sleeps, Start, Tokio, pingora,
+    AsyncIo, Current, FuturesTimer, Own, Sleeps, Start, Tokio, Watched, pingora,
 };
 use crate::cpu;
 use crate::crowd::Crowd;
@@ -61,7 +61,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
                 entrant(Tokio::start, |_| None, timers, time),
                 entrant(
                     Own::start,
-                    |own: &Own<Guarded>| Some(own.timer.clone()),
+                    |own: &Own<Watched>| Some(own.timer.clone()),
                     timers,
                     time,
                 ),

@@ -11,7 +11,7 @@ use std::task::Context;
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
+    AsyncIo, Current, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio, Watched,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -54,7 +54,7 @@ fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant::<_, POLL>(load, Tokio::start),
-            entrant::<_, POLL>(load, Own::<Guarded>::start),
+            entrant::<_, POLL>(load, Own::<Watched>::start),
             entrant::<_, POLL>(load, Current::start),
             entrant::<_, POLL>(load, AsyncIo::start),
             entrant::<_, POLL>(load, FuturesTimer::start),

@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use waterwheel_suite::{Absent, Metric, Sample};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, Watched, pingora,
 };
 use crate::cpu;
 use crate::crew::worker;
@@ -60,7 +60,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         entrants: vec![
             bare(clients, time),
             entrant(Tokio::start, clients, time),
-            entrant(Own::<Guarded>::start, clients, time),
+            entrant(Own::<Watched>::start, clients, time),
             entrant(Current::start, clients, time),
             entrant(pingora, clients, time),
             entrant(Floor::<false>::start, clients, time),

@@ -13,7 +13,7 @@ use waterwheel_suite::{Absent, Metric, Sample, Target, Want, printed};
 
 use crate::alt_timer;
 use crate::cargo;
-use crate::contestant::{Current, Guarded, Own, Sleeps, Tokio};
+use crate::contestant::{Current, Own, Sleeps, Tokio, Watched};
 use crate::entrant::Entrant;
 use crate::workload::Workload;
 
@@ -57,7 +57,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             .into(),
         absent: vec![
             Absent::new(
-                Own::<Guarded>::NAME,
+                Own::<Watched>::NAME,
                 "it calls the free functions, as a service would",
             ),
             Absent::new(alt_timer::NAME, "it does not enable it"),

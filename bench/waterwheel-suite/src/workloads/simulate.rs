@@ -13,7 +13,7 @@ use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::alt_timer;
 use crate::cargo;
-use crate::contestant::{Current, Guarded, Own, Sleeps, Tokio};
+use crate::contestant::{Current, Own, Sleeps, Tokio, Watched};
 use crate::entrant::Entrant;
 use crate::process::Program;
 use crate::targets::of_both;
@@ -89,7 +89,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         title: size.title.to_owned(),
         work: size.work.to_owned(),
         metrics: METRICS,
-        entrants: [Tokio::NAME, Own::<Guarded>::NAME, Current::NAME, BY_HAND]
+        entrants: [Tokio::NAME, Own::<Watched>::NAME, Current::NAME, BY_HAND]
             .map(|name| size.entrant(name, quick))
             .into(),
         absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],

@@ -16,7 +16,7 @@ use waterwheel_suite::{Absent, Sample, Target, Want};
 use super::cancel;
 use super::fire::{self, CPU, QUICK_TO_ARM};
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Guarded, Lenient, Measure, Own, PINGORA, Sleeps, Start, Tokio,
+    AsyncIo, Current, FuturesTimer, Lenient, Measure, Own, PINGORA, Sleeps, Start, Tokio, Watched,
 };
 use crate::engine::Load;
 use crate::entrant::Entrant;
@@ -32,13 +32,13 @@ const IDLE: Duration = Duration::from_secs(4);
 const TIMERS: usize = 1_000_000;
 const CANCEL: &str = "slack/cancel";
 
-type OwnLenient<const PERCENT: u32> = Lenient<Own<Guarded>, PERCENT>;
+type OwnLenient<const PERCENT: u32> = Lenient<Own<Watched>, PERCENT>;
 type CurrentLenient<const PERCENT: u32> = Lenient<Current, PERCENT>;
 
 /// The contestant with a slack, the one without, and the shares of its cost: of a timer that fires, and of one that is cancelled.
 const TARGETS: [(&str, &str, f64, f64); 4] = [
-    (OwnLenient::<5>::NAME, Own::<Guarded>::NAME, 0.8, 1.1),
-    (OwnLenient::<25>::NAME, Own::<Guarded>::NAME, 0.4, 1.1),
+    (OwnLenient::<5>::NAME, Own::<Watched>::NAME, 0.8, 1.1),
+    (OwnLenient::<25>::NAME, Own::<Watched>::NAME, 0.4, 1.1),
     (CurrentLenient::<5>::NAME, Current::NAME, 0.8, 1.1),
     (CurrentLenient::<25>::NAME, Current::NAME, 0.4, 1.1),
 ];
@@ -101,7 +101,7 @@ fn cancelled(quick: bool) -> Workload {
 
 /// Ours with a slack and without, and tokio's.
 fn with_slack(measure: impl Measure, idle: Duration) -> Vec<Entrant> {
-    let own = Own::<Guarded>::start;
+    let own = Own::<Watched>::start;
     let current = Current::start;
     vec![
         entrant(measure, Tokio::start),

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Scoped, Sleeps, Start, TimesOut, Tokio,
+    AsyncIo, Current, Floor, FuturesTimer, Own, Scoped, Sleeps, Start, TimesOut, Tokio, Watched,
     pingora,
 };
 use crate::engine::{self, Load};
@@ -62,9 +62,9 @@ fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant::<_, PENDING>(load, Tokio::start),
-            entrant::<_, PENDING>(load, Own::<Guarded>::start),
+            entrant::<_, PENDING>(load, Own::<Watched>::start),
             entrant::<_, PENDING>(load, Current::start),
-            entrant::<_, PENDING>(load, || Scoped(Own::<Guarded>::start())),
+            entrant::<_, PENDING>(load, || Scoped(Own::<Watched>::start())),
             entrant::<_, PENDING>(load, || Scoped(Current::start())),
             entrant::<_, PENDING>(load, pingora),
             entrant::<_, PENDING>(load, Floor::<false>::start),

@@ -24,8 +24,8 @@ use waterwheel_suite::{Absent, Target, Want};
 use super::postpone::Postpone;
 use super::timeout::Call;
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Guarded, Own, PINGORA, Postpones, Sleeps, Start, TimesOut,
-    Tokio, pingora,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, TimesOut, Tokio,
+    Watched, pingora,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -74,13 +74,13 @@ fn touch(load: Load) -> Workload {
         metrics: METRICS,
         entrants: vec![
             resets(Tokio::NAME, load, Tokio::start),
-            touches(Own::<Guarded>::NAME, load, on_own, Touch),
+            touches(Own::<Watched>::NAME, load, on_own, Touch),
             touches(Current::NAME, load, on_current, Touch),
-            resets(OWN_RESETS, load, Own::<Guarded>::start),
+            resets(OWN_RESETS, load, Own::<Watched>::start),
             resets(AsyncIo::NAME, load, AsyncIo::start),
             resets(FuturesTimer::NAME, load, FuturesTimer::start),
             times_out("tokio, timeout", load, Tokio::start),
-            times_out("own, timeout", load, Own::<Guarded>::start),
+            times_out("own, timeout", load, Own::<Watched>::start),
             times_out(PINGORA, load, pingora),
             Entrant::new(CLOCK_READ, move || {
                 engine::sample(load, || (), |(), _| ClockRead)
@@ -97,9 +97,9 @@ fn touch_at<const NEW: bool>(load: Load) -> Workload {
         metrics: METRICS,
         entrants: vec![
             resets_to::<_, NEW>(Tokio::NAME, load, Tokio::start),
-            touches(Own::<Guarded>::NAME, load, on_own, TouchAt::<NEW>::new),
+            touches(Own::<Watched>::NAME, load, on_own, TouchAt::<NEW>::new),
             touches(Current::NAME, load, on_current, TouchAt::<NEW>::new),
-            resets_to::<_, NEW>(OWN_RESETS, load, Own::<Guarded>::start),
+            resets_to::<_, NEW>(OWN_RESETS, load, Own::<Watched>::start),
             resets_to::<_, NEW>(AsyncIo::NAME, load, AsyncIo::start),
             resets_to::<_, NEW>(FuturesTimer::NAME, load, FuturesTimer::start),
             Entrant::new(PACKET, move || {
@@ -111,7 +111,7 @@ fn touch_at<const NEW: bool>(load: Load) -> Workload {
 }
 
 fn on_own() -> IdleTimeout {
-    IdleTimeout::on(&Own::<Guarded>::start().timer, LONG)
+    IdleTimeout::on(&Own::<Watched>::start().timer, LONG)
 }
 
 fn on_current() -> IdleTimeout {

@@ -7,7 +7,7 @@ use waterwheel_durable_core::store::{Due, Id};
 
 
 use super::*;
-use waterwheel_durable_core::engine::calendar::{Cursor, Plan, Progress, decide};
+use waterwheel_durable_core::engine::calendar::{Cursor, Misfire, Plan, Progress, decide};
 use waterwheel_durable_core::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT};
 
 fn due(text: &str) -> Due {

@@ -230,7 +230,7 @@ impl Builder {
             .name("waterwheel-durable")
             .shards(1)
             // Tokio's clock would add half a millisecond to each delivery.
-            .waking(Waking::Precise);
+            .waking(Waking::Thread);
         let timer = timer.start_on(&runtime).map_err(|error| {
             let error = io::Error::other(error);
             OpenError::Thread(error)

@@ -14,15 +14,15 @@ const KNOWN: [Known; 9] = [
         Mark::Ring,
     ),
     known(
-        "own, precise",
-        "own-precise",
-        "own Timer, Precise",
+        "own, thread",
+        "own-thread",
+        "own Timer, Thread",
         Mark::TriangleUp,
     ),
     known(
-        "own, frugal",
-        "own-frugal",
-        "own Timer, Frugal",
+        "own, tokio only",
+        "own-tokio-only",
+        "own Timer, TokioOnly",
         Mark::OpenSquare,
     ),
     known(
@@ -86,7 +86,7 @@ const OURS: &str = "waterwheel";
 impl Known {
     fn package(&self) -> &'static str {
         match self.class {
-            "own" | "current" | "own-precise" | "own-frugal" => OURS,
+            "own" | "current" | "own-thread" | "own-tokio-only" => OURS,
             "tokio" | "tokio-alt" => "tokio",
             package => package,
         }

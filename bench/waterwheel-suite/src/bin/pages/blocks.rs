@@ -119,11 +119,11 @@ fn ways_of_waking(results: &Results) -> Result<String, String> {
     ];
     const WAYS: [(&str, &str); 6] = [
         ("`tokio::time`", "tokio"),
-        ("`Guarded`, the runtime's", "current"),
-        ("`Guarded`, own", "own"),
-        ("`Strict`", "own, strict"),
-        ("`Precise`", "own, precise"),
-        ("`Frugal`", "own, frugal"),
+        ("`Watched`, the runtime's", "current"),
+        ("`Watched`, own", "own"),
+        ("`WatchedClosely`", "own, watched closely"),
+        ("`Thread`", "own, thread"),
+        ("`TokioOnly`", "own, tokio only"),
     ];
     let heads = RATES.map(|(head, _)| head).join(" | ");
     let mut text =

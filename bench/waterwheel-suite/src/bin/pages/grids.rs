@@ -12,8 +12,8 @@ const TOKIO: (&str, &str) = ("`tokio::time`", "tokio");
 const ALT: (&str, &str) = ("its alt timer", "tokio, alt timer");
 const CURRENT: (&str, &str) = ("the runtime's", "current");
 const OWN: (&str, &str) = ("own `Timer`", "own");
-const PRECISE: (&str, &str) = ("`Precise`", "own, precise");
-const FRUGAL: (&str, &str) = ("`Frugal`", "own, frugal");
+const THREAD: (&str, &str) = ("`Thread`", "own, thread");
+const TOKIO_ONLY: (&str, &str) = ("`TokioOnly`", "own, tokio only");
 const PINGORA: (&str, &str) = ("pingora", "pingora-timeout");
 const FLOOR: (&str, &str) = ("floor", "floor");
 
@@ -30,7 +30,7 @@ const OWN_TIMES: Ratio<'_> = Ratio {
 
 pub(crate) const QUIET: Grid<'_> = Grid {
     corner: "timers a second",
-    columns: &[TOKIO, CURRENT, OWN, PRECISE, FRUGAL],
+    columns: &[TOKIO, CURRENT, OWN, THREAD, TOKIO_ONLY],
     ratios: &[CURRENT_TIMES],
     rows: &[
         row("100: CPU a timer", "rate, 100 a second", CPU),
@@ -170,7 +170,7 @@ pub(crate) const OPERATIONS: Grid<'_> = Grid {
 
 pub(crate) const FIRING: Grid<'_> = Grid {
     corner: "",
-    columns: &[TOKIO, ALT, OWN, CURRENT, FRUGAL],
+    columns: &[TOKIO, ALT, OWN, CURRENT, TOKIO_ONLY],
     ratios: &[OWN_TIMES, CURRENT_TIMES],
     rows: &[
         row(

@@ -11,8 +11,8 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Precise,
-    Sleeps, Start, Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Thread, Tokio,
+    TokioOnly, Watched,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -60,10 +60,10 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 fn by_size(load: Load) -> Workload {
     let entrants = vec![
         entrant(Tokio::start, load, QUICK_TO_ARM),
-        entrant(Own::<Guarded>::start, load, QUICK_TO_ARM),
+        entrant(Own::<Watched>::start, load, QUICK_TO_ARM),
         entrant(Current::start, load, QUICK_TO_ARM),
-        entrant(Own::<Precise>::start, load, QUICK_TO_ARM),
-        entrant(Own::<Frugal>::start, load, QUICK_TO_ARM),
+        entrant(Own::<Thread>::start, load, QUICK_TO_ARM),
+        entrant(Own::<TokioOnly>::start, load, QUICK_TO_ARM),
         entrant(AsyncIo::start, load, SLOW_TO_ARM),
         entrant(FuturesTimer::start, load, SLOW_TO_ARM),
     ];

@@ -3,7 +3,7 @@
 use waterwheel_suite::{Absent, Metric, Sample};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Guarded, Own, PINGORA, Sleeps, Start, Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio, Watched,
 };
 use crate::entrant::Entrant;
 use crate::workload::Workload;
@@ -28,7 +28,7 @@ pub(super) fn workload(
         metrics,
         entrants: vec![
             entrant(Tokio::start, climb),
-            entrant(Own::<Guarded>::start, climb),
+            entrant(Own::<Watched>::start, climb),
             entrant(Current::start, climb),
         ],
         absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use super::{LOST, Ticks, absent};
-use crate::contestant::{AsyncIo, Current, Frugal, Guarded, Own, Sleeps, Start, Tokio};
+use crate::contestant::{AsyncIo, Current, Own, Sleeps, Start, Tokio, TokioOnly, Watched};
 use crate::cpu;
 use crate::entrant::Entrant;
 use crate::patience;
@@ -61,9 +61,9 @@ pub(super) fn workload(quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, load),
-            entrant(Own::<Guarded>::start, load),
+            entrant(Own::<Watched>::start, load),
             entrant(Current::start, load),
-            entrant(Own::<Frugal>::start, load),
+            entrant(Own::<TokioOnly>::start, load),
             entrant(AsyncIo::start, load),
         ],
         absent: absent(),

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, Sleeps, Start, Tokio, Way,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio, TokioOnly, Watched, Way,
 };
 use crate::cpu;
 use crate::entrant::Entrant;
@@ -57,9 +57,9 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, ticks),
-            entrant(Own::<Guarded>::start, ticks),
+            entrant(Own::<Watched>::start, ticks),
             entrant(Current::start, ticks),
-            entrant(Own::<Frugal>::start, ticks),
+            entrant(Own::<TokioOnly>::start, ticks),
             entrant(AsyncIo::start, ticks),
         ],
         absent: absent(),

@@ -17,7 +17,9 @@ use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use super::{CPU, LOOKS};
 use crate::armed::{self, instant, nanos, now};
-use crate::contestant::{Current, Frugal, Guarded, Own, Precise, Sleeps, Start, Strict, Tokio};
+use crate::contestant::{
+    Current, Own, Sleeps, Start, Thread, Tokio, TokioOnly, Watched, WatchedClosely,
+};
 use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lateness::Lateness;
@@ -75,10 +77,10 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
             metrics: METRICS,
             entrants: vec![
                 entrant(Tokio::start, &load),
-                entrant(Own::<Guarded>::start, &load),
+                entrant(Own::<Watched>::start, &load),
                 entrant(Current::start, &load),
-                entrant(Own::<Strict>::start, &load),
-                entrant(Own::<Frugal>::start, &load),
+                entrant(Own::<WatchedClosely>::start, &load),
+                entrant(Own::<TokioOnly>::start, &load),
             ],
             absent: super::absent(),
         }
@@ -103,20 +105,20 @@ fn lone(window: Duration) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, &load),
-            entrant(Own::<Precise>::start, &load),
-            entrant(Own::<Guarded>::start, &load),
+            entrant(Own::<Thread>::start, &load),
+            entrant(Own::<Watched>::start, &load),
             entrant(Current::start, &load),
         ],
         absent: super::absent(),
     }
 }
 
-/// What the guard may cost, and how late the precise timer may be where it is alone.
+/// What the guard may cost, and how late the timer that the thread wakes may be where it is alone.
 pub(super) fn targets() -> Vec<Target> {
     let mut targets = vec![Target {
         title: LONE.to_owned(),
         metric: P50,
-        of: Own::<Precise>::NAME,
+        of: Own::<Thread>::NAME,
         want: Want::AtMost(200.0),
     }];
     for rate in RATES {

@@ -18,8 +18,8 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Precise,
-    Sleeps, Start, Strict, Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Thread, Tokio,
+    TokioOnly, Watched, WatchedClosely,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -72,11 +72,11 @@ fn by_rate(load: Load) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, load),
-            entrant(Own::<Guarded>::start, load),
+            entrant(Own::<Watched>::start, load),
             entrant(Current::start, load),
-            entrant(Own::<Precise>::start, load),
-            entrant(Own::<Strict>::start, load),
-            entrant(Own::<Frugal>::start, load),
+            entrant(Own::<Thread>::start, load),
+            entrant(Own::<WatchedClosely>::start, load),
+            entrant(Own::<TokioOnly>::start, load),
         ],
         absent: absent(),
     }
@@ -103,7 +103,7 @@ fn of_the_guard(title: &str, rate: usize) -> [Target; 2] {
         1000..10_000 => 1.07,
         _ => 1.05,
     };
-    let of = Own::<Frugal>::NAME;
+    let of = Own::<TokioOnly>::NAME;
     let wants = [
         (CPU, Want::Share { of, at_most }),
         (LOOKS, Want::AtMost(25.0)),
@@ -133,21 +133,21 @@ pub(crate) fn targets() -> Vec<Target> {
             targets.push(Target {
                 title: title.clone(),
                 metric,
-                of: Own::<Frugal>::NAME,
+                of: Own::<TokioOnly>::NAME,
                 want: share(at_most),
             });
         }
     }
     // What is paid for precision: it is there while the timers are few, and costs little once they are many.
-    let precise = |rate, metric, want| Target {
+    let by_thread = |rate, metric, want| Target {
         title: title(rate),
         metric,
-        of: Own::<Precise>::NAME,
+        of: Own::<Thread>::NAME,
         want,
     };
-    targets.push(precise(100, P50, Want::AtMost(200.0)));
-    targets.push(precise(1000, P50, Want::AtMost(200.0)));
-    targets.push(precise(10_000, CPU, share(1.5)));
+    targets.push(by_thread(100, P50, Want::AtMost(200.0)));
+    targets.push(by_thread(1000, P50, Want::AtMost(200.0)));
+    targets.push(by_thread(10_000, CPU, share(1.5)));
     targets.extend(in_turn::targets());
     targets
 }
