@@ -12,17 +12,105 @@ fn error(expression: &str) -> ScheduleError {
     }
 }
 
-/// The field is named, with its text and with a hint.
-#[track_caller]
-fn names(expression: &str, expected: Field, text: &str, hint: &str) {
-    let error = error(expression);
-    assert_eq!(error.field(), Some(expected), "{expression:?}: {error}");
-    let message = error.to_string();
-    assert!(
-        message.contains(&format!("the {expected} {text:?}")),
-        "{message}"
-    );
-    assert!(message.contains(hint), "{message}");
+/// An expression, the field that is named, the field's text, and a part of the hint.
+const WRONG_FIELDS: &str = "
+# a value that is out of range names its field
+60 * * * * | Minute | 60 | 0-59
+61 * * * * * | Second | 61 | 0-59
+0 24 * * * | Hour | 24 | 0-23
+0 0 0 * * | DayOfMonth | 0 | 1-31
+0 0 1,32 * * | DayOfMonth | 1,32 | 1-31
+0 0 32W * * | DayOfMonth | 32W | 15W
+0 0 * 13 * | Month | 13 | JAN-DEC
+0 0 * 0-3 * | Month | 0-3 | JAN-DEC
+0 0 * * 8 | DayOfWeek | 8 | SUN-SAT
+99999999999999999999 * * * * | Minute | 99999999999999999999 | 0-59
+* * * * 0-65535 | DayOfWeek | 0-65535 | 0-7
+# the first wrong field is named
+* 25 * 13 * | Hour | 25 | 0-23
+60 0 * FOO 8 | Minute | 60 | 0-59
+0 0 BAR FOO 8 | DayOfMonth | BAR | 1-31
+# a step of 0 is refused
+*/0 * * * * | Minute | */0 | a step must be 1 or more
+0 9-17/00 * * * | Hour | 9-17/00 | a step must be 1 or more
+# a step as large as its field is refused: it was silently hourly
+*/60 * * * * * | Second | */60 | once a minute
+*/60 * * * * | Minute | */60 | once an hour
+*/90 * * * * | Minute | */90 | fixed rate
+5,10-50/60 * * * * | Minute | 5,10-50/60 | once an hour
+0 */24 * * * | Hour | */24 | once a day
+0 0 */31 * * | DayOfMonth | */31 | once a month
+0 0 1 */12 * | Month | */12 | once a year
+0 0 * * */7 | DayOfWeek | */7 | once a week
+# a step needs a range
+0/15 * * * * | Minute | 0/15 | */5
+/15 * * * * | Minute | /15 | */5
+*/ * * * * | Minute | */ | 0-59
+*/5/5 * * * * | Minute | */5/5 | 0-59
+# a range goes upwards
+0 22-5 * * * | Hour | 22-5 | 22-23,0-5
+0 0 * NOV-FEB * | Month | NOV-FEB | `NOV-DEC,JAN-FEB` instead of
+0 1-2-3 * * * | Hour | 1-2-3 |
+0 -3 * * * | Hour | -3 |
+# names that are unknown or elsewhere are refused
+0 0 * FOO * | Month | FOO | JAN-DEC
+0 0 * JANUARY * | Month | JANUARY | JAN-DEC
+0 0 * JAN2 * | Month | JAN2 | JAN-DEC
+0 0 * MON * | Month | MON | JAN-DEC
+0 0 * * JAN | DayOfWeek | JAN | SUN-SAT
+0 0 * * SUNDAY | DayOfWeek | SUNDAY | SUN-SAT
+0 0 * * MONTUE | DayOfWeek | MONTUE | SUN-SAT
+0 0 * * L | DayOfWeek | L | FRIL
+MON * * * * | Minute | MON | 0-59
+0 L * * * | Hour | L | 0-23
+0 0 W * * | DayOfMonth | W | 15W
+0 0 L-3 * * | DayOfMonth | L-3 | LW
+0 0 L,15,lw * * | DayOfMonth | L,15,lw | two expressions
+? * * * * | Minute | ? | 0-59
++5 * * * * | Minute | +5 | 0-59
+0 0 * * ++MON | DayOfWeek | ++MON | SUN-SAT
+# a range goes upwards: Sunday ends a week
+0 0 * * FRI-MON | DayOfWeek | FRI-MON | `FRI-SAT,SUN-MON` instead of
+0 0 * * fri-mon | DayOfWeek | fri-mon | `FRI-SAT,SUN-MON` instead of
+0 0 * * 5-1 | DayOfWeek | 5-1 | `FRI-SAT,SUN-MON` instead of
+0 0 * * FRI-1 | DayOfWeek | FRI-1 | `FRI-SAT,SUN-MON` instead of
+0 0 * * FRI-0 | DayOfWeek | FRI-0 | `FRI-SAT,SUN-MON` instead of
+0 0 * * TUE,FRI-MON/2 | DayOfWeek | TUE,FRI-MON/2 | `FRI-SAT,SUN-MON` instead of
+# a month has a weekday at most five times
+0 0 * * MON#6 | DayOfWeek | MON#6 | #5
+0 0 * * MON#0 | DayOfWeek | MON#0 | #5
+0 0 * * MON# | DayOfWeek | MON# | #5
+0 0 * * #2 | DayOfWeek | #2 | #5
+0 0 * * MON##2 | DayOfWeek | MON##2 | #5
+0 0 * * MON#2#3 | DayOfWeek | MON#2#3 | #5
+0 0 * * MON#TUE | DayOfWeek | MON#TUE | #5
+# a list has no hole
+, * * * * | Minute | , | each comma
+0 0 * * , | DayOfWeek | , | each comma
+1, * * * * | Minute | 1, | each comma
+0 0 * * 1, | DayOfWeek | 1, | each comma
+,1 * * * * | Minute | ,1 | each comma
+0 0 * * ,1 | DayOfWeek | ,1 | each comma
+1,,2 * * * * | Minute | 1,,2 | each comma
+0 0 * * 1,,2 | DayOfWeek | 1,,2 | each comma
+";
+
+#[test]
+fn a_wrong_field_is_named_with_its_text_and_a_hint() {
+    for row in WRONG_FIELDS.lines().filter(|it| it.contains(" |")) {
+        let [expression, field, text, hint] = row.split(" |").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let error = error(expression);
+        let found = error.field().expect(row);
+        assert_eq!(format!(" {found:?}"), field, "{row}: {error}");
+        let (text, message) = (&text[1..], error.to_string());
+        assert!(
+            message.contains(&format!("the {found} {text:?}")),
+            "{row}: {message}"
+        );
+        assert!(message.contains(hint.trim()), "{row}: {message}");
+    }
 }
 
 #[test]
@@ -62,26 +150,6 @@ fn too_few_and_too_many_fields_are_counted() {
 }
 
 #[test]
-fn a_value_that_is_out_of_range_names_its_field() {
-    names("60 * * * *", Field::Minute, "60", "0-59");
-    names("61 * * * * *", Field::Second, "61", "0-59");
-    names("0 24 * * *", Field::Hour, "24", "0-23");
-    names("0 0 0 * *", Field::DayOfMonth, "0", "1-31");
-    names("0 0 1,32 * *", Field::DayOfMonth, "1,32", "1-31");
-    names("0 0 32W * *", Field::DayOfMonth, "32W", "15W");
-    names("0 0 * 13 *", Field::Month, "13", "JAN-DEC");
-    names("0 0 * 0-3 *", Field::Month, "0-3", "JAN-DEC");
-    names("0 0 * * 8", Field::DayOfWeek, "8", "SUN-SAT");
-    names(
-        "99999999999999999999 * * * *",
-        Field::Minute,
-        "99999999999999999999",
-        "0-59",
-    );
-    names("* * * * 0-65535", Field::DayOfWeek, "0-65535", "0-7");
-}
-
-#[test]
 fn a_year_that_is_out_of_range_names_its_field() {
     let years = ScheduleOptions::new().years(true);
     for year in ["0", "5001", "2030-2020", "MMXX"] {
@@ -93,44 +161,7 @@ fn a_year_that_is_out_of_range_names_its_field() {
 }
 
 #[test]
-fn the_first_wrong_field_is_named() {
-    names("* 25 * 13 *", Field::Hour, "25", "0-23");
-    names("60 0 * FOO 8", Field::Minute, "60", "0-59");
-    names("0 0 BAR FOO 8", Field::DayOfMonth, "BAR", "1-31");
-}
-
-#[test]
-fn a_step_of_0_is_refused() {
-    names(
-        "*/0 * * * *",
-        Field::Minute,
-        "*/0",
-        "a step must be 1 or more",
-    );
-    names(
-        "0 9-17/00 * * *",
-        Field::Hour,
-        "9-17/00",
-        "a step must be 1 or more",
-    );
-}
-
-// It was silently hourly.
-#[test]
-fn a_step_as_large_as_its_field_is_refused() {
-    names("*/60 * * * * *", Field::Second, "*/60", "once a minute");
-    names("*/60 * * * *", Field::Minute, "*/60", "once an hour");
-    names("*/90 * * * *", Field::Minute, "*/90", "fixed rate");
-    names(
-        "5,10-50/60 * * * *",
-        Field::Minute,
-        "5,10-50/60",
-        "once an hour",
-    );
-    names("0 */24 * * *", Field::Hour, "*/24", "once a day");
-    names("0 0 */31 * *", Field::DayOfMonth, "*/31", "once a month");
-    names("0 0 1 */12 *", Field::Month, "*/12", "once a year");
-    names("0 0 * * */7", Field::DayOfWeek, "*/7", "once a week");
+fn a_step_of_years_as_large_as_their_field_is_refused() {
     let years = ScheduleOptions::new().years(true);
     let error = years.parse_in("0 0 0 1 1 * */5000", TimeZone::UTC);
     let error = error.unwrap_err();
@@ -143,90 +174,6 @@ fn a_step_as_large_as_its_field_is_refused() {
         "0 0 * * */6",
     ] {
         assert!(Schedule::parse_in(expression, TimeZone::UTC).is_ok());
-    }
-}
-
-#[test]
-fn a_step_needs_a_range() {
-    names("0/15 * * * *", Field::Minute, "0/15", "*/5");
-    names("/15 * * * *", Field::Minute, "/15", "*/5");
-    names("*/ * * * *", Field::Minute, "*/", "0-59");
-    names("*/5/5 * * * *", Field::Minute, "*/5/5", "0-59");
-}
-
-#[test]
-fn a_range_goes_upwards() {
-    names("0 22-5 * * *", Field::Hour, "22-5", "22-23,0-5");
-    names(
-        "0 0 * NOV-FEB *",
-        Field::Month,
-        "NOV-FEB",
-        "`NOV-DEC,JAN-FEB` instead of",
-    );
-    for text in [
-        "FRI-MON",
-        "fri-mon",
-        "5-1",
-        "FRI-1",
-        "FRI-0",
-        "TUE,FRI-MON/2",
-    ] {
-        let hint = "`FRI-SAT,SUN-MON` instead of";
-        names(&format!("0 0 * * {text}"), Field::DayOfWeek, text, hint);
-    }
-    names("0 1-2-3 * * *", Field::Hour, "1-2-3", "");
-    names("0 -3 * * *", Field::Hour, "-3", "");
-}
-
-#[test]
-fn a_month_has_a_weekday_at_most_five_times() {
-    for text in [
-        "MON#6", "MON#0", "MON#", "#2", "MON##2", "MON#2#3", "MON#TUE",
-    ] {
-        names(&format!("0 0 * * {text}"), Field::DayOfWeek, text, "#5");
-    }
-}
-
-#[test]
-fn names_that_are_unknown_or_elsewhere_are_refused() {
-    names("0 0 * FOO *", Field::Month, "FOO", "JAN-DEC");
-    names("0 0 * JANUARY *", Field::Month, "JANUARY", "JAN-DEC");
-    names("0 0 * JAN2 *", Field::Month, "JAN2", "JAN-DEC");
-    names("0 0 * MON *", Field::Month, "MON", "JAN-DEC");
-    names("0 0 * * JAN", Field::DayOfWeek, "JAN", "SUN-SAT");
-    names("0 0 * * SUNDAY", Field::DayOfWeek, "SUNDAY", "SUN-SAT");
-    names("0 0 * * MONTUE", Field::DayOfWeek, "MONTUE", "SUN-SAT");
-    names("0 0 * * L", Field::DayOfWeek, "L", "FRIL");
-    names("MON * * * *", Field::Minute, "MON", "0-59");
-    names("0 L * * *", Field::Hour, "L", "0-23");
-    names("0 0 W * *", Field::DayOfMonth, "W", "15W");
-    names("0 0 L-3 * *", Field::DayOfMonth, "L-3", "LW");
-    names(
-        "0 0 L,15,lw * *",
-        Field::DayOfMonth,
-        "L,15,lw",
-        "two expressions",
-    );
-    names("? * * * *", Field::Minute, "?", "0-59");
-    names("+5 * * * *", Field::Minute, "+5", "0-59");
-    names("0 0 * * ++MON", Field::DayOfWeek, "++MON", "SUN-SAT");
-}
-
-#[test]
-fn a_list_with_a_hole_is_refused() {
-    for text in [",", "1,", ",1", "1,,2"] {
-        names(
-            &format!("{text} * * * *"),
-            Field::Minute,
-            text,
-            "each comma",
-        );
-        names(
-            &format!("0 0 * * {text}"),
-            Field::DayOfWeek,
-            text,
-            "each comma",
-        );
     }
 }
 

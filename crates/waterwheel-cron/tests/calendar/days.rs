@@ -1,7 +1,7 @@
 //! On which days an expression comes, beside the oracle and by hand.
 
 use crate::oracle::ORACLE;
-use crate::support::{runs, schedule, utc};
+use crate::support::{schedule, utc};
 
 #[test]
 fn the_days_of_23_years_are_the_oracles() {
@@ -23,55 +23,6 @@ fn the_days_of_23_years_are_the_oracles() {
         assert_eq!(back, *days, "back: {expression}");
         assert!(!days.is_empty(), "{expression}");
     }
-}
-
-#[test]
-fn a_day_matches_either_restricted_field() {
-    let found = runs("0 0 13 * FRI", "UTC", "2026-02-10", 3);
-    assert_eq!(
-        found,
-        [
-            "02-13 00:00:00 +00:00",
-            "02-20 00:00:00 +00:00",
-            "02-27 00:00:00 +00:00"
-        ]
-    );
-    let found = runs("0 0 12 * FRI", "UTC", "2026-02-10", 2);
-    assert_eq!(found, ["02-12 00:00:00 +00:00", "02-13 00:00:00 +00:00"]);
-}
-
-#[test]
-fn beside_a_starred_field_a_day_matches_both() {
-    let found = runs("0 0 */2 * MON", "UTC", "2026-06-01", 3);
-    assert_eq!(
-        found,
-        [
-            "06-15 00:00:00 +00:00",
-            "06-29 00:00:00 +00:00",
-            "07-13 00:00:00 +00:00"
-        ]
-    );
-}
-
-#[test]
-fn a_plus_asks_for_both_days() {
-    let found = runs("0 0 13 * +FRI", "UTC", "2026-01-01", 3);
-    assert_eq!(
-        found,
-        [
-            "02-13 00:00:00 +00:00",
-            "03-13 00:00:00 +00:00",
-            "11-13 00:00:00 +00:00"
-        ]
-    );
-}
-
-#[test]
-fn every_tuesday_at_9_and_every_12th_at_9() {
-    let found = runs("0 9 * * TUE", "Europe/Berlin", "2026-03-23", 2);
-    assert_eq!(found, ["03-24 09:00:00 +01:00", "03-31 09:00:00 +02:00"]);
-    let found = runs("0 9 12 * *", "America/New_York", "2026-02-20", 2);
-    assert_eq!(found, ["03-12 09:00:00 -04:00", "04-12 09:00:00 -04:00"]);
 }
 
 #[test]
