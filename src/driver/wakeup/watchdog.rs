@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guarded_driver_is_looked_at_lazily_until_it_is_late() {
+    fn a_watched_driver_is_looked_at_lazily_until_it_is_late() {
         let ms = Duration::from_millis;
         // When the driver is looked at next, in milliseconds after its target, at a look that is so late. `None` if it is woken.
         let looks_at =
