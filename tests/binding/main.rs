@@ -65,7 +65,7 @@ fn one_whose_deadline_has_passed_is_ready_at_its_first_poll() {
     });
 }
 
-// On a clock that cannot be paused, the first poll of a second or more trusts the clock read at the call, and moves the hand there.
+// On a clock that cannot be the first poll of a second or more trusts the clock read at the call, and moves the hand there.
 #[test]
 fn a_late_first_poll_makes_no_other_timer_early() {
     in_a_task(|| {

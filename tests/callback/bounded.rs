@@ -8,43 +8,41 @@ use waterwheel::{Duration, Timer, sleep};
 
 use crate::support::{
     Dice, HOUR, LIMIT, assert_panics_here, assert_settled, bounded_timer, eventually, inside, ms,
-    multi_thread, paused, us, within,
+    multi_thread, us, within,
 };
 use crate::{Blocker, Log, settle};
 
-#[test]
-fn the_next_one_is_refused_with_a_typed_error() {
-    paused().block_on(async {
-        let timer = bounded_timer(3);
-        let future = timer.sleep(HOUR);
-        let first = timer.call_after(ms(5), || ());
-        let second = timer.call_after(HOUR, || ());
-        let held = Arc::new(());
-        let capture = Arc::clone(&held);
-        let refused = timer.try_call_after(ms(1), move || drop(capture));
-        assert!(refused.unwrap_err().is_at_capacity());
-        assert_eq!(Arc::strong_count(&held), 1, "the closure is dropped");
-        let refused = timer.try_call_at(timer.now(), || ());
-        assert!(refused.unwrap_err().is_at_capacity());
-        assert_panics_here(&["max_pending"], || timer.call_after(ms(1), || ()));
-        assert_panics_here(&["max_pending"], || timer.call_at(timer.now(), || ()));
-        // A cancel gives its place back, once.
-        assert!(second.cancel() && !second.cancel());
-        let third = timer.try_call_after(HOUR, || ()).unwrap();
-        assert!(timer.try_call_after(HOUR, || ()).is_err());
-        // So does a run.
-        sleep(ms(5)).await;
-        settle().await;
-        assert!(first.is_expired());
-        let fourth = timer.try_call_after(HOUR, || ()).unwrap();
-        assert!(timer.try_sleep(HOUR).unwrap_err().is_at_capacity());
-        drop(future);
-        assert!(timer.try_call_after(HOUR, || ()).unwrap().cancel());
-        assert!(third.cancel() && fourth.cancel());
-        // Nor does a refusal hold up a drain.
-        timer.drain().await;
-        assert_settled(&timer);
-    });
+#[tokio::test(start_paused = true)]
+async fn the_next_one_is_refused_with_a_typed_error() {
+    let timer = bounded_timer(3);
+    let future = timer.sleep(HOUR);
+    let first = timer.call_after(ms(5), || ());
+    let second = timer.call_after(HOUR, || ());
+    let held = Arc::new(());
+    let capture = Arc::clone(&held);
+    let refused = timer.try_call_after(ms(1), move || drop(capture));
+    assert!(refused.unwrap_err().is_at_capacity());
+    assert_eq!(Arc::strong_count(&held), 1, "the closure is dropped");
+    let refused = timer.try_call_at(timer.now(), || ());
+    assert!(refused.unwrap_err().is_at_capacity());
+    assert_panics_here(&["max_pending"], || timer.call_after(ms(1), || ()));
+    assert_panics_here(&["max_pending"], || timer.call_at(timer.now(), || ()));
+    // A cancel gives its place back, once.
+    assert!(second.cancel() && !second.cancel());
+    let third = timer.try_call_after(HOUR, || ()).unwrap();
+    assert!(timer.try_call_after(HOUR, || ()).is_err());
+    // So does a run.
+    sleep(ms(5)).await;
+    settle().await;
+    assert!(first.is_expired());
+    let fourth = timer.try_call_after(HOUR, || ()).unwrap();
+    assert!(timer.try_sleep(HOUR).unwrap_err().is_at_capacity());
+    drop(future);
+    assert!(timer.try_call_after(HOUR, || ()).unwrap().cancel());
+    assert!(third.cancel() && fourth.cancel());
+    // Nor does a refusal hold up a drain.
+    timer.drain().await;
+    assert_settled(&timer);
 }
 
 #[test]

@@ -7,37 +7,33 @@ use std::thread;
 use waterwheel::{Duration, sleep};
 
 use crate::support::{
-    HOUR, LIMIT, assert_settled, eventually, inside, ms, multi_thread, own_timer, paused, within,
+    HOUR, LIMIT, assert_settled, eventually, inside, ms, multi_thread, own_timer, within,
 };
 use crate::{Blocker, Log, settle};
 
-#[test]
-fn cancel_is_true_exactly_once_and_the_callback_never_runs() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let handle = timer.call_after(ms(5), log.note(()));
-        let other = handle.clone();
-        assert!(handle.cancel());
-        assert!(!handle.cancel() && !other.cancel());
-        assert!(other.is_cancelled() && !other.is_expired());
-        sleep(ms(10)).await;
-        assert_eq!(log.len(), 0);
-        assert_eq!(assert_settled(&timer).cancelled(), 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn cancel_is_true_exactly_once_and_the_callback_never_runs() {
+    let timer = own_timer();
+    let log = Log::new();
+    let handle = timer.call_after(ms(5), log.note(()));
+    let other = handle.clone();
+    assert!(handle.cancel());
+    assert!(!handle.cancel() && !other.cancel());
+    assert!(other.is_cancelled() && !other.is_expired());
+    sleep(ms(10)).await;
+    assert_eq!(log.len(), 0);
+    assert_eq!(assert_settled(&timer).cancelled(), 1);
 }
 
-#[test]
-fn cancel_after_the_run_is_false() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let handle = timer.call_after(ms(5), || ());
-        sleep(ms(5)).await;
-        settle().await;
-        assert!(!handle.cancel());
-        assert!(handle.is_expired() && !handle.is_cancelled());
-        assert_eq!(assert_settled(&timer).cancelled(), 0);
-    });
+#[tokio::test(start_paused = true)]
+async fn cancel_after_the_run_is_false() {
+    let timer = own_timer();
+    let handle = timer.call_after(ms(5), || ());
+    sleep(ms(5)).await;
+    settle().await;
+    assert!(!handle.cancel());
+    assert!(handle.is_expired() && !handle.is_cancelled());
+    assert_eq!(assert_settled(&timer).cancelled(), 0);
 }
 
 #[test]
@@ -61,24 +57,22 @@ fn of_threads_that_cancel_one_wins() {
     assert_settled(&timer);
 }
 
-#[test]
-fn the_closure_is_gone_at_once_though_the_handle_is_kept() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let held = Arc::new(());
-        let capture = || {
-            let held = Arc::clone(&held);
-            move || drop(held)
-        };
-        let cancelled = timer.call_after(HOUR, capture());
-        let run = timer.call_after(ms(1), capture());
-        assert_eq!(Arc::strong_count(&held), 3);
-        assert!(cancelled.cancel());
-        assert_eq!(Arc::strong_count(&held), 2);
-        sleep(ms(2)).await;
-        assert_eq!(Arc::strong_count(&held), 1);
-        assert!(run.is_expired());
-    });
+#[tokio::test(start_paused = true)]
+async fn the_closure_is_gone_at_once_though_the_handle_is_kept() {
+    let timer = own_timer();
+    let held = Arc::new(());
+    let capture = || {
+        let held = Arc::clone(&held);
+        move || drop(held)
+    };
+    let cancelled = timer.call_after(HOUR, capture());
+    let run = timer.call_after(ms(1), capture());
+    assert_eq!(Arc::strong_count(&held), 3);
+    assert!(cancelled.cancel());
+    assert_eq!(Arc::strong_count(&held), 2);
+    sleep(ms(2)).await;
+    assert_eq!(Arc::strong_count(&held), 1);
+    assert!(run.is_expired());
 }
 
 #[test]

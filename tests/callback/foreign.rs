@@ -30,58 +30,52 @@ fn holding<T: Send + 'static>(captured: T) -> impl FnOnce() + Send {
     move || drop(captured)
 }
 
-#[test]
-fn a_callback_that_panics_harms_no_other() {
-    paused().block_on(async {
-        let timer = bounded_timer(4);
-        let log = Log::new();
-        timer.call_after(ms(5), log.note("before"));
-        let panics = timer.call_after(ms(5), || throw());
-        // A payload whose destructor panics as well.
-        timer.call_after(ms(5), || panic::resume_unwind(Box::new(OnDrop(|| throw()))));
-        timer.call_after(ms(5), log.note("after"));
-        sleep(ms(5)).await;
-        settle().await;
-        assert_eq!(log.take(), ["before", "after"]);
-        assert!(panics.is_expired() && !panics.cancel());
-        // Their places are free.
-        for _ in 0..4 {
-            timer.try_call_after(ms(1), log.note("again")).unwrap();
-        }
-        timer.drain().await;
-        assert_eq!(log.len(), 4);
-        assert_settled(&timer);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_panics_harms_no_other() {
+    let timer = bounded_timer(4);
+    let log = Log::new();
+    timer.call_after(ms(5), log.note("before"));
+    let panics = timer.call_after(ms(5), || throw());
+    // A payload whose destructor panics as well.
+    timer.call_after(ms(5), || panic::resume_unwind(Box::new(OnDrop(|| throw()))));
+    timer.call_after(ms(5), log.note("after"));
+    sleep(ms(5)).await;
+    settle().await;
+    assert_eq!(log.take(), ["before", "after"]);
+    assert!(panics.is_expired() && !panics.cancel());
+    // Their places are free.
+    for _ in 0..4 {
+        timer.try_call_after(ms(1), log.note("again")).unwrap();
+    }
+    timer.drain().await;
+    assert_eq!(log.len(), 4);
+    assert_settled(&timer);
 }
 
-#[test]
-fn a_destructor_that_panics_in_a_run_harms_no_other() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let handle = timer.call_after(ms(5), holding(OnDrop(|| throw())));
-        timer.call_after(ms(5), log.note("after"));
-        sleep(ms(6)).await;
-        assert!(handle.is_expired());
-        assert_eq!(log.len(), 1);
-        timer.drain().await;
-    });
+#[tokio::test(start_paused = true)]
+async fn a_destructor_that_panics_in_a_run_harms_no_other() {
+    let timer = own_timer();
+    let log = Log::new();
+    let handle = timer.call_after(ms(5), holding(OnDrop(|| throw())));
+    timer.call_after(ms(5), log.note("after"));
+    sleep(ms(6)).await;
+    assert!(handle.is_expired());
+    assert_eq!(log.len(), 1);
+    timer.drain().await;
 }
 
-#[test]
-fn a_destructor_that_panics_in_a_cancel_is_its_callers() {
-    paused().block_on(async {
-        let timer = bounded_timer(1);
-        let handle = timer.call_after(ms(5), holding(OnDrop(|| throw())));
-        assert!(catch_unwind(AssertUnwindSafe(|| handle.cancel())).is_err());
-        assert!(handle.is_cancelled() && !handle.cancel());
-        // All else was done before.
-        let next = timer.try_call_after(ms(5), || ()).unwrap();
-        sleep(ms(6)).await;
-        assert!(next.is_expired());
-        timer.drain().await;
-        assert_settled(&timer);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_destructor_that_panics_in_a_cancel_is_its_callers() {
+    let timer = bounded_timer(1);
+    let handle = timer.call_after(ms(5), holding(OnDrop(|| throw())));
+    assert!(catch_unwind(AssertUnwindSafe(|| handle.cancel())).is_err());
+    assert!(handle.is_cancelled() && !handle.cancel());
+    // All else was done before.
+    let next = timer.try_call_after(ms(5), || ()).unwrap();
+    sleep(ms(6)).await;
+    assert!(next.is_expired());
+    timer.drain().await;
+    assert_settled(&timer);
 }
 
 #[test]

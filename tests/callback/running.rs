@@ -12,21 +12,19 @@ use crate::support::{
 };
 use crate::{Blocker, Log, settle};
 
-#[test]
-fn a_callback_runs_once_at_its_deadline() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let (start, seen) = (Instant::now(), log.clone());
-        let handle = timer.call_after(ms(5), move || seen.push(Instant::now()));
-        assert_eq!(handle.deadline(), start + ms(5));
-        sleep(ms(4)).await;
-        assert!(!handle.is_expired() && !handle.is_cancelled());
-        sleep(ms(100)).await;
-        assert_eq!(log.take(), [start + ms(5)]);
-        assert!(handle.is_expired() && !handle.is_cancelled());
-        assert_eq!(assert_settled(&timer).fired(), 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_callback_runs_once_at_its_deadline() {
+    let timer = own_timer();
+    let log = Log::new();
+    let (start, seen) = (Instant::now(), log.clone());
+    let handle = timer.call_after(ms(5), move || seen.push(Instant::now()));
+    assert_eq!(handle.deadline(), start + ms(5));
+    sleep(ms(4)).await;
+    assert!(!handle.is_expired() && !handle.is_cancelled());
+    sleep(ms(100)).await;
+    assert_eq!(log.take(), [start + ms(5)]);
+    assert!(handle.is_expired() && !handle.is_cancelled());
+    assert_eq!(assert_settled(&timer).fired(), 1);
 }
 
 #[test]
@@ -66,42 +64,38 @@ fn a_zero_delay_and_a_deadline_in_the_past_run_at_once() {
     eventually("both run", || log.len() == 2);
 }
 
-#[test]
-fn no_delay_is_too_long() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let now = timer.now();
-        let longest = timer.call_after(Duration::MAX, log.note(()));
-        assert_eq!(longest.deadline(), now + FAR);
-        let last = timer.call_at(end_of_time(), log.note(()));
-        sleep(HOUR).await;
-        assert_eq!(log.len(), 0);
-        assert!(longest.cancel() && last.cancel());
-        assert_eq!(assert_settled(&timer).cancelled(), 2);
-    });
+#[tokio::test(start_paused = true)]
+async fn no_delay_is_too_long() {
+    let timer = own_timer();
+    let log = Log::new();
+    let now = timer.now();
+    let longest = timer.call_after(Duration::MAX, log.note(()));
+    assert_eq!(longest.deadline(), now + FAR);
+    let last = timer.call_at(end_of_time(), log.note(()));
+    sleep(HOUR).await;
+    assert_eq!(log.len(), 0);
+    assert!(longest.cancel() && last.cancel());
+    assert_eq!(assert_settled(&timer).cancelled(), 2);
 }
 
-#[test]
-fn callbacks_run_by_tick_and_then_by_submission() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let mut dice = Dice(7);
-        let start = timer.now();
-        let mut expected = Vec::new();
-        for number in 0..2_000 {
-            // Two to a tick, over two dials.
-            let micros = dice.roll(4_000) * 500;
-            timer.call_at(start + us(micros), log.note(number));
-            expected.push((micros.div_ceil(1_000), number));
-        }
-        expected.sort_unstable();
-        tokio::time::advance(ms(3_000)).await;
-        settle().await;
-        let expected: Vec<_> = expected.into_iter().map(|(_, number)| number).collect();
-        assert_eq!(log.take(), expected);
-    });
+#[tokio::test(start_paused = true)]
+async fn callbacks_run_by_tick_and_then_by_submission() {
+    let timer = own_timer();
+    let log = Log::new();
+    let mut dice = Dice(7);
+    let start = timer.now();
+    let mut expected = Vec::new();
+    for number in 0..2_000 {
+        // Two to a tick, over two dials.
+        let micros = dice.roll(4_000) * 500;
+        timer.call_at(start + us(micros), log.note(number));
+        expected.push((micros.div_ceil(1_000), number));
+    }
+    expected.sort_unstable();
+    tokio::time::advance(ms(3_000)).await;
+    settle().await;
+    let expected: Vec<_> = expected.into_iter().map(|(_, number)| number).collect();
+    assert_eq!(log.take(), expected);
 }
 
 // A turn serves shard by shard. Netty has one wheel, and its users rely on its order.
@@ -154,32 +148,30 @@ fn a_slow_callback_holds_up_no_timer_but_the_callbacks() {
     });
 }
 
-#[test]
-fn a_herd_of_callbacks_gives_way_to_other_tasks() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let ran = Arc::new(AtomicUsize::new(0));
-        for _ in 0..5_000 {
-            let ran = Arc::clone(&ran);
-            timer.call_at(timer.now(), move || {
-                ran.fetch_add(1, Ordering::SeqCst);
-            });
-        }
-        let (mut before, mut most) = (0, 0);
-        // `yield_now` would wait until the runtime has looked at its clock.
-        let looks = std::future::poll_fn(move |context| {
-            let now = ran.load(Ordering::SeqCst);
-            most = most.max(now - before);
-            before = now;
-            if now == 5_000 {
-                return Poll::Ready(most);
-            }
-            context.waker().wake_by_ref();
-            Poll::Pending
+#[tokio::test(start_paused = true)]
+async fn a_herd_of_callbacks_gives_way_to_other_tasks() {
+    let timer = own_timer();
+    let ran = Arc::new(AtomicUsize::new(0));
+    for _ in 0..5_000 {
+        let ran = Arc::clone(&ran);
+        timer.call_at(timer.now(), move || {
+            ran.fetch_add(1, Ordering::SeqCst);
         });
-        let most = tokio::spawn(looks).await.unwrap();
-        assert!((1..=64).contains(&most), "{most} in a row");
+    }
+    let (mut before, mut most) = (0, 0);
+    // `yield_now` would wait until the runtime has looked at its clock.
+    let looks = std::future::poll_fn(move |context| {
+        let now = ran.load(Ordering::SeqCst);
+        most = most.max(now - before);
+        before = now;
+        if now == 5_000 {
+            return Poll::Ready(most);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     });
+    let most = tokio::spawn(looks).await.unwrap();
+    assert!((1..=64).contains(&most), "{most} in a row");
 }
 
 #[test]
@@ -230,27 +222,25 @@ fn a_callback_is_within_its_timers_runtime() {
     assert_eq!(log.take(), [home]);
 }
 
-#[test]
-fn dropping_the_handles_detaches_the_callback() {
-    paused().block_on(async {
-        let _of_the_runtime = Timer::current();
-        let before = tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks();
-        let log = Log::new();
-        let timer = Timer::builder().start().unwrap();
-        drop(timer.call_after(ms(5), log.note(())));
-        // The handle that is kept keeps neither the timer nor its driver.
-        let kept = timer.call_after(ms(6), log.note(()));
-        drop(timer);
-        sleep(ms(10)).await;
-        assert_eq!(log.len(), 2);
-        assert!(kept.is_expired());
-        let after = tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks();
-        assert_eq!(after, before);
-    });
+#[tokio::test(start_paused = true)]
+async fn dropping_the_handles_detaches_the_callback() {
+    let _of_the_runtime = Timer::current();
+    let before = tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks();
+    let log = Log::new();
+    let timer = Timer::builder().start().unwrap();
+    drop(timer.call_after(ms(5), log.note(())));
+    // The handle that is kept keeps neither the timer nor its driver.
+    let kept = timer.call_after(ms(6), log.note(()));
+    drop(timer);
+    sleep(ms(10)).await;
+    assert_eq!(log.len(), 2);
+    assert!(kept.is_expired());
+    let after = tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks();
+    assert_eq!(after, before);
 }
 
 #[test]

@@ -9,84 +9,76 @@ use waterwheel::{Duration, Timer, sleep};
 
 use crate::support::{
     HOUR, LIMIT, Probe, assert_panics_here, assert_settled, current_thread, eventually, inside, ms,
-    multi_thread, own_timer, paused, within,
+    multi_thread, own_timer, within,
 };
 use crate::{Blocker, Log, settle};
 
-#[test]
-fn shutdown_cancels_what_is_not_due_and_drops_its_closures() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let held = Arc::new(());
-        let handles: Vec<_> = (0..100)
-            .map(|n| {
-                let capture = Arc::clone(&held);
-                timer.call_after(ms(5 + n % 3), move || drop(capture))
-            })
-            .collect();
-        assert_eq!(timer.shutdown(), 100);
-        assert_eq!(Arc::strong_count(&held), 1);
-        for handle in &handles {
-            assert!(handle.is_cancelled() && !handle.is_expired() && !handle.cancel());
-        }
-        assert_eq!(timer.shutdown(), 0);
-        assert_eq!(assert_settled(&timer).stopped(), 100);
-    });
+#[tokio::test(start_paused = true)]
+async fn shutdown_cancels_what_is_not_due_and_drops_its_closures() {
+    let timer = own_timer();
+    let held = Arc::new(());
+    let handles: Vec<_> = (0..100)
+        .map(|n| {
+            let capture = Arc::clone(&held);
+            timer.call_after(ms(5 + n % 3), move || drop(capture))
+        })
+        .collect();
+    assert_eq!(timer.shutdown(), 100);
+    assert_eq!(Arc::strong_count(&held), 1);
+    for handle in &handles {
+        assert!(handle.is_cancelled() && !handle.is_expired() && !handle.cancel());
+    }
+    assert_eq!(timer.shutdown(), 0);
+    assert_eq!(assert_settled(&timer).stopped(), 100);
 }
 
-#[test]
-fn shutdown_now_returns_what_never_ran_by_deadline() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let start = timer.now();
-        let handles: Vec<_> = [30, 10, 20, 10]
-            .into_iter()
-            .enumerate()
-            .map(|(n, millis)| timer.call_after(ms(millis), log.note((millis, n))))
-            .collect();
-        let cancelled = timer.call_after(ms(10), log.note((0, 0)));
-        let ran = timer.call_after(ms(1), log.note((1, 9)));
-        sleep(ms(2)).await;
-        assert!(cancelled.cancel());
-        let unrun = timer.shutdown_now();
-        let deadlines: Vec<_> = unrun.iter().map(Unrun::deadline).collect();
-        assert_eq!(deadlines, [10, 10, 20, 30].map(|at| start + ms(at)));
-        assert!(handles.iter().all(|it| it.is_cancelled() && !it.cancel()));
-        assert!(ran.is_expired() && !ran.is_cancelled());
-        assert!(timer.shutdown_now().is_empty(), "a second time");
-        assert_eq!(log.take(), [(1, 9)]);
-        unrun.into_iter().for_each(Unrun::run);
-        assert_eq!(log.take(), [(10, 1), (10, 3), (20, 2), (30, 0)]);
-        assert!(handles.iter().all(|it| it.is_cancelled()));
-    });
+#[tokio::test(start_paused = true)]
+async fn shutdown_now_returns_what_never_ran_by_deadline() {
+    let timer = own_timer();
+    let log = Log::new();
+    let start = timer.now();
+    let handles: Vec<_> = [30, 10, 20, 10]
+        .into_iter()
+        .enumerate()
+        .map(|(n, millis)| timer.call_after(ms(millis), log.note((millis, n))))
+        .collect();
+    let cancelled = timer.call_after(ms(10), log.note((0, 0)));
+    let ran = timer.call_after(ms(1), log.note((1, 9)));
+    sleep(ms(2)).await;
+    assert!(cancelled.cancel());
+    let unrun = timer.shutdown_now();
+    let deadlines: Vec<_> = unrun.iter().map(Unrun::deadline).collect();
+    assert_eq!(deadlines, [10, 10, 20, 30].map(|at| start + ms(at)));
+    assert!(handles.iter().all(|it| it.is_cancelled() && !it.cancel()));
+    assert!(ran.is_expired() && !ran.is_cancelled());
+    assert!(timer.shutdown_now().is_empty(), "a second time");
+    assert_eq!(log.take(), [(1, 9)]);
+    unrun.into_iter().for_each(Unrun::run);
+    assert_eq!(log.take(), [(10, 1), (10, 3), (20, 2), (30, 0)]);
+    assert!(handles.iter().all(|it| it.is_cancelled()));
 }
 
-#[test]
-fn dropping_what_never_ran_drops_its_closure() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let held = Arc::new(());
-        let capture = Arc::clone(&held);
-        let _handle = timer.call_after(HOUR, move || drop(capture));
-        let unrun = timer.shutdown_now();
-        assert_eq!(Arc::strong_count(&held), 2);
-        drop(unrun);
-        assert_eq!(Arc::strong_count(&held), 1);
-    });
+#[tokio::test(start_paused = true)]
+async fn dropping_what_never_ran_drops_its_closure() {
+    let timer = own_timer();
+    let held = Arc::new(());
+    let capture = Arc::clone(&held);
+    let _handle = timer.call_after(HOUR, move || drop(capture));
+    let unrun = timer.shutdown_now();
+    assert_eq!(Arc::strong_count(&held), 2);
+    drop(unrun);
+    assert_eq!(Arc::strong_count(&held), 1);
 }
 
-#[test]
-fn shutdown_now_without_callbacks_stops_the_futures() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let nap = tokio::spawn(timer.sleep(HOUR));
-        tokio::task::yield_now().await;
-        assert!(timer.shutdown_now().is_empty());
-        nap.await.unwrap();
-        assert!(timer.is_stopped());
-        assert!(timer.shutdown_now().is_empty());
-    });
+#[tokio::test(start_paused = true)]
+async fn shutdown_now_without_callbacks_stops_the_futures() {
+    let timer = own_timer();
+    let nap = tokio::spawn(timer.sleep(HOUR));
+    tokio::task::yield_now().await;
+    assert!(timer.shutdown_now().is_empty());
+    nap.await.unwrap();
+    assert!(timer.is_stopped());
+    assert!(timer.shutdown_now().is_empty());
 }
 
 #[test]
@@ -145,53 +137,49 @@ fn what_has_come_due_unserved_is_due_at_a_shutdown() {
     assert!(due.is_expired());
 }
 
-#[test]
-fn a_stopped_timer_refuses_callbacks() {
-    paused().block_on(async {
-        for stop in [
-            |timer: &Timer| assert_eq!(timer.shutdown(), 0),
-            |timer: &Timer| assert!(timer.shutdown_now().is_empty()),
-            |timer: &Timer| drop(timer.drain()),
-        ] {
-            let timer = own_timer();
-            stop(&timer);
-            let held = Arc::new(());
-            let capture = Arc::clone(&held);
-            let refused = timer.try_call_after(ms(1), move || drop(capture));
-            assert!(refused.unwrap_err().is_shutdown());
-            assert_eq!(Arc::strong_count(&held), 1);
-            let refused = timer.try_call_at(timer.now(), || ());
-            assert!(refused.unwrap_err().is_shutdown());
-            assert_panics_here(&["stopped"], || timer.call_after(ms(1), || ()));
-            assert_panics_here(&["stopped"], || timer.call_at(timer.now(), || ()));
-        }
-    });
+#[tokio::test(start_paused = true)]
+async fn a_stopped_timer_refuses_callbacks() {
+    for stop in [
+        |timer: &Timer| assert_eq!(timer.shutdown(), 0),
+        |timer: &Timer| assert!(timer.shutdown_now().is_empty()),
+        |timer: &Timer| drop(timer.drain()),
+    ] {
+        let timer = own_timer();
+        stop(&timer);
+        let held = Arc::new(());
+        let capture = Arc::clone(&held);
+        let refused = timer.try_call_after(ms(1), move || drop(capture));
+        assert!(refused.unwrap_err().is_shutdown());
+        assert_eq!(Arc::strong_count(&held), 1);
+        let refused = timer.try_call_at(timer.now(), || ());
+        assert!(refused.unwrap_err().is_shutdown());
+        assert_panics_here(&["stopped"], || timer.call_after(ms(1), || ()));
+        assert_panics_here(&["stopped"], || timer.call_at(timer.now(), || ()));
+    }
 }
 
 // Netty throws, since it would wait for itself.
-#[test]
-fn a_callback_may_stop_its_timer_and_gets_the_rest() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let log = Log::new();
-        let (stopper, seen) = (Timer::clone(&timer), log.clone());
-        timer.call_after(ms(4), log.note("before"));
-        let itself = timer.call_after(ms(5), move || {
-            let unrun = stopper.shutdown_now();
-            seen.push("stopped");
-            unrun.into_iter().for_each(Unrun::run);
-            assert!(stopper.try_call_after(ms(1), || ()).is_err());
-        });
-        let same_tick = timer.call_after(ms(5), log.note("of the same tick"));
-        let later = timer.call_after(ms(6), log.note("later"));
-        sleep(ms(10)).await;
-        assert_eq!(
-            log.take(),
-            ["before", "stopped", "of the same tick", "later"]
-        );
-        assert!(itself.is_expired());
-        assert!(same_tick.is_cancelled() && later.is_cancelled());
+#[tokio::test(start_paused = true)]
+async fn a_callback_may_stop_its_timer_and_gets_the_rest() {
+    let timer = own_timer();
+    let log = Log::new();
+    let (stopper, seen) = (Timer::clone(&timer), log.clone());
+    timer.call_after(ms(4), log.note("before"));
+    let itself = timer.call_after(ms(5), move || {
+        let unrun = stopper.shutdown_now();
+        seen.push("stopped");
+        unrun.into_iter().for_each(Unrun::run);
+        assert!(stopper.try_call_after(ms(1), || ()).is_err());
     });
+    let same_tick = timer.call_after(ms(5), log.note("of the same tick"));
+    let later = timer.call_after(ms(6), log.note("later"));
+    sleep(ms(10)).await;
+    assert_eq!(
+        log.take(),
+        ["before", "stopped", "of the same tick", "later"]
+    );
+    assert!(itself.is_expired());
+    assert!(same_tick.is_cancelled() && later.is_cancelled());
 }
 
 #[test]
@@ -220,23 +208,21 @@ fn a_drain_waits_until_the_callbacks_have_run() {
     });
 }
 
-#[test]
-fn a_drain_ends_with_a_cancel_of_the_last_callback() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let handle = timer.call_after(HOUR, || ());
-        let mut drain = Box::pin(timer.drain());
-        let probe = Probe::new();
-        assert!(probe.poll(&mut drain).is_pending());
-        handle.cancel();
-        assert!(probe.wakes() > 0);
-        assert!(probe.poll(&mut drain).is_ready());
-        // Nor does a refusal hold up one.
-        let timer = own_timer();
-        let mut drain = Box::pin(timer.drain());
-        assert!(timer.try_call_after(HOUR, || ()).is_err());
-        assert!(probe.poll(&mut drain).is_ready());
-    });
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_with_a_cancel_of_the_last_callback() {
+    let timer = own_timer();
+    let handle = timer.call_after(HOUR, || ());
+    let mut drain = Box::pin(timer.drain());
+    let probe = Probe::new();
+    assert!(probe.poll(&mut drain).is_pending());
+    handle.cancel();
+    assert!(probe.wakes() > 0);
+    assert!(probe.poll(&mut drain).is_ready());
+    // Nor does a refusal hold up one.
+    let timer = own_timer();
+    let mut drain = Box::pin(timer.drain());
+    assert!(timer.try_call_after(HOUR, || ()).is_err());
+    assert!(probe.poll(&mut drain).is_ready());
 }
 
 #[test]
@@ -355,16 +341,14 @@ fn a_drain_that_starts_meanwhile_waits_or_refuses() {
     });
 }
 
-#[test]
-fn callbacks_of_one_timer_do_not_end_with_another() {
-    paused().block_on(async {
-        let (one, other) = (own_timer(), own_timer());
-        let log = Log::new();
-        one.call_after(ms(5), log.note("one"));
-        other.call_after(ms(5), log.note("other"));
-        one.shutdown();
-        sleep(ms(5)).await;
-        settle().await;
-        assert_eq!(log.take(), ["other"]);
-    });
+#[tokio::test(start_paused = true)]
+async fn callbacks_of_one_timer_do_not_end_with_another() {
+    let (one, other) = (own_timer(), own_timer());
+    let log = Log::new();
+    one.call_after(ms(5), log.note("one"));
+    other.call_after(ms(5), log.note("other"));
+    one.shutdown();
+    sleep(ms(5)).await;
+    settle().await;
+    assert_eq!(log.take(), ["other"]);
 }

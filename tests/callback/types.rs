@@ -21,19 +21,17 @@ fn a_handle_is_two_words() {
     assert_eq!(size_of::<Unrun>(), 2 * size_of::<usize>());
 }
 
-#[test]
-fn a_closure_need_not_be_shared() {
-    paused().block_on(async {
-        let timer = own_timer();
-        let (cell, text) = (Cell::new(1), String::from("moved"));
-        let handle = timer.call_after(HOUR, move || {
-            cell.set(2);
-            drop(text);
-        });
-        fn shared<T: Sync>(_: &T) {}
-        shared(&handle);
-        assert!(handle.cancel());
+#[tokio::test(start_paused = true)]
+async fn a_closure_need_not_be_shared() {
+    let timer = own_timer();
+    let (cell, text) = (Cell::new(1), String::from("moved"));
+    let handle = timer.call_after(HOUR, move || {
+        cell.set(2);
+        drop(text);
     });
+    fn shared<T: Sync>(_: &T) {}
+    shared(&handle);
+    assert!(handle.cancel());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use cooked_waker::{IntoWaker, Wake, WakeRef};
 use tokio::runtime::Builder;
 use waterwheel::clocks::{SleepBoot, SleepUntilWall, sleep_boot, sleep_until_wall};
 
-use support::{LIMIT, Probe, eventually, ms, poll_once, poll_with, waker_on_wake, within};
+use support::{LIMIT, Probe, eventually, ms, poll_once, poll_with, waiting, waker_on_wake, within};
 
 /// What both kinds of sleep are to a test.
 trait Waits: Future<Output = ()> + Unpin + Debug + Send + Sync + 'static {}
@@ -51,8 +51,7 @@ fn none_is_early() {
 fn each_is_woken_once_and_lets_its_waker_go() {
     of_both_kinds(|make| {
         let probe = Probe::new();
-        let mut sleep = make(ms(20));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(make(ms(20)));
         assert_eq!((probe.wakes(), probe.held()), (0, 1));
         eventually("it is woken", || probe.wakes() == 1);
         eventually("the waker is let go", || probe.held() == 0);
@@ -66,8 +65,7 @@ fn each_is_woken_once_and_lets_its_waker_go() {
 fn the_last_waker_is_woken() {
     of_both_kinds(|make| {
         let [first, last] = [Probe::new(), Probe::new()];
-        let mut sleep = make(ms(20));
-        assert!(first.poll(&mut sleep).is_pending());
+        let mut sleep = first.waiting(make(ms(20)));
         assert!(last.poll(&mut sleep).is_pending());
         assert_eq!((first.held(), last.held()), (0, 1));
         eventually("the last is woken", || last.wakes() == 1);
@@ -95,10 +93,8 @@ fn a_dropped_one_wakes_none_and_keeps_none_from_waking() {
 fn an_earlier_one_wakes_the_thread() {
     of_both_kinds(|make| {
         let [late, early] = [Probe::new(), Probe::new()];
-        let mut first = make(Duration::from_secs(3_600));
-        assert!(late.poll(&mut first).is_pending());
-        let mut second = make(ms(20));
-        assert!(early.poll(&mut second).is_pending());
+        let _first = late.waiting(make(Duration::from_secs(3_600)));
+        let _second = early.waiting(make(ms(20)));
         eventually("the earlier is woken", || early.wakes() == 1);
         assert_eq!(late.wakes(), 0);
     });
@@ -127,15 +123,13 @@ fn they_are_woken_in_order_of_deadline() {
 fn a_waker_may_use_the_clocks_it_is_woken_by() {
     within(LIMIT, || {
         of_both_kinds(|make| {
-            let mut other = make(Duration::from_secs(3_600));
-            assert!(poll_once(&mut other).is_pending());
+            let other = waiting(make(Duration::from_secs(3_600)));
             let other = Mutex::new(Some(other));
             let done = Arc::new(Mutex::new(0));
             let count = Arc::clone(&done);
             let waker = waker_on_wake(move || {
                 drop(other.lock().unwrap().take());
-                let mut again = sleep_boot(Duration::from_secs(3_600));
-                assert!(poll_once(&mut again).is_pending());
+                let _again = waiting(sleep_boot(Duration::from_secs(3_600)));
                 *count.lock().unwrap() += 1;
             });
             let mut sleep = make(ms(5));
@@ -152,8 +146,7 @@ fn a_waker_may_use_the_clocks_as_it_is_cloned() {
     struct Uses(Arc<Mutex<u32>>);
     impl Clone for Uses {
         fn clone(&self) -> Uses {
-            let mut other = sleep_boot(Duration::from_secs(3_600));
-            assert!(poll_once(&mut other).is_pending());
+            let _other = waiting(sleep_boot(Duration::from_secs(3_600)));
             *self.0.lock().unwrap() += 1;
             Uses(Arc::clone(&self.0))
         }
@@ -228,8 +221,7 @@ fn the_thread_does_not_tick() {
         let far = Duration::from_secs(3_600);
         let mut waits: Vec<_> = (0..100).map(|_| sleep_boot(far)).collect();
         assert!(waits.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
-        let mut wall = sleep_until_wall(SystemTime::now() + far);
-        assert!(poll_once(&mut wall).is_pending());
+        let _wall = waiting(sleep_until_wall(SystemTime::now() + far));
         // The thread has its name by then.
         block_on(sleep_boot(ms(5)));
         // The control: what is due wakes it.

@@ -2,7 +2,7 @@
 
 use waterwheel::{DelayQueue, Duration, Instant, ManualClock, Timer};
 
-use crate::support::{HOUR, Probe, multi_thread, paused, us};
+use crate::support::{HOUR, Probe, multi_thread, us};
 use crate::{all_due, next, poll};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -94,17 +94,15 @@ fn a_clock_stops_at_a_deadline_that_is_gone_once_at_most() {
     });
 }
 
-#[test]
-fn a_paused_clock_does_not_stop_on_the_way_either() {
-    paused().block_on(async {
-        let start = Instant::now();
-        let mut queue = DelayQueue::new();
-        let timeout = DAY * 40 + us(1_003_000);
-        queue.insert((), timeout);
-        let probe = Probe::new();
-        assert!(poll(&mut queue, &probe).is_pending());
-        tokio::time::sleep(timeout).await;
-        assert_eq!(start.elapsed(), timeout);
-        assert_eq!((probe.wakes(), next(&mut queue)), (1, Some(())));
-    });
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_does_not_stop_on_the_way_either() {
+    let start = Instant::now();
+    let mut queue = DelayQueue::new();
+    let timeout = DAY * 40 + us(1_003_000);
+    queue.insert((), timeout);
+    let probe = Probe::new();
+    assert!(poll(&mut queue, &probe).is_pending());
+    tokio::time::sleep(timeout).await;
+    assert_eq!(start.elapsed(), timeout);
+    assert_eq!((probe.wakes(), next(&mut queue)), (1, Some(())));
 }

@@ -12,38 +12,36 @@ use crate::support::{
 use crate::{all_due, next, poll};
 
 // tokio-util's queue panics from about two years on.
-#[test]
-fn no_deadline_is_too_far() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        let year = HOUR * 24 * 365;
-        let keys = [
-            Duration::MAX,
-            Duration::from_secs(1 << 60),
-            year * 1_000,
-            year * 3,
-        ]
-        .map(|timeout| queue.insert(timeout, timeout));
-        queue.insert_at(Duration::MAX, end_of_time());
-        handle.insert(Duration::MAX, Duration::MAX).unwrap();
-        assert!(
-            keys.iter()
-                .all(|key| queue.deadline(key) > Instant::now() + year * 2)
-        );
-        queue.reset(&keys[1], Duration::MAX);
-        queue.reset_at(&keys[0], end_of_time());
-        assert!(handle.try_reset(&keys[1], Duration::MAX));
-        assert!(poll(&mut queue, &Probe::new()).is_pending());
-        tokio::time::advance(year * 4).await;
-        assert_eq!(next(&mut queue), Some(year * 3));
-        assert!(poll(&mut queue, &Probe::new()).is_pending());
-        tokio::time::advance(year * 1_000).await;
-        assert_eq!(next(&mut queue), Some(year * 1_000));
-        assert_eq!(queue.len(), 4);
-        let expired = queue.remove(&keys[0]);
-        assert!(expired.deadline() > Instant::now() + year);
-    });
+#[tokio::test(start_paused = true)]
+async fn no_deadline_is_too_far() {
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    let year = HOUR * 24 * 365;
+    let keys = [
+        Duration::MAX,
+        Duration::from_secs(1 << 60),
+        year * 1_000,
+        year * 3,
+    ]
+    .map(|timeout| queue.insert(timeout, timeout));
+    queue.insert_at(Duration::MAX, end_of_time());
+    handle.insert(Duration::MAX, Duration::MAX).unwrap();
+    assert!(
+        keys.iter()
+            .all(|key| queue.deadline(key) > Instant::now() + year * 2)
+    );
+    queue.reset(&keys[1], Duration::MAX);
+    queue.reset_at(&keys[0], end_of_time());
+    assert!(handle.try_reset(&keys[1], Duration::MAX));
+    assert!(poll(&mut queue, &Probe::new()).is_pending());
+    tokio::time::advance(year * 4).await;
+    assert_eq!(next(&mut queue), Some(year * 3));
+    assert!(poll(&mut queue, &Probe::new()).is_pending());
+    tokio::time::advance(year * 1_000).await;
+    assert_eq!(next(&mut queue), Some(year * 1_000));
+    assert_eq!(queue.len(), 4);
+    let expired = queue.remove(&keys[0]);
+    assert!(expired.deadline() > Instant::now() + year);
 }
 
 #[test]
@@ -196,86 +194,80 @@ fn a_queue_on_a_timer_counts_as_one_of_its_futures() {
 }
 
 // The docs of `on`: from when it is made, until a poll finds it empty, and while it waits for an item.
-#[test]
-fn a_queue_that_waits_for_nothing_holds_no_permit() {
-    paused().block_on(async {
-        let timer = bounded_timer(1);
-        let is_free = || timer.try_sleep(HOUR).is_ok();
-        let probe = Probe::new();
-        let mut queue = DelayQueue::on(&timer);
-        assert!(!is_free(), "made");
-        queue.insert(1, ms(5));
-        assert!(!is_free(), "with an item");
-        let key = queue.insert(2, HOUR);
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert!(!is_free(), "waits");
-        tokio::time::advance(ms(5)).await;
-        assert_eq!(next(&mut queue), Some(1));
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert!(!is_free(), "waits for the next item");
-        queue.remove(&key);
-        assert_eq!(probe.wakes(), 2, "to be polled");
-        assert_eq!(next(&mut queue), None);
-        assert!(is_free(), "a poll has found it empty");
-        // As of a sleep that is reset after it is done, the place is taken even if none is left.
-        let other = timer.sleep(HOUR);
-        queue.insert(3, HOUR);
-        assert!(poll(&mut queue, &probe).is_pending());
-        drop(other);
-        assert!(!is_free(), "waits again");
-        queue.clear();
-        assert_eq!(next(&mut queue), None);
-        assert!(is_free(), "cleared");
-        queue.insert(4, HOUR);
-        assert!(poll(&mut queue, &probe).is_pending());
-        drop(queue);
-        assert!(is_free(), "dropped");
-    });
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_waits_for_nothing_holds_no_permit() {
+    let timer = bounded_timer(1);
+    let is_free = || timer.try_sleep(HOUR).is_ok();
+    let probe = Probe::new();
+    let mut queue = DelayQueue::on(&timer);
+    assert!(!is_free(), "made");
+    queue.insert(1, ms(5));
+    assert!(!is_free(), "with an item");
+    let key = queue.insert(2, HOUR);
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert!(!is_free(), "waits");
+    tokio::time::advance(ms(5)).await;
+    assert_eq!(next(&mut queue), Some(1));
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert!(!is_free(), "waits for the next item");
+    queue.remove(&key);
+    assert_eq!(probe.wakes(), 2, "to be polled");
+    assert_eq!(next(&mut queue), None);
+    assert!(is_free(), "a poll has found it empty");
+    // As of a sleep that is reset after it is done, the place is taken even if none is left.
+    let other = timer.sleep(HOUR);
+    queue.insert(3, HOUR);
+    assert!(poll(&mut queue, &probe).is_pending());
+    drop(other);
+    assert!(!is_free(), "waits again");
+    queue.clear();
+    assert_eq!(next(&mut queue), None);
+    assert!(is_free(), "cleared");
+    queue.insert(4, HOUR);
+    assert!(poll(&mut queue, &probe).is_pending());
+    drop(queue);
+    assert!(is_free(), "dropped");
 }
 
-#[test]
-fn an_empty_queue_gives_its_permit_back_at_a_poll() {
-    paused().block_on(async {
-        let timer = bounded_timer(1);
-        let is_free = || timer.try_sleep(HOUR).is_ok();
-        for with_handle in [false, true] {
-            let mut queue = DelayQueue::on(&timer);
-            let handle = with_handle.then(|| queue.handle());
-            assert!(!is_free());
-            let waits = poll(&mut queue, &Probe::new()).is_pending();
-            // With a handle it waits, for the next item.
-            assert_eq!((waits, is_free()), (with_handle, !with_handle));
-            // One that was due at once was never waited for.
-            queue.insert_at((), Instant::now() - ms(10));
-            assert_eq!(next(&mut queue), Some(()));
-            assert_eq!(is_free(), !with_handle);
-            queue.insert((), HOUR);
-            assert!(poll(&mut queue, &Probe::new()).is_pending());
-            assert!(!is_free());
-            drop((queue, handle));
-            assert!(is_free());
-        }
+#[tokio::test(start_paused = true)]
+async fn an_empty_queue_gives_its_permit_back_at_a_poll() {
+    let timer = bounded_timer(1);
+    let is_free = || timer.try_sleep(HOUR).is_ok();
+    for with_handle in [false, true] {
         let mut queue = DelayQueue::on(&timer);
+        let handle = with_handle.then(|| queue.handle());
+        assert!(!is_free());
+        let waits = poll(&mut queue, &Probe::new()).is_pending();
+        // With a handle it waits, for the next item.
+        assert_eq!((waits, is_free()), (with_handle, !with_handle));
+        // One that was due at once was never waited for.
         queue.insert_at((), Instant::now() - ms(10));
         assert_eq!(next(&mut queue), Some(()));
-        assert!(!is_free(), "no poll has found it empty");
-        drop(queue.drain());
-        assert_eq!(next(&mut queue), None);
+        assert_eq!(is_free(), !with_handle);
+        queue.insert((), HOUR);
+        assert!(poll(&mut queue, &Probe::new()).is_pending());
+        assert!(!is_free());
+        drop((queue, handle));
         assert!(is_free());
-    });
+    }
+    let mut queue = DelayQueue::on(&timer);
+    queue.insert_at((), Instant::now() - ms(10));
+    assert_eq!(next(&mut queue), Some(()));
+    assert!(!is_free(), "no poll has found it empty");
+    drop(queue.drain());
+    assert_eq!(next(&mut queue), None);
+    assert!(is_free());
 }
 
-#[test]
-fn a_queue_has_the_ticks_of_its_timer() {
-    paused().block_on(async {
-        let timer = Timer::builder().resolution(ms(100)).start().unwrap();
-        tokio::time::advance(ms(30)).await;
-        let mut queue = DelayQueue::on(&timer);
-        let key = queue.insert("rounded", ms(10));
-        assert_eq!(queue.deadline(&key), Instant::now() + ms(70));
-        tokio::time::advance(ms(69)).await;
-        assert!(all_due(&mut queue).is_empty());
-        tokio::time::advance(ms(1)).await;
-        assert_eq!(all_due(&mut queue), ["rounded"]);
-    });
+#[tokio::test(start_paused = true)]
+async fn a_queue_has_the_ticks_of_its_timer() {
+    let timer = Timer::builder().resolution(ms(100)).start().unwrap();
+    tokio::time::advance(ms(30)).await;
+    let mut queue = DelayQueue::on(&timer);
+    let key = queue.insert("rounded", ms(10));
+    assert_eq!(queue.deadline(&key), Instant::now() + ms(70));
+    tokio::time::advance(ms(69)).await;
+    assert!(all_due(&mut queue).is_empty());
+    tokio::time::advance(ms(1)).await;
+    assert_eq!(all_due(&mut queue), ["rounded"]);
 }

@@ -6,93 +6,83 @@ use std::thread;
 use waterwheel::delay_queue::Closed;
 use waterwheel::{DelayQueue, Instant};
 
-use crate::support::{
-    HOUR, LIMIT, Probe, current_thread, ms, multi_thread, own_timer, paused, us, within,
-};
+use crate::support::{HOUR, LIMIT, Probe, current_thread, ms, multi_thread, own_timer, us, within};
 use crate::{next, poll};
 
-#[test]
-fn a_handle_does_what_the_queue_does() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        // What was there before the first handle is there with it.
-        let first = queue.insert("first", ms(30));
-        let handle = queue.handle().clone();
-        let second = handle.insert("second", ms(10)).unwrap();
-        let third = handle.insert_at("third", Instant::now() + ms(20)).unwrap();
-        assert_eq!(
-            (queue.len(), handle.len(), handle.is_empty()),
-            (3, 3, false)
-        );
-        assert_eq!(handle.try_deadline(&first), Some(queue.deadline(&first)));
-        assert!(handle.try_reset(&first, ms(5)));
-        assert_eq!(handle.try_remove(&second).unwrap().into_inner(), "second");
-        assert!(handle.try_remove(&second).is_none());
-        assert!(!handle.try_reset(&second, ms(1)) && handle.try_deadline(&second).is_none());
-        tokio::time::advance(ms(20)).await;
-        assert_eq!(next(&mut queue), Some("first"));
-        assert!(
-            handle.try_reset_at(&third, Instant::now() + ms(1)),
-            "due, and not handed out"
-        );
-        assert!(poll(&mut queue, &Probe::new()).is_pending());
-    });
+#[tokio::test(start_paused = true)]
+async fn a_handle_does_what_the_queue_does() {
+    let mut queue = DelayQueue::new();
+    // What was there before the first handle is there with it.
+    let first = queue.insert("first", ms(30));
+    let handle = queue.handle().clone();
+    let second = handle.insert("second", ms(10)).unwrap();
+    let third = handle.insert_at("third", Instant::now() + ms(20)).unwrap();
+    assert_eq!(
+        (queue.len(), handle.len(), handle.is_empty()),
+        (3, 3, false)
+    );
+    assert_eq!(handle.try_deadline(&first), Some(queue.deadline(&first)));
+    assert!(handle.try_reset(&first, ms(5)));
+    assert_eq!(handle.try_remove(&second).unwrap().into_inner(), "second");
+    assert!(handle.try_remove(&second).is_none());
+    assert!(!handle.try_reset(&second, ms(1)) && handle.try_deadline(&second).is_none());
+    tokio::time::advance(ms(20)).await;
+    assert_eq!(next(&mut queue), Some("first"));
+    assert!(
+        handle.try_reset_at(&third, Instant::now() + ms(1)),
+        "due, and not handed out"
+    );
+    assert!(poll(&mut queue, &Probe::new()).is_pending());
 }
 
-#[test]
-fn an_empty_queue_with_a_handle_waits_for_items() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        let probe = Probe::new();
-        assert!(poll(&mut queue, &probe).is_pending());
-        let key = handle.insert((), ms(5)).unwrap();
-        assert_eq!(probe.wakes(), 1);
-        assert!(poll(&mut queue, &probe).is_pending());
-        handle.try_remove(&key).unwrap();
-        queue.clear();
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert_eq!(probe.wakes(), 1, "nothing to see for the task");
-        let clone = handle.clone();
-        drop(handle);
-        assert_eq!(probe.wakes(), 1);
-        drop(clone);
-        assert_eq!(probe.wakes(), 2, "the last handle");
-        assert!(matches!(poll(&mut queue, &probe), Poll::Ready(None)));
-    });
+#[tokio::test(start_paused = true)]
+async fn an_empty_queue_with_a_handle_waits_for_items() {
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    let probe = Probe::new();
+    assert!(poll(&mut queue, &probe).is_pending());
+    let key = handle.insert((), ms(5)).unwrap();
+    assert_eq!(probe.wakes(), 1);
+    assert!(poll(&mut queue, &probe).is_pending());
+    handle.try_remove(&key).unwrap();
+    queue.clear();
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert_eq!(probe.wakes(), 1, "nothing to see for the task");
+    let clone = handle.clone();
+    drop(handle);
+    assert_eq!(probe.wakes(), 1);
+    drop(clone);
+    assert_eq!(probe.wakes(), 2, "the last handle");
+    assert!(matches!(poll(&mut queue, &probe), Poll::Ready(None)));
 }
 
-#[test]
-fn the_last_handle_of_a_queue_with_items_ends_nothing() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        handle.insert(1, ms(5)).unwrap();
-        let probe = Probe::new();
-        assert!(poll(&mut queue, &probe).is_pending());
-        drop(handle);
-        assert_eq!(probe.wakes(), 0);
-        let mut batch = Vec::new();
-        assert_eq!(queue.expired_many(&mut batch, 9).await, 1);
-        assert_eq!(queue.expired_many(&mut batch, 9).await, 0);
-    });
+#[tokio::test(start_paused = true)]
+async fn the_last_handle_of_a_queue_with_items_ends_nothing() {
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    handle.insert(1, ms(5)).unwrap();
+    let probe = Probe::new();
+    assert!(poll(&mut queue, &probe).is_pending());
+    drop(handle);
+    assert_eq!(probe.wakes(), 0);
+    let mut batch = Vec::new();
+    assert_eq!(queue.expired_many(&mut batch, 9).await, 1);
+    assert_eq!(queue.expired_many(&mut batch, 9).await, 0);
 }
 
-#[test]
-fn a_handle_of_a_queue_that_was_dropped_gives_the_value_back() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        let key = handle.insert("dropped", HOUR).unwrap();
-        let probe = Probe::new();
-        assert!(poll(&mut queue, &probe).is_pending());
-        drop(queue);
-        assert_eq!(probe.held(), 0);
-        assert_eq!(handle.insert("back", ms(1)), Err(Closed("back")));
-        assert!(handle.is_empty() && handle.try_remove(&key).is_none());
-        let error = handle.insert("back", ms(1)).unwrap_err();
-        assert!(error.to_string().contains("dropped"), "{error}");
-    });
+#[tokio::test(start_paused = true)]
+async fn a_handle_of_a_queue_that_was_dropped_gives_the_value_back() {
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    let key = handle.insert("dropped", HOUR).unwrap();
+    let probe = Probe::new();
+    assert!(poll(&mut queue, &probe).is_pending());
+    drop(queue);
+    assert_eq!(probe.held(), 0);
+    assert_eq!(handle.insert("back", ms(1)), Err(Closed("back")));
+    assert!(handle.is_empty() && handle.try_remove(&key).is_none());
+    let error = handle.insert("back", ms(1)).unwrap_err();
+    assert!(error.to_string().contains("dropped"), "{error}");
 }
 
 // The end of the timer, or of all items, closes nothing: only the end of the queue does.

@@ -3,23 +3,21 @@
 use futures::StreamExt;
 use waterwheel::{DelayQueue, Instant};
 
-use crate::support::{current_thread, ms, multi_thread, paused};
+use crate::support::{current_thread, ms, multi_thread};
 
-#[test]
-fn the_stream_gives_each_item_at_its_tick_and_ends() {
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let start = Instant::now();
-        for n in [1_000, 2, 70_000, 2, 999, 3_700_000] {
-            queue.insert(n, ms(n));
-        }
-        let mut seen = Vec::new();
-        while let Some(expired) = queue.next().await {
-            assert_eq!(start.elapsed(), ms(*expired.get_ref()));
-            seen.push(expired.into_inner());
-        }
-        assert_eq!(seen, [2, 2, 999, 1_000, 70_000, 3_700_000]);
-    });
+#[tokio::test(start_paused = true)]
+async fn the_stream_gives_each_item_at_its_tick_and_ends() {
+    let mut queue = DelayQueue::new();
+    let start = Instant::now();
+    for n in [1_000, 2, 70_000, 2, 999, 3_700_000] {
+        queue.insert(n, ms(n));
+    }
+    let mut seen = Vec::new();
+    while let Some(expired) = queue.next().await {
+        assert_eq!(start.elapsed(), ms(*expired.get_ref()));
+        seen.push(expired.into_inner());
+    }
+    assert_eq!(seen, [2, 2, 999, 1_000, 70_000, 3_700_000]);
 }
 
 #[test]

@@ -6,63 +6,57 @@ use waterwheel::DelayQueue;
 
 use crate::support::{HOUR, assert_panics_here, ms, own_timer, paused};
 
-#[test]
-fn clearing_keeps_the_memory() {
-    paused().block_on(async {
-        for with_handle in [false, true] {
-            let mut queue = DelayQueue::with_capacity(1_000);
-            let handle = with_handle.then(|| queue.handle());
-            let value = Arc::new(());
-            for n in 0..1_000 {
-                queue.insert(Arc::clone(&value), ms(n));
-            }
-            let capacity = queue.capacity();
-            queue.clear();
-            assert_eq!(Arc::strong_count(&value), 1);
-            assert_eq!((queue.len(), queue.capacity()), (0, capacity));
-            queue.insert(Arc::clone(&value), ms(1));
-            assert_eq!(queue.capacity(), capacity);
-            drop(handle);
+#[tokio::test(start_paused = true)]
+async fn clearing_keeps_the_memory() {
+    for with_handle in [false, true] {
+        let mut queue = DelayQueue::with_capacity(1_000);
+        let handle = with_handle.then(|| queue.handle());
+        let value = Arc::new(());
+        for n in 0..1_000 {
+            queue.insert(Arc::clone(&value), ms(n));
         }
-    });
+        let capacity = queue.capacity();
+        queue.clear();
+        assert_eq!(Arc::strong_count(&value), 1);
+        assert_eq!((queue.len(), queue.capacity()), (0, capacity));
+        queue.insert(Arc::clone(&value), ms(1));
+        assert_eq!(queue.capacity(), capacity);
+        drop(handle);
+    }
 }
 
-#[test]
-fn compact_gives_back_what_lies_behind_the_last_item() {
-    paused().block_on(async {
+#[tokio::test(start_paused = true)]
+async fn compact_gives_back_what_lies_behind_the_last_item() {
+    let mut queue = DelayQueue::new();
+    let keys: Vec<_> = (0..1_000).map(|n| queue.insert(n, HOUR)).collect();
+    for key in &keys[100..] {
+        queue.remove(key);
+    }
+    queue.compact();
+    assert!((100..1_000).contains(&queue.capacity()));
+    assert_eq!(queue.remove(&keys[99]).into_inner(), 99);
+    queue.shrink_to_fit();
+    assert_eq!(queue.deadline(&keys[0]), queue.deadline(&keys[98]));
+    queue.reserve(5_000);
+    assert!(queue.capacity() >= 5_099);
+    drop(queue.drain());
+    assert_eq!((queue.len(), queue.capacity()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_is_dropped_drops_its_items() {
+    for with_handle in [false, true] {
+        let value = Arc::new(());
         let mut queue = DelayQueue::new();
-        let keys: Vec<_> = (0..1_000).map(|n| queue.insert(n, HOUR)).collect();
-        for key in &keys[100..] {
-            queue.remove(key);
-        }
-        queue.compact();
-        assert!((100..1_000).contains(&queue.capacity()));
-        assert_eq!(queue.remove(&keys[99]).into_inner(), 99);
-        queue.shrink_to_fit();
-        assert_eq!(queue.deadline(&keys[0]), queue.deadline(&keys[98]));
-        queue.reserve(5_000);
-        assert!(queue.capacity() >= 5_099);
-        drop(queue.drain());
-        assert_eq!((queue.len(), queue.capacity()), (0, 0));
-    });
-}
-
-#[test]
-fn a_queue_that_is_dropped_drops_its_items() {
-    paused().block_on(async {
-        for with_handle in [false, true] {
-            let value = Arc::new(());
-            let mut queue = DelayQueue::new();
-            let handle = with_handle.then(|| queue.handle());
-            queue.insert(Arc::clone(&value), HOUR);
-            let drained = queue.drain();
-            assert_eq!(Arc::strong_count(&value), 2);
-            drop(drained);
-            queue.insert(Arc::clone(&value), HOUR);
-            drop(queue);
-            assert_eq!(Arc::strong_count(&value), 1, "{handle:?}");
-        }
-    });
+        let handle = with_handle.then(|| queue.handle());
+        queue.insert(Arc::clone(&value), HOUR);
+        let drained = queue.drain();
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(drained);
+        queue.insert(Arc::clone(&value), HOUR);
+        drop(queue);
+        assert_eq!(Arc::strong_count(&value), 1, "{handle:?}");
+    }
 }
 
 // A queue that is not on a timer yet allocates at the first insertion. It must not wait for that to panic.

@@ -7,7 +7,7 @@ use waterwheel::{Duration, Instant, Timer};
 
 use crate::idle::{settle, with_an_idle_runtime};
 use crate::support::{
-    HOUR, LIMIT, Probe, WAKINGS, armed, eventually, ms, multi_thread, own_timer, poll_once, within,
+    HOUR, LIMIT, Probe, WAKINGS, armed, eventually, ms, multi_thread, own_timer, waiting, within,
 };
 
 // tokio#6683, storm#4830: an earlier timer armed while the driver sleeps is missed.
@@ -20,8 +20,7 @@ fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
                 let timer = timer.expect("a timer");
                 let mut naps = Vec::new();
                 for seconds in [3_600, 600, 60, 10] {
-                    let mut nap = timer.sleep(Duration::from_secs(seconds));
-                    assert!(poll_once(&mut nap).is_pending());
+                    let nap = waiting(timer.sleep(Duration::from_secs(seconds)));
                     naps.push(nap);
                     settle(&timer);
                 }
@@ -39,14 +38,12 @@ fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
 fn an_earlier_timer_armed_outside_an_idle_runtime_is_on_time() {
     within(LIMIT, || {
         with_an_idle_runtime(|timer| {
-            let mut far = timer.sleep(HOUR);
-            assert!(poll_once(&mut far).is_pending());
+            let _far = waiting(timer.sleep(HOUR));
             settle(timer);
             let probe = Probe::new();
             let _soon = armed(timer, ms(50), |nap| probe.poll(nap));
             eventually("it fires", || probe.wakes() == 1);
-            let mut reset = timer.sleep(HOUR);
-            assert!(probe.poll(&mut reset).is_pending());
+            let mut reset = probe.waiting(timer.sleep(HOUR));
             settle(timer);
             reset.set_deadline(Instant::now() + ms(20));
             eventually("it fires", || probe.wakes() == 2);
@@ -64,8 +61,7 @@ fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
                 let timer = &timer;
                 scope.spawn(move || {
                     for round in 0..100_u64 {
-                        let mut far = timer.sleep(HOUR - ms(round));
-                        assert!(poll_once(&mut far).is_pending());
+                        let _far = waiting(timer.sleep(HOUR - ms(round)));
                         let delay = Duration::from_micros((round * 37 + thread * 11) % 3_000);
                         let start = RealInstant::now();
                         futures::executor::block_on(timer.sleep(delay));
@@ -87,8 +83,7 @@ fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
             let timer = Timer::builder().waking(waking).start_on(runtime.handle());
             let timer = timer.expect("a timer");
             for the_driver_knows_of_it in [true, false] {
-                let mut for_ever = timer.sleep(Duration::MAX);
-                assert!(poll_once(&mut for_ever).is_pending());
+                let for_ever = waiting(timer.sleep(Duration::MAX));
                 if the_driver_knows_of_it {
                     settle(&timer);
                 }

@@ -10,7 +10,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer, interval, sleep, sleep_until, 
 
 use crate::support::{
     HOUR, LIMIT, Probe, alone, assert_over, assert_settled, current_thread, eventually, inside,
-    metrics, ms, multi_thread, own_timer, poll_once, poll_with, unless_over, within,
+    metrics, ms, multi_thread, own_timer, poll_once, poll_with, unless_over, waiting, within,
 };
 
 /// All of the free functions do what they are for, on the runtime's timer here.
@@ -35,9 +35,7 @@ fn current_of(runtime: &Runtime) -> Timer {
 
 /// Made in the runtime that we are in, and armed.
 fn armed_here() -> Sleep {
-    let mut nap = sleep(HOUR);
-    assert!(poll_once(&mut nap).is_pending());
-    nap
+    waiting(sleep(HOUR))
 }
 
 // ----- where we are -----
@@ -309,8 +307,7 @@ fn a_driver_ends_with_the_last_handle_and_future_of_its_timer() {
         let tasks = || runtime.metrics().num_alive_tasks();
         assert_eq!(tasks(), 1);
         let mut nap = timer.sleep(ms(20));
-        let mut other = timer.clone().sleep(HOUR);
-        assert!(poll_once(&mut other).is_pending());
+        let other = waiting(timer.clone().sleep(HOUR));
         drop(timer);
         futures::executor::block_on(&mut nap);
         assert_eq!(tasks(), 1);

@@ -57,8 +57,7 @@ fn dropping_a_local_runtime_wakes_what_waits_elsewhere() {
         let runtime = local_runtime(false);
         let probe = Probe::new();
         let (mut nap, timer) = runtime.block_on(async {
-            let mut nap = sleep(HOUR);
-            assert!(probe.poll(&mut nap).is_pending());
+            let nap = probe.waiting(sleep(HOUR));
             (nap, Timer::current())
         });
         drop(runtime);

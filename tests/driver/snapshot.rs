@@ -8,7 +8,7 @@ use waterwheel::{Duration, Instant, ManualClock, ShardSnapshot, Sleep, Snapshot,
 
 use crate::support::{
     Dice, HOUR, LIMIT, armed, current_thread, eventually, inside, ms, multi_thread, own_timer,
-    poll_once, within,
+    poll_once, waiting, within,
 };
 
 /// The slots of each dial, and their length in milliseconds.
@@ -63,9 +63,7 @@ fn by_hand(name: &str) -> (Runtime, ManualClock, Timer) {
 }
 
 fn armed_at(timer: &Timer, deadline: Instant) -> Sleep {
-    let mut sleep = timer.sleep_until(deadline);
-    assert!(poll_once(&mut sleep).is_pending());
-    sleep
+    waiting(timer.sleep_until(deadline))
 }
 
 // Deadlines from a millisecond to years; steps from a millisecond to months, so that slots of every dial cascade.

@@ -1,12 +1,11 @@
 //! `chunks_timeout`: what tokio-stream's does not do, or panics at.
 
-use std::task::Poll;
-
 use futures::stream::{self, Stream as _, StreamExt as _};
 use waterwheel::ext::StreamExt;
 use waterwheel::{Duration, Instant, Timer};
 
 use crate::support::{assert_panics_here, assert_settled, ms};
+use crate::{burning, next_of_burning};
 
 #[tokio::test(start_paused = true)]
 async fn a_chunk_is_full_or_late_or_the_last() {
@@ -81,25 +80,8 @@ async fn a_chunk_of_what_is_always_ready_ends_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_burns_the_budget_has_its_chunk_in_time() {
-    let mut item = Some(7);
-    let burning = stream::poll_fn(move |context| {
-        while item.is_none() && tokio::task::coop::has_budget_remaining() {
-            let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
-        }
-        context.waker().wake_by_ref();
-        match item.take() {
-            Some(item) => Poll::Ready(Some(item)),
-            None => Poll::Pending,
-        }
-    });
-    let mut chunks = burning.chunks_timeout(usize::MAX, Duration::ZERO);
-    let mut rounds = 0;
-    let chunk = std::future::poll_fn(|context| {
-        rounds += 1;
-        assert!(rounds < 1_000, "the chunk never comes");
-        chunks.poll_next_unpin(context)
-    });
-    assert_eq!(chunk.await, Some(vec![7]));
+    let chunks = burning(Some(7)).chunks_timeout(usize::MAX, Duration::ZERO);
+    assert_eq!(next_of_burning(chunks).await, Some(vec![7]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use waterwheel::ext::StreamExt;
 use waterwheel::{Duration, Instant, Timer};
 
 use crate::support::{assert_panics_here, assert_settled, current_thread, inside, ms};
+use crate::{burning, next_of_burning};
 
 #[tokio::test(start_paused = true)]
 async fn one_limit_elapses_between_two_items() {
@@ -62,21 +63,8 @@ async fn the_limit_goes_on_when_a_wait_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_burns_the_budget_still_elapses() {
-    let burning = stream::poll_fn(|context| {
-        while tokio::task::coop::has_budget_remaining() {
-            let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
-        }
-        context.waker().wake_by_ref();
-        std::task::Poll::<Option<u8>>::Pending
-    });
-    let mut items = StreamExt::timeout(burning, Duration::ZERO);
-    let mut rounds = 0;
-    let next = std::future::poll_fn(|context| {
-        rounds += 1;
-        assert!(rounds < 1_000, "it never elapses");
-        items.poll_next_unpin(context)
-    });
-    assert!(next.await.unwrap().is_err());
+    let items = StreamExt::timeout(burning(None), Duration::ZERO);
+    assert!(next_of_burning(items).await.unwrap().is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use waterwheel::ext::StreamExt;
 use waterwheel::{Instant, ManualClock, Timer, interval, interval_at};
 
 use crate::support::{assert_settled, ms, own_timer, poll_once};
+use crate::{burning, next_of_burning};
 
 #[tokio::test(start_paused = true)]
 async fn limits_elapse_at_each_tick_until_an_item_comes() {
@@ -59,21 +60,8 @@ async fn it_goes_by_the_clock_of_its_interval() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_burns_the_budget_still_elapses_repeatedly() {
-    let burning = stream::poll_fn(|context| {
-        while tokio::task::coop::has_budget_remaining() {
-            let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
-        }
-        context.waker().wake_by_ref();
-        Poll::<Option<u8>>::Pending
-    });
-    let mut items = burning.timeout_repeating(interval(ms(1)));
-    let mut rounds = 0;
-    let next = std::future::poll_fn(|context| {
-        rounds += 1;
-        assert!(rounds < 1_000, "it never elapses");
-        items.poll_next_unpin(context)
-    });
-    assert!(next.await.unwrap().is_err());
+    let items = burning(None).timeout_repeating(interval(ms(1)));
+    assert!(next_of_burning(items).await.unwrap().is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,14 +60,12 @@ fn hyper_asks_the_timer_for_the_time() {
 fn the_longest_durations_wait_and_can_be_reset() {
     by_hand(|clock, timer| {
         let probe = Probe::new();
-        let mut sleep = rt::Timer::sleep(timer, Duration::MAX);
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(rt::Timer::sleep(timer, Duration::MAX));
         // And it can be made a short one, and long again.
         let now = clock.now().into_std();
         timer.reset(&mut sleep, now + ms(5));
         timer.reset(&mut sleep, end_of_time().into_std());
-        let mut until = rt::Timer::sleep_until(timer, end_of_time().into_std());
-        assert!(probe.poll(&mut until).is_pending());
+        let _until = probe.waiting(rt::Timer::sleep_until(timer, end_of_time().into_std()));
         clock.advance(ms(86_400_000 * 365 * 25));
         assert_eq!(probe.wakes(), 0);
         assert!(probe.poll(&mut sleep).is_pending());

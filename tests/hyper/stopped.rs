@@ -8,7 +8,7 @@ use waterwheel::{ManualClock, Timer};
 
 use crate::support::{
     HOUR, Probe, assert_over, assert_settled, current_thread, in_an_ending_runtime, inside, ms,
-    poll_once,
+    poll_once, waiting,
 };
 use crate::{Boxed, by_hand};
 
@@ -57,8 +57,7 @@ fn sleeps_of_a_timer_that_was_shut_down_wait() {
 #[test]
 fn a_sleep_that_was_due_before_the_stop_is_ready() {
     by_hand(|clock, timer| {
-        let mut sleep = rt::Timer::sleep(timer, ms(5));
-        assert!(poll_once(&mut sleep).is_pending());
+        let mut sleep = waiting(rt::Timer::sleep(timer, ms(5)));
         clock.advance(ms(5));
         timer.shutdown();
         assert!(poll_once(&mut sleep).is_ready());
@@ -68,10 +67,8 @@ fn a_sleep_that_was_due_before_the_stop_is_ready() {
 #[test]
 fn a_drain_lets_sleeps_fire_and_new_ones_wait() {
     by_hand(|clock, timer| {
-        let mut before = rt::Timer::sleep(timer, ms(5));
-        assert!(poll_once(&mut before).is_pending());
-        let mut drain = Box::pin(timer.drain());
-        assert!(poll_once(&mut drain).is_pending());
+        let mut before = waiting(rt::Timer::sleep(timer, ms(5)));
+        let mut drain = waiting(Box::pin(timer.drain()));
         let mut new = made_by(timer);
         assert!(new.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
         clock.advance(ms(5));
@@ -119,8 +116,7 @@ fn a_connection_may_ask_while_its_runtime_is_dropped() {
 fn a_task_of_an_ending_runtime_finds_its_limits_pending() {
     in_an_ending_runtime(|| {
         let timer = Timer::current();
-        let mut sleep = rt::Timer::sleep(&timer, HOUR);
-        assert!(poll_once(&mut sleep).is_pending());
+        let mut sleep = waiting(rt::Timer::sleep(&timer, HOUR));
         timer.reset(&mut sleep, (timer.now() + 2 * HOUR).into_std());
         assert!(poll_once(&mut sleep).is_pending());
     });

@@ -17,7 +17,7 @@ use cap::Cap;
 use futures::StreamExt;
 use support::{
     Dice, HOUR, Probe, alone, assert_settled, bounded_timer, current_thread, inside, ms,
-    multi_thread, own_timer, paused, poll_once,
+    multi_thread, own_timer, paused, waiting,
 };
 use waterwheel::{
     Duration, Instant, ManualClock, MissedTickBehavior, Timer, interval, sleep, sleep_until,
@@ -183,10 +183,8 @@ fn timeouts_leave_nothing() {
                         };
                         let answer = timeout(ms(millis), slow).await;
                         assert_eq!(answer.is_err(), millis < 30);
-                        let mut dropped = timeout(HOUR, pending::<()>());
-                        assert!(poll_once(&mut dropped).is_pending());
-                        let mut taken = timeout(HOUR, pending::<()>());
-                        assert!(poll_once(&mut taken).is_pending());
+                        let _dropped = waiting(timeout(HOUR, pending::<()>()));
+                        let taken = waiting(timeout(HOUR, pending::<()>()));
                         let _inner = taken.into_inner();
                     }));
                 }
@@ -260,8 +258,7 @@ fn timers_of_ones_own_leave_nothing_however_they_end() {
                     0 => {}
                     1 => assert_eq!(timer.shutdown(), sleeps.len()),
                     2 => {
-                        let mut drain = Box::pin(timer.drain());
-                        assert!(poll_once(&mut drain).is_pending());
+                        let drain = waiting(Box::pin(timer.drain()));
                         sleeps.clear();
                         runtime.block_on(drain);
                         assert!(timer.is_stopped());
@@ -296,8 +293,7 @@ fn short_runtimes_leave_nothing() {
                     let delay = HOUR + ms(delay);
                     // Half of them go with the runtime, half outlive it.
                     tokio::spawn(sleep(delay));
-                    let mut outlives = sleep(delay);
-                    assert!(probe.poll(&mut outlives).is_pending());
+                    let outlives = probe.waiting(sleep(delay));
                     left.push(outlives);
                 }
                 tokio::task::yield_now().await;
@@ -320,8 +316,7 @@ fn timers_that_have_ended_leave_nothing_on_their_clock() {
             let builder = Timer::builder().clock(clock.clone());
             let timer = builder.start_on(runtime.handle()).expect("a timer");
             let probe = Probe::new();
-            let mut sleep = timer.sleep(ms(1));
-            assert!(probe.poll(&mut sleep).is_pending());
+            let sleep = probe.waiting(timer.sleep(ms(1)));
             clock.advance(ms(1));
             assert_eq!(probe.wakes(), 1);
             drop((sleep, timer));

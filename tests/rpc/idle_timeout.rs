@@ -2,14 +2,14 @@
 
 use std::future::{Future as _, pending, poll_fn, ready};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use waterwheel::rpc::IdleTimeout;
 use waterwheel::{Duration, Instant, Timer, sleep};
 
 use crate::support::{
-    Dice, HOUR, assert_panics_here, assert_settled, bounded_timer, ms, own_timer, paused,
-    poll_once, us,
+    Dice, HOUR, assert_panics_here, assert_settled, bounded_timer, burn_the_budget, ms, own_timer,
+    paused, poll_once, us, waiting,
 };
 
 #[tokio::test(start_paused = true)]
@@ -210,8 +210,7 @@ async fn a_guard_beyond_the_bound_is_refused() {
 async fn a_guard_that_sleeps_on_lends_its_place_to_no_other() {
     let timer = bounded_timer(1);
     let idle = IdleTimeout::on(&timer, ms(10));
-    let mut guard = idle.guard(pending::<()>());
-    assert!(poll_once(&mut guard).is_pending());
+    let mut guard = waiting(idle.guard(pending::<()>()));
     for _ in 0..2 {
         tokio::time::sleep(ms(15)).await;
         let without_budget = poll_fn(|context| {
@@ -266,12 +265,6 @@ async fn the_future_of_a_guard_can_be_taken_back() {
     assert!(format!("{:?}", guarded.get_ref()).contains('7'));
     *guarded.get_mut() = ready(8);
     assert_eq!(guarded.into_inner().await, 8);
-}
-
-fn burn_the_budget(context: &mut Context<'_>) {
-    while tokio::task::coop::has_budget_remaining() {
-        let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
-    }
 }
 
 #[test]

@@ -87,6 +87,20 @@ pub(crate) fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Pol
     pin!(unconstrained(future)).poll(&mut Context::from_waker(waker))
 }
 
+/// The future, which a poll has found pending.
+#[track_caller]
+pub(crate) fn waiting<F: Future + Unpin>(mut future: F) -> F {
+    assert!(poll_once(&mut future).is_pending());
+    future
+}
+
+/// Uses up what is left of the budget of the task that is polled.
+pub(crate) fn burn_the_budget(context: &mut Context<'_>) {
+    while tokio::task::coop::has_budget_remaining() {
+        let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
+    }
+}
+
 /// A waker that counts how often it is woken and how many of its clones are held.
 pub(crate) struct Probe(Arc<Wakes>);
 
@@ -114,6 +128,13 @@ impl Probe {
     /// Polls once with this waker; only what is polled may keep a clone of it.
     pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
         poll_with(future, &self.waker())
+    }
+
+    /// The future, which a poll with this waker has found pending.
+    #[track_caller]
+    pub(crate) fn waiting<F: Future + Unpin>(&self, mut future: F) -> F {
+        assert!(self.poll(&mut future).is_pending());
+        future
     }
 
     /// How often it was woken.

@@ -15,21 +15,12 @@ use waterwheel::{
 };
 
 use crate::support::{
-    HOUR, LIMIT, bounded_timer, current_thread, ms, multi_thread, own_timer, paused, poll_once,
-    within,
+    HOUR, LIMIT, bounded_timer, burn_the_budget, current_thread, ms, multi_thread, own_timer,
+    paused, waiting, within,
 };
 
 fn on_its_own(runtime: fn() -> Runtime, future: impl Future<Output = ()> + Send + 'static) {
     within(LIMIT, move || runtime().block_on(future));
-}
-
-fn burn_the_budget(context: &mut Context<'_>) {
-    while tokio::task::coop::has_budget_remaining() {
-        let mut step = std::pin::pin!(tokio::task::coop::consume_budget());
-        if step.as_mut().poll(context).is_pending() {
-            break;
-        }
-    }
 }
 
 #[test]
@@ -158,8 +149,7 @@ fn a_loop_of_timeouts_that_elapse_at_once_yields_to_other_tasks() {
 #[test]
 fn a_timeout_without_budget_elapses_once_there_is_some() {
     on_its_own(paused, async {
-        let mut limited = timeout(ms(10), pending::<()>());
-        assert!(poll_once(&mut limited).is_pending());
+        let mut limited = waiting(timeout(ms(10), pending::<()>()));
         advance(ms(20)).await;
         poll_fn(|context| {
             burn_the_budget(context);

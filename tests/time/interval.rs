@@ -158,40 +158,32 @@ async fn held_up_in_tokio(behavior: tokio::time::MissedTickBehavior) -> Vec<(u12
     ticks
 }
 
+// Burst catches up tick by tick. Delay starts over from the late tick, and Skip stays in step: the tick at 100 ms was late, the one
+// at 200 ms is left out.
 #[tokio::test(start_paused = true)]
-async fn burst_catches_up_tick_by_tick() {
-    let (ticks, missed) = held_up(MissedTickBehavior::Burst).await;
-    let expected = [(0, 0), (250, 100), (250, 200), (300, 300), (400, 400)];
-    assert_eq!(ticks[..5], expected);
-    assert_eq!(missed, 2);
-    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Burst).await;
-    assert_eq!(ticks, tokios);
-}
-
-#[tokio::test(start_paused = true)]
-async fn delay_starts_over_from_the_late_tick() {
-    let (ticks, missed) = held_up(MissedTickBehavior::Delay).await;
-    let expected = [(0, 0), (250, 100), (350, 350), (450, 450)];
-    assert_eq!(ticks[..4], expected);
-    assert_eq!(
-        missed, 2,
-        "the one at 100 was late, the one at 200 left out"
-    );
-    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Delay).await;
-    assert_eq!(ticks, tokios);
-}
-
-#[tokio::test(start_paused = true)]
-async fn skip_leaves_out_what_was_missed_and_stays_in_step() {
-    let (ticks, missed) = held_up(MissedTickBehavior::Skip).await;
-    let expected = [(0, 0), (250, 100), (300, 300), (400, 400)];
-    assert_eq!(ticks[..4], expected);
-    assert_eq!(
-        missed, 2,
-        "the one at 100 was late, the one at 200 left out"
-    );
-    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Skip).await;
-    assert_eq!(ticks, tokios);
+async fn missed_ticks_are_made_up_for_as_the_behavior_says() {
+    use tokio::time::MissedTickBehavior as Tokios;
+    for (behavior, tokios, expected) in [
+        (
+            MissedTickBehavior::Burst,
+            Tokios::Burst,
+            [(0, 0), (250, 100), (250, 200), (300, 300), (400, 400)],
+        ),
+        (
+            MissedTickBehavior::Delay,
+            Tokios::Delay,
+            [(0, 0), (250, 100), (350, 350), (450, 450), (550, 550)],
+        ),
+        (
+            MissedTickBehavior::Skip,
+            Tokios::Skip,
+            [(0, 0), (250, 100), (300, 300), (400, 400), (500, 500)],
+        ),
+    ] {
+        let (ticks, missed) = held_up(behavior).await;
+        assert_eq!((&ticks[..5], missed), (&expected[..], 2), "{behavior:?}");
+        assert_eq!(ticks, held_up_in_tokio(tokios).await, "{behavior:?}");
+    }
 }
 
 /// What the tick after one that was taken this late gives, if late ones are to shift the grid.
@@ -267,48 +259,26 @@ async fn ticks_taken_in_time_are_not_missed() {
 
 // ----- resets -----
 
+// At 50 ms.
 #[tokio::test(start_paused = true)]
-async fn reset_makes_the_next_tick_come_a_period_from_now() {
-    let start = Instant::now();
-    let mut interval = interval(ms(100));
-    interval.tick().await;
-    sleep(ms(50)).await;
-    interval.reset();
-    assert_eq!(tick(&mut interval, start).await, (150, 150));
-    assert_eq!(tick(&mut interval, start).await, (250, 250));
-}
-
-#[tokio::test(start_paused = true)]
-async fn reset_immediately_makes_the_next_tick_come_now() {
-    let start = Instant::now();
-    let mut interval = interval(ms(100));
-    interval.tick().await;
-    sleep(ms(50)).await;
-    interval.reset_immediately();
-    assert_eq!(tick(&mut interval, start).await, (50, 50));
-    assert_eq!(tick(&mut interval, start).await, (150, 150));
-}
-
-#[tokio::test(start_paused = true)]
-async fn reset_after_makes_the_next_tick_come_after_a_duration() {
-    let start = Instant::now();
-    let mut interval = interval(ms(100));
-    interval.tick().await;
-    sleep(ms(50)).await;
-    interval.reset_after(ms(20));
-    assert_eq!(tick(&mut interval, start).await, (70, 70));
-    assert_eq!(tick(&mut interval, start).await, (170, 170));
-}
-
-#[tokio::test(start_paused = true)]
-async fn reset_at_makes_the_next_tick_come_at_an_instant() {
-    let start = Instant::now();
-    let mut interval = interval(ms(100));
-    interval.tick().await;
-    sleep(ms(50)).await;
-    interval.reset_at(start + ms(222));
-    assert_eq!(tick(&mut interval, start).await, (222, 222));
-    assert_eq!(tick(&mut interval, start).await, (322, 322));
+async fn each_reset_makes_the_next_tick_come_when_it_says() {
+    type Reset = fn(&mut Interval, Instant);
+    let resets: [(Reset, u128); 4] = [
+        (|interval, _| interval.reset(), 150),
+        (|interval, _| interval.reset_immediately(), 50),
+        (|interval, _| interval.reset_after(ms(20)), 70),
+        (|interval, start| interval.reset_at(start + ms(222)), 222),
+    ];
+    for (reset, next) in resets {
+        let start = Instant::now();
+        let mut interval = interval(ms(100));
+        interval.tick().await;
+        sleep(ms(50)).await;
+        reset(&mut interval, start);
+        for expected in [next, next + 100] {
+            assert_eq!(tick(&mut interval, start).await, (expected, expected));
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

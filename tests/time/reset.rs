@@ -8,7 +8,7 @@ use waterwheel::{Duration, Instant, sleep};
 
 use crate::support::{
     HOUR, LIMIT, Probe, current_thread, eventually, in_a_task, inside, metrics, ms, multi_thread,
-    own_timer, poll_once, within,
+    own_timer, poll_once, waiting, within,
 };
 
 #[test]
@@ -32,8 +32,7 @@ async fn a_reset_to_later_wakes_nothing_before_the_new_deadline() {
     let start = Instant::now();
     let timer = own_timer();
     let probe = Probe::new();
-    let mut nap = timer.sleep(ms(10));
-    assert!(probe.poll(&mut nap).is_pending());
+    let mut nap = probe.waiting(timer.sleep(ms(10)));
     let mut due = 10;
     for _ in 0..200 {
         tokio::time::sleep(ms(3)).await;
@@ -57,8 +56,7 @@ async fn a_reset_across_all_dials_wakes_nothing_before_its_deadline() {
         for longer in [ms(1), ms(1_000), HOUR, HOUR * 24 * 100] {
             let start = Instant::now();
             let probe = Probe::new();
-            let mut nap = sleep(delay);
-            assert!(probe.poll(&mut nap).is_pending());
+            let mut nap = probe.waiting(sleep(delay));
             nap.set_deadline(start + delay + longer);
             tokio::time::sleep_until(start + delay + longer - ms(1)).await;
             assert_eq!(probe.wakes(), 0, "{delay:?} and {longer:?}");
@@ -88,8 +86,7 @@ fn a_reset_before_the_first_poll_makes_no_other_timer_early() {
 async fn a_reset_to_earlier_wakes_at_the_new_deadline() {
     let start = Instant::now();
     let probe = Probe::new();
-    let mut nap = sleep(HOUR);
-    assert!(probe.poll(&mut nap).is_pending());
+    let mut nap = probe.waiting(sleep(HOUR));
     tokio::task::yield_now().await;
     nap.set_deadline(start + ms(20));
     tokio::time::sleep(ms(19)).await;
@@ -104,8 +101,7 @@ async fn a_reset_to_earlier_wakes_at_the_new_deadline() {
 async fn a_reset_to_and_fro_far_from_now_takes_no_turns() {
     let start = Instant::now();
     let timer = own_timer();
-    let mut nap = timer.sleep(HOUR);
-    assert!(poll_once(&mut nap).is_pending());
+    let mut nap = waiting(timer.sleep(HOUR));
     nap.set_deadline(start + HOUR / 2);
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
@@ -121,8 +117,7 @@ async fn a_reset_to_and_fro_far_from_now_takes_no_turns() {
 #[tokio::test(start_paused = true)]
 async fn a_reset_to_the_past_wakes_the_stored_waker_at_once() {
     let probe = Probe::new();
-    let mut nap = sleep(HOUR);
-    assert!(probe.poll(&mut nap).is_pending());
+    let mut nap = probe.waiting(sleep(HOUR));
     nap.set_deadline(Instant::now());
     assert_eq!((probe.wakes(), probe.held()), (1, 0));
     assert!(poll_once(&mut nap).is_ready());
@@ -160,8 +155,7 @@ async fn a_reset_to_the_past_wakes_the_task_that_waits() {
 #[tokio::test(start_paused = true)]
 async fn after_firing_a_reset_makes_it_pending_with_its_next_waker() {
     let (first, second) = (Probe::new(), Probe::new());
-    let mut nap = sleep(ms(5));
-    assert!(first.poll(&mut nap).is_pending());
+    let mut nap = first.waiting(sleep(ms(5)));
     tokio::time::sleep(ms(6)).await;
     assert_eq!(first.wakes(), 1);
     nap.set_deadline(Instant::now() + ms(5));
@@ -176,8 +170,7 @@ async fn after_firing_a_reset_makes_it_pending_with_its_next_waker() {
 async fn a_sleep_postponed_between_its_wake_and_its_poll_is_pending() {
     let timer = own_timer();
     let probe = Probe::new();
-    let mut nap = timer.sleep(ms(5));
-    assert!(probe.poll(&mut nap).is_pending());
+    let mut nap = probe.waiting(timer.sleep(ms(5)));
     tokio::time::sleep(ms(6)).await;
     assert_eq!(probe.wakes(), 1);
     let start = Instant::now();

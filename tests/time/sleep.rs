@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use waterwheel::{Duration, Instant, Sleep, Timer, sleep, sleep_until};
 
 use crate::support::{
-    FAR, Probe, assert_settled, metrics, ms, multi_thread, own_timer, poll_once, us,
+    FAR, Probe, assert_settled, metrics, ms, multi_thread, own_timer, poll_once, us, waiting,
 };
 
 /// Deltas at the edges of every dial and beyond the last, in milliseconds.
@@ -41,8 +41,7 @@ const EDGES: &[u64] = &[
 async fn a_sleep_is_ready_at_its_deadline_and_not_before() {
     for &delay in EDGES {
         let start = Instant::now();
-        let mut sleep = sleep(ms(delay));
-        assert!(poll_once(&mut sleep).is_pending());
+        let mut sleep = waiting(sleep(ms(delay)));
         if delay > 1 {
             tokio::time::sleep(ms(delay - 1)).await;
             assert!(poll_once(&mut sleep).is_pending(), "{delay} ms");
@@ -164,8 +163,7 @@ async fn reset_before_completion_moves_the_deadline_either_way() {
     let start = Instant::now();
     for (first, then) in [(10, 30), (30, 10), (10, 5_000), (5_000, 10), (7, 7)] {
         let start = Instant::now();
-        let mut polled = sleep(ms(first));
-        assert!(poll_once(&mut polled).is_pending());
+        let mut polled = waiting(sleep(ms(first)));
         polled.set_deadline(start + ms(then));
         let mut fresh = sleep(ms(first));
         fresh.set_deadline(start + ms(then));
@@ -181,8 +179,7 @@ async fn reset_before_completion_moves_the_deadline_either_way() {
 #[tokio::test(start_paused = true)]
 async fn many_resets_to_and_fro_end_at_the_last_deadline() {
     let start = Instant::now();
-    let mut sleep = sleep(ms(100));
-    assert!(poll_once(&mut sleep).is_pending());
+    let mut sleep = waiting(sleep(ms(100)));
     for millis in [200, 50, 300, 70, 5_000, 60, 40, 65, 120, 90] {
         sleep.set_deadline(start + ms(millis));
     }
@@ -208,8 +205,7 @@ async fn reset_after_completion_makes_it_pending_again() {
 
 #[tokio::test(start_paused = true)]
 async fn reset_to_the_past_makes_it_ready() {
-    let mut sleep = sleep(ms(5));
-    assert!(poll_once(&mut sleep).is_pending());
+    let mut sleep = waiting(sleep(ms(5)));
     sleep.set_deadline(Instant::now());
     assert!(poll_once(&mut sleep).is_ready());
     sleep.set_deadline(Instant::now());
@@ -250,8 +246,7 @@ async fn reset_has_the_form_of_tokio_that_takes_a_pin_by_value() {
 async fn dropping_cancels_and_wakes_nothing() {
     let timer = own_timer();
     let probe = Probe::new();
-    let mut sleep = timer.sleep(ms(5));
-    assert!(probe.poll(&mut sleep).is_pending());
+    let sleep = probe.waiting(timer.sleep(ms(5)));
     drop(sleep);
     let metrics = metrics(&timer);
     assert_eq!((metrics.cancelled(), metrics.pending()), (1, 0));

@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 use waterwheel::error::Elapsed;
 use waterwheel::{Duration, Instant, Timer, sleep, timeout, timeout_at};
 
-use crate::support::{HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once};
+use crate::support::{
+    HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once, waiting,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_future_that_is_done_in_time_wins() {
@@ -42,8 +44,7 @@ async fn a_future_that_is_ready_wins_even_past_the_deadline() {
     assert_eq!(timeout(Duration::ZERO, ready(1)).await, Ok(1));
     assert_eq!(timeout_at(long_ago, ready(2)).await, Ok(2));
     let (sender, receiver) = oneshot::channel();
-    let mut late = timeout(ms(10), receiver);
-    assert!(poll_once(&mut late).is_pending());
+    let late = waiting(timeout(ms(10), receiver));
     tokio::time::advance(ms(50)).await;
     sender.send(3).expect("the receiver is there");
     assert_eq!(late.await, Ok(Ok(3)));
@@ -100,8 +101,7 @@ fn one_made_on_a_clock_that_was_moved_makes_no_timer_of_another_runtime_early() 
     let [mut limited] = moved.block_on(make).expect("it is made");
     let poll = other.spawn(async move {
         assert!(poll_once(&mut limited).is_pending());
-        let mut nap = sleep(HOUR / 2);
-        assert!(poll_once(&mut nap).is_pending());
+        let _nap = waiting(sleep(HOUR / 2));
     });
     other.block_on(poll).expect("it is pending");
 }
@@ -117,8 +117,7 @@ async fn it_gives_access_to_its_future() {
 #[tokio::test(start_paused = true)]
 async fn into_inner_cancels_the_delay() {
     let timer = own_timer();
-    let mut limited = timer.timeout(ms(10), pending::<()>());
-    assert!(poll_once(&mut limited).is_pending());
+    let limited = waiting(timer.timeout(ms(10), pending::<()>()));
     let _future = limited.into_inner();
     assert_eq!(assert_settled(&timer).cancelled(), 1);
 }
@@ -222,8 +221,7 @@ async fn dropping_it_drops_the_future_and_cancels_the_delay() {
         let _held = held;
         pending::<()>().await;
     };
-    let mut limited = timer.timeout(ms(10), Box::pin(future));
-    assert!(probe.poll(&mut limited).is_pending());
+    let limited = probe.waiting(timer.timeout(ms(10), Box::pin(future)));
     drop(limited);
     assert_eq!(Arc::strong_count(&inside), 1, "the future is gone");
     assert_eq!(probe.held(), 0);

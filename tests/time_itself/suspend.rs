@@ -32,8 +32,7 @@ async fn after_a_suspend_a_few_turns_serve_what_is_due() {
         assert!(later.iter_mut().all(|it| later_probe.poll(it).is_pending()));
         // Filed within the suspend, and postponed beyond it.
         for millis in 101..=200 {
-            let mut postponed = timer.sleep(suspend / 200 * millis as u32);
-            assert!(later_probe.poll(&mut postponed).is_pending());
+            let mut postponed = later_probe.waiting(timer.sleep(suspend / 200 * millis as u32));
             postponed.set_deadline(resumes + ms(millis));
             later.push(postponed);
         }

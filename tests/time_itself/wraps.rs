@@ -8,7 +8,7 @@ use tokio::time::advance;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
-    FAR, HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once, us,
+    FAR, HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once, us, waiting,
 };
 use crate::{DAY, timer_of, yield_until};
 
@@ -62,11 +62,9 @@ async fn across(resolution: Duration, wrap: Duration, hand_is_held_back: bool) {
     for ticks in 1..=6 {
         let deadline = start + resolution * ticks;
         let plain = timer.sleep_until(deadline);
-        let mut postponed = timer.sleep_until(start + resolution);
-        assert!(poll_once(&mut postponed).is_pending());
+        let mut postponed = waiting(timer.sleep_until(start + resolution));
         postponed.set_deadline(deadline);
-        let mut earlier = timer.sleep_until(deadline + HOUR);
-        assert!(poll_once(&mut earlier).is_pending());
+        let mut earlier = waiting(timer.sleep_until(deadline + HOUR));
         earlier.set_deadline(deadline);
         for sleep in [plain, postponed, earlier] {
             let case = format!("{ticks} ticks from before {case}");
@@ -75,8 +73,7 @@ async fn across(resolution: Duration, wrap: Duration, hand_is_held_back: bool) {
                 assert_on_time(deadline, resolution, &case);
             });
         }
-        let mut sleep = timer.sleep_until(deadline);
-        assert!(cancelled.poll(&mut sleep).is_pending());
+        let sleep = cancelled.waiting(timer.sleep_until(deadline));
         dropped.push(sleep);
     }
     drop(dropped);

@@ -11,7 +11,7 @@ use waterwheel::tower::backoff::{ExponentialBackoff, ExponentialBackoffMaker};
 use waterwheel::{Instant, ManualClock, Sleep, Timer};
 
 use crate::bodies::Broken;
-use crate::support::{Dice, current_thread, ms, poll_once};
+use crate::support::{Dice, current_thread, ms, poll_once, waiting};
 
 /// Gives this number always.
 #[derive(Debug, Clone, Copy)]
@@ -207,8 +207,7 @@ fn a_backoff_runs_by_the_clock_of_its_timer() {
     let builder = Timer::builder().clock(clock.clone());
     let timer = builder.start_on(runtime.handle()).unwrap();
     let maker = ExponentialBackoffMaker::new(ms(10), ms(75), 0.0, Always(0.0)).unwrap();
-    let mut sleep = maker.on(&timer).make_backoff().next_backoff();
-    assert!(poll_once(&mut sleep).is_pending());
+    let mut sleep = waiting(maker.on(&timer).make_backoff().next_backoff());
     clock.advance(ms(10));
     assert!(poll_once(&mut sleep).is_ready());
 }

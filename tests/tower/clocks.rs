@@ -14,7 +14,7 @@ use crate::bodies::{Broken, Script, poll_body};
 use crate::services::{at_once, once, stuck};
 use crate::support::{HOUR, ms, poll_once};
 
-/// A clock that is an hour before tokio's, which is paused, or an hour behind it; with a timer.
+/// A clock that is an hour before tokio's, which is or an hour behind it; with a timer.
 async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
     let clock = ManualClock::new();
     if is_before {

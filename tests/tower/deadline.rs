@@ -19,7 +19,7 @@ use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
 use crate::report::Report;
 use crate::services::{at_once, once, stuck};
-use crate::support::{alone, assert_settled, current_thread, ms, paused, poll_once};
+use crate::support::{alone, assert_settled, current_thread, ms, paused, poll_once, waiting};
 
 /// Headers that set no deadline.
 const BAD: [&[u8]; 11] = [
@@ -299,8 +299,7 @@ fn a_deadline_is_by_the_clock_of_its_timer() {
         future.take().unwrap()
     });
     let mut service = DeadlineLayer::new().on(&timer).layer(handler);
-    let mut call = Box::pin(service.call(request("250m")));
-    assert!(poll_once(&mut call).is_pending());
+    let mut call = waiting(Box::pin(service.call(request("250m"))));
     clock.advance(ms(249));
     assert!(poll_once(&mut call).is_pending());
     clock.advance(ms(1));

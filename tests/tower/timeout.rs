@@ -14,7 +14,7 @@ use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 use crate::bodies::Broken;
 use crate::services::{Slow, at_once, stuck};
 use crate::support::{
-    HOUR, assert_settled, current_thread, in_an_ending_runtime, ms, own_timer, poll_once,
+    HOUR, assert_settled, current_thread, in_an_ending_runtime, ms, own_timer, poll_once, waiting,
 };
 
 /// Responds with what it was asked to wait.
@@ -50,8 +50,7 @@ async fn a_call_that_is_dropped_drops_what_is_inside() {
     let (future, life) = stuck::<Result<(), Broken>>();
     let mut future = Some(future);
     let mut service = Timeout::new(service_fn(|()| future.take().unwrap()), ms(10));
-    let mut call = Box::pin(service.call(()));
-    assert!(poll_once(&mut call).is_pending());
+    let call = waiting(Box::pin(service.call(())));
     assert_eq!(Timer::current().metrics().pending(), 1);
     drop(call);
     assert_eq!(life.strong_count(), 0);
@@ -80,8 +79,7 @@ async fn time_to_become_ready_is_not_counted() {
 #[tokio::test(start_paused = true)]
 async fn a_limit_beyond_all_instants_means_never() {
     let mut service = Timeout::new(service_fn(wait), Duration::MAX);
-    let mut call = Box::pin(service.call(5));
-    assert!(poll_once(&mut call).is_pending());
+    let call = waiting(Box::pin(service.call(5)));
     // That of the handler.
     assert_eq!(Timer::current().metrics().pending(), 1);
     assert_eq!(call.await.unwrap(), 5);
@@ -151,8 +149,7 @@ async fn a_runtimes_timer_that_was_stopped_refuses_the_call() {
 async fn a_call_whose_timer_is_stopped_says_so() {
     let timer = own_timer();
     let mut service = TimeoutLayer::new(ms(10)).on(&timer).layer(service_fn(wait));
-    let mut call = Box::pin(service.call(60_000));
-    assert!(poll_once(&mut call).is_pending());
+    let call = waiting(Box::pin(service.call(60_000)));
     timer.shutdown();
     let error = call.await.unwrap_err();
     assert!(error.downcast_ref::<Elapsed>().unwrap().was_stopped());
@@ -169,8 +166,7 @@ fn a_limit_runs_by_the_clock_of_its_timer() {
     let mut service = TimeoutLayer::new(ms(10))
         .on(&timer)
         .layer(service_fn(|()| future.take().unwrap()));
-    let mut call = Box::pin(service.call(()));
-    assert!(poll_once(&mut call).is_pending());
+    let mut call = waiting(Box::pin(service.call(())));
     clock.advance(ms(9));
     assert!(poll_once(&mut call).is_pending());
     clock.advance(ms(1));
@@ -183,7 +179,6 @@ fn a_call_in_a_task_of_an_ending_runtime_is_not_cut() {
         let stuck = service_fn(|()| std::future::pending::<Result<(), Broken>>());
         let mut limited = Timeout::new(stuck, HOUR);
         assert!(poll_once(&mut Box::pin(limited.call(()))).is_pending());
-        let mut scoped = Box::pin(Deadline::after(HOUR).scope(limited.call(())));
-        assert!(poll_once(&mut scoped).is_pending());
+        let _scoped = waiting(Box::pin(Deadline::after(HOUR).scope(limited.call(()))));
     });
 }

@@ -19,18 +19,36 @@ fn catch<R>(what: impl FnOnce() -> R) {
     assert!(outcome.is_err(), "it was to panic");
 }
 
-/// The first of them that is dropped panics.
-struct Bomb<'a> {
-    armed: &'a Cell<bool>,
-    dropped: &'a Cell<usize>,
-}
+struct Bomb<'a>(&'a Bombs);
 
 impl Drop for Bomb<'_> {
     fn drop(&mut self) {
-        self.dropped.set(self.dropped.get() + 1);
-        if self.armed.take() {
+        self.0.dropped.set(self.0.dropped.get() + 1);
+        if self.0.armed.take() {
             panic_quietly();
         }
+    }
+}
+
+/// Whether the next bomb that is dropped panics, and how many were dropped.
+#[derive(Default)]
+struct Bombs {
+    armed: Cell<bool>,
+    dropped: Cell<usize>,
+}
+
+impl Bombs {
+    fn bomb(&self) -> Bomb<'_> {
+        Bomb(self)
+    }
+
+    /// A wheel with a bomb after each of these delays.
+    fn wheel(&self, delays: impl IntoIterator<Item = u64>) -> Wheel<Bomb<'_>> {
+        let mut wheel = Wheel::new(Resolution::MILLISECOND);
+        for delay in delays {
+            wheel.insert(Tick::new(delay), self.bomb());
+        }
+        wheel
     }
 }
 
@@ -153,17 +171,10 @@ fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
 // The wheel drops no payload in the middle of its own work: it hands them out.
 #[test]
 fn a_destructor_that_panics_does_no_harm_when_handed_out() {
-    let (armed, dropped) = (Cell::new(false), Cell::new(0));
-    let bomb = || Bomb {
-        armed: &armed,
-        dropped: &dropped,
-    };
-    let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    for n in 0..10 {
-        wheel.insert(Tick::new(10 + n), bomb());
-    }
+    let bombs = Bombs::default();
+    let mut wheel = bombs.wheel(10..20);
     for gone in 1..=10 {
-        armed.set(true);
+        bombs.armed.set(true);
         catch(|| {
             wheel.advance(
                 Tick::new(30),
@@ -173,28 +184,24 @@ fn a_destructor_that_panics_does_no_harm_when_handed_out() {
             )
         });
         wheel.check_invariants();
-        assert_eq!((wheel.len(), dropped.get()), (10 - gone, gone));
+        assert_eq!((wheel.len(), bombs.dropped.get()), (10 - gone, gone));
         assert_eq!(wheel.has_backlog(), gone < 10);
     }
-    wheel.insert(Tick::new(31), bomb());
+    wheel.insert(Tick::new(31), bombs.bomb());
     assert_eq!(advance(&mut wheel, 31).len(), 1);
 }
 
 #[test]
 fn a_destructor_that_panics_does_no_harm_when_cancelled() {
-    let (armed, dropped) = (Cell::new(false), Cell::new(0));
-    let bomb = || Bomb {
-        armed: &armed,
-        dropped: &dropped,
-    };
+    let bombs = Bombs::default();
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    let keys = [(); 3].map(|()| wheel.insert(Tick::new(10), bomb()));
-    armed.set(true);
+    let keys = [(); 3].map(|()| wheel.insert(Tick::new(10), bombs.bomb()));
+    bombs.armed.set(true);
     catch(|| wheel.cancel(keys[1]));
     wheel.check_invariants();
-    assert_eq!((wheel.len(), dropped.get()), (2, 1));
+    assert_eq!((wheel.len(), bombs.dropped.get()), (2, 1));
     assert!(wheel.cancel(keys[1]).is_none());
-    let key = wheel.insert(Tick::new(11), bomb());
+    let key = wheel.insert(Tick::new(11), bombs.bomb());
     assert_eq!(key.index(), keys[1].index());
     assert_eq!(advance(&mut wheel, 10).len(), 2);
     assert_eq!(advance(&mut wheel, 11).len(), 1);
@@ -202,55 +209,42 @@ fn a_destructor_that_panics_does_no_harm_when_cancelled() {
 
 #[test]
 fn a_destructor_that_panics_does_no_harm_in_a_drain() {
-    let (armed, dropped) = (Cell::new(false), Cell::new(0));
-    let bomb = || Bomb {
-        armed: &armed,
-        dropped: &dropped,
-    };
-    let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    for delay in [0, 10, 10, 70_000] {
-        wheel.insert(Tick::new(delay), bomb());
-    }
-    armed.set(true);
+    let bombs = Bombs::default();
+    let mut wheel = bombs.wheel([0, 10, 10, 70_000]);
+    bombs.armed.set(true);
     // The first panics when it is dropped; dropping the iterator drops the others.
     catch(|| wheel.drain().for_each(drop));
-    assert_eq!(dropped.get(), 4);
+    assert_eq!(bombs.dropped.get(), 4);
     wheel.check_invariants();
     assert_eq!((wheel.len(), wheel.next_expiration()), (0, None));
-    wheel.insert(Tick::new(10), bomb());
+    wheel.insert(Tick::new(10), bombs.bomb());
     assert_eq!(advance(&mut wheel, 10).len(), 1);
 }
 
 #[test]
 fn a_destructor_that_panics_with_the_wheel_stops_no_other() {
-    let (armed, dropped) = (Cell::new(false), Cell::new(0));
-    let bomb = || Bomb {
-        armed: &armed,
-        dropped: &dropped,
-    };
-    let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    for delay in [0, 10, 10, 70_000] {
-        wheel.insert(Tick::new(delay), bomb());
-    }
-    armed.set(true);
+    let bombs = Bombs::default();
+    let wheel = bombs.wheel([0, 10, 10, 70_000]);
+    bombs.armed.set(true);
     catch(|| drop(wheel));
-    assert_eq!(dropped.get(), 4);
+    assert_eq!(bombs.dropped.get(), 4);
 }
 
 #[test]
 fn a_payload_that_panics_as_the_wheel_is_cleared_costs_the_room() {
-    let (armed, dropped) = (Cell::new(true), Cell::new(0));
+    let bombs = Bombs::default();
+    bombs.armed.set(true);
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    let bomb = || Bomb {
-        armed: &armed,
-        dropped: &dropped,
-    };
-    let keys = [5, 5_000, 500_000].map(|deadline| wheel.insert(Tick::new(deadline), bomb()));
+    let keys = [5, 5_000, 500_000].map(|deadline| wheel.insert(Tick::new(deadline), bombs.bomb()));
     catch(|| wheel.clear());
-    assert_eq!(dropped.get(), 3, "the others are dropped nevertheless");
+    assert_eq!(
+        bombs.dropped.get(),
+        3,
+        "the others are dropped nevertheless"
+    );
     assert_eq!((wheel.len(), wheel.capacity()), (0, 0));
     wheel.check_invariants();
-    wheel.insert(Tick::new(5), bomb());
+    wheel.insert(Tick::new(5), bombs.bomb());
     assert!(keys.iter().all(|&key| wheel.cancel(key).is_none()));
     assert_eq!(advance(&mut wheel, 5).len(), 1);
 }

@@ -15,8 +15,7 @@ use crate::support::{
 fn a_sleep_is_woken_at_its_tick_and_not_before() {
     on_both_flavors(|_, clock, timer| {
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(10));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(ms(10)));
         clock.advance(us(9_999));
         assert_eq!(probe.wakes(), 0);
         assert!(probe.poll(&mut sleep).is_pending());
@@ -31,8 +30,7 @@ fn a_sleep_is_woken_at_its_tick_and_not_before() {
 fn a_deadline_between_two_ticks_fires_at_the_second() {
     on_both_flavors(|_, clock, timer| {
         let probe = Probe::new();
-        let mut sleep = timer.sleep(us(9_001));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(us(9_001)));
         clock.advance(us(9_999));
         assert_eq!(probe.wakes(), 0);
         assert!(probe.poll(&mut sleep).is_pending());
@@ -93,8 +91,7 @@ fn the_next_advance_skips_what_was_cancelled_or_postponed() {
         assert_eq!(probe.wakes(), 1);
         drop(postponed);
         // Nothing is pending, so nothing moves, whatever the wheel still looks for.
-        let mut last = timer.sleep(ms(100));
-        assert!(probe.poll(&mut last).is_pending());
+        let last = probe.waiting(timer.sleep(ms(100)));
         drop(last);
         assert_eq!(clock.advance_to_next(), None);
         assert_eq!(clock.now(), begin + ms(40));
@@ -118,8 +115,7 @@ fn the_next_advance_leaves_the_clock_where_nothing_is_in_reach() {
         );
         assert_eq!(clock.advance_to_next(), None);
         assert_eq!(clock.now(), begin);
-        let mut year = timer.sleep(Duration::from_secs(86_400 * 365));
-        assert!(probe.poll(&mut year).is_pending());
+        let year = probe.waiting(timer.sleep(Duration::from_secs(86_400 * 365)));
         assert_eq!(clock.advance_to_next(), Some(year.deadline()));
         assert_eq!((probe.wakes(), timer.metrics().driver_turns()), (1, 1));
     });
@@ -153,8 +149,7 @@ fn what_a_waker_arms_counts_from_where_the_clock_was_moved_to() {
         let waker = {
             let (probe, armed, timer) = (Arc::clone(&probe), Arc::clone(&armed), timer.clone());
             waker_on_wake(move || {
-                let mut second = timer.sleep(ms(3));
-                assert!(probe.poll(&mut second).is_pending());
+                let second = probe.waiting(timer.sleep(ms(3)));
                 *armed.lock().unwrap() = Some(second);
             })
         };
@@ -217,8 +212,7 @@ fn a_clock_is_not_advanced_beyond_what_it_can_count() {
 fn an_advance_by_nothing_fires_what_is_due_now() {
     on_both_flavors(|_, clock, timer| {
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(2));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(ms(2)));
         clock.advance(Duration::ZERO);
         assert_eq!(probe.wakes(), 0);
         sleep.set_deadline(clock.now());

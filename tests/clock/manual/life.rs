@@ -15,8 +15,7 @@ fn it_needs_no_time_of_tokios() {
     let clock = ManualClock::new();
     let timer = start(&runtime, &clock);
     let probe = Probe::new();
-    let mut sleep = timer.sleep(ms(5));
-    assert!(probe.poll(&mut sleep).is_pending());
+    let sleep = probe.waiting(timer.sleep(ms(5)));
     clock.advance(ms(5));
     assert_eq!(probe.wakes(), 1);
     runtime.block_on(sleep);
@@ -28,8 +27,7 @@ fn it_ends_with_its_runtime() {
         let clock = ManualClock::new();
         let timer = start(&runtime, &clock);
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(5));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(ms(5)));
         drop(runtime);
         assert_eq!(probe.wakes(), 1);
         assert_over(|| probe.poll(&mut sleep));
@@ -78,8 +76,7 @@ fn a_task_may_use_it_while_its_runtime_is_dropped() {
 fn a_shutdown_ends_what_is_pending_without_the_clock() {
     on_both_flavors(|_, clock, timer| {
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(5));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(ms(5)));
         assert_eq!(timer.shutdown(), 1);
         assert!(probe.poll(&mut sleep).is_ready() && sleep.was_stopped());
         clock.advance(ms(5));
@@ -91,8 +88,7 @@ fn a_shutdown_ends_what_is_pending_without_the_clock() {
 fn a_drain_is_over_when_the_clock_has_passed_the_last() {
     on_both_flavors(|runtime, clock, timer| {
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(5));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let mut sleep = probe.waiting(timer.sleep(ms(5)));
         let drain = runtime.spawn(timer.drain());
         clock.advance(ms(4));
         assert!(!drain.is_finished() && !timer.is_stopped());
@@ -112,8 +108,7 @@ fn a_dropped_timer_leaves_its_clock_and_its_runtime() {
     for _ in 0..1_000 {
         let timer = start(&runtime, &clock);
         let probe = Probe::new();
-        let mut sleep = timer.sleep(ms(5));
-        assert!(probe.poll(&mut sleep).is_pending());
+        let _sleep = probe.waiting(timer.sleep(ms(5)));
         drop(timer);
         clock.advance(ms(5));
         assert_eq!(probe.wakes(), 1);
@@ -133,8 +128,7 @@ fn a_timer_that_is_started_within_an_advance_joins_it() {
             crate::support::waker_on_wake(move || {
                 let builder = Timer::builder().clock(clock.clone());
                 let timer = builder.start_on(&handle).unwrap();
-                let mut sleep = timer.sleep(ms(3));
-                assert!(probe.poll(&mut sleep).is_pending());
+                let sleep = probe.waiting(timer.sleep(ms(3)));
                 *inner.lock().unwrap() = Some((timer, sleep));
             })
         };

@@ -11,7 +11,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, LIMIT, armed, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
-    poll_giving, poll_once, unless_over, waker_on_drop, waker_on_wake, within,
+    poll_giving, poll_once, unless_over, waiting, waker_on_drop, waker_on_wake, within,
 };
 
 /// What the wakers act on: a timer, and some of its sleeps that are pending.
@@ -277,8 +277,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
         // No thread drives the runtime meanwhile.
         for _ in 0..20 {
             thread::sleep(ms(3));
-            let mut another = timer.sleep(HOUR);
-            assert!(poll_once(&mut another).is_pending());
+            let _another = waiting(timer.sleep(HOUR));
             metrics(&timer);
         }
         runtime.block_on(timer.sleep(ms(2)));
@@ -305,8 +304,7 @@ fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
     // A real sleep, since no thread drives the runtime.
     thread::sleep(ms(60));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut armed = timer.sleep(HOUR);
-    assert!(poll_once(&mut armed).is_pending());
+    let _armed = waiting(timer.sleep(HOUR));
     drop(guard);
     // The poll has spawned a task that serves a batch for the driver. It runs here.
     runtime.block_on(tokio::task::yield_now());

@@ -9,7 +9,7 @@ use waterwheel::{Instant, Sleep, Timer};
 
 use super::acting::{ACTS, Act, Occasion, Setup, act_on_occasion};
 use crate::support::{
-    HOUR, Probe, assert_settled, bounded_timer, metrics, ms, poll_once, poll_with,
+    HOUR, Probe, assert_settled, bounded_timer, metrics, ms, poll_once, poll_with, waiting,
 };
 
 /// A waker that calls `act` each time it is cloned.
@@ -57,9 +57,7 @@ const OCCASIONS: &[(&str, Occasion)] = &[
 ];
 
 fn armed(timer: &Timer) -> Sleep {
-    let mut sleep = timer.sleep(HOUR);
-    assert!(poll_once(&mut sleep).is_pending());
-    sleep
+    waiting(timer.sleep(HOUR))
 }
 
 // embassy#4978: foreign code ran with a lock held.
@@ -116,8 +114,7 @@ async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
     poll_with_a_panic(&mut Box::pin(interval.tick()));
     drop(interval);
 
-    let mut last = timer.sleep(ms(5));
-    assert!(probe.poll(&mut last).is_pending());
+    let _last = probe.waiting(timer.sleep(ms(5)));
     let mut drain = Box::pin(timer.drain());
     poll_with_a_panic(&mut drain);
     drain.await;

@@ -9,22 +9,20 @@ use waterwheel::{Duration, Instant, Sleep, Timer, sleep};
 
 use crate::support::{
     HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
-    poll_once,
+    poll_once, waiting,
 };
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_sleep_still_wakes_and_holds_nothing_up() {
     let timer = own_timer();
     let probe = Probe::new();
-    let mut forgotten = timer.sleep(ms(5));
-    assert!(probe.poll(&mut forgotten).is_pending());
+    let forgotten = probe.waiting(timer.sleep(ms(5)));
     std::mem::forget(forgotten);
     std::mem::forget(timer.sleep(ms(5)));
     timer.sleep(ms(10)).await;
     assert_eq!((probe.wakes(), probe.held()), (1, 0));
     assert_eq!(metrics(&timer).pending(), 0);
-    let mut second = timer.sleep(HOUR);
-    assert!(probe.poll(&mut second).is_pending());
+    let second = probe.waiting(timer.sleep(HOUR));
     std::mem::forget(second);
     assert_eq!(timer.shutdown(), 1);
     assert_eq!(probe.wakes(), 2);
@@ -74,8 +72,7 @@ fn a_thread_local_may_drop_a_sleep_of_a_dropped_runtime() {
         }
         let ends = thread::spawn(|| {
             let runtime = current_thread();
-            let mut last = inside(&runtime, || sleep(HOUR));
-            assert!(poll_once(&mut last).is_pending());
+            let last = waiting(inside(&runtime, || sleep(HOUR)));
             KEPT.set(Some((last, inside(&runtime, Timer::current))));
             drop(runtime);
         });
@@ -93,8 +90,7 @@ fn a_sleep_may_be_dropped_while_its_thread_unwinds() {
             let (timer, locked) = (timer.clone(), Arc::clone(&locked));
             move || {
                 let _guard = locked.lock();
-                let mut polled = timer.sleep(HOUR);
-                assert!(poll_once(&mut polled).is_pending());
+                let _polled = waiting(timer.sleep(HOUR));
                 let _unpolled = timer.sleep(HOUR);
                 let _interval = timer.interval(HOUR);
                 resume_unwind(Box::new("on purpose"));
@@ -115,8 +111,7 @@ async fn a_task_that_panics_or_is_aborted_cancels_its_sleeps() {
     let panicking = tokio::spawn({
         let timer = timer.clone();
         async move {
-            let mut sleep = timer.sleep(HOUR);
-            assert!(poll_once(&mut sleep).is_pending());
+            let _sleep = waiting(timer.sleep(HOUR));
             resume_unwind(Box::new("on purpose"));
         }
     });

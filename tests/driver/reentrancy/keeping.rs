@@ -2,7 +2,7 @@
 
 use waterwheel::{Instant, sleep};
 
-use crate::support::{HOUR, Probe, metrics, ms, own_timer, poll_once};
+use crate::support::{HOUR, Probe, metrics, ms, own_timer, poll_once, waiting};
 
 #[tokio::test(start_paused = true)]
 async fn only_the_last_waker_polled_with_is_woken_and_once() {
@@ -22,8 +22,7 @@ async fn only_the_last_waker_polled_with_is_woken_and_once() {
 #[tokio::test(start_paused = true)]
 async fn a_waker_is_let_go_when_its_sleep_is_dropped() {
     let probe = Probe::new();
-    let mut sleep = sleep(HOUR);
-    assert!(probe.poll(&mut sleep).is_pending());
+    let sleep = probe.waiting(sleep(HOUR));
     assert_eq!(probe.held(), 1);
     drop(sleep);
     assert_eq!((probe.held(), probe.wakes()), (0, 0));
@@ -32,17 +31,14 @@ async fn a_waker_is_let_go_when_its_sleep_is_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_waker_is_let_go_when_its_sleep_fires() {
     let probe = Probe::new();
-    let mut by_driver = sleep(ms(5));
-    assert!(probe.poll(&mut by_driver).is_pending());
+    let by_driver = probe.waiting(sleep(ms(5)));
     tokio::time::sleep(ms(6)).await;
     assert_eq!(probe.held(), 0, "though it was not polled since");
     drop(by_driver);
     // By a poll that the driver has not come before.
-    let mut by_poll = sleep(ms(1));
-    assert!(probe.poll(&mut by_poll).is_pending());
+    let mut by_poll = probe.waiting(sleep(ms(1)));
     // The first poll moves the clock, and the rest would let the driver run.
-    let mut advance = Box::pin(tokio::time::advance(ms(1)));
-    assert!(poll_once(&mut advance).is_pending());
+    let _advance = waiting(Box::pin(tokio::time::advance(ms(1))));
     assert!(probe.poll(&mut by_poll).is_ready());
     assert_eq!(probe.held(), 0);
 }
@@ -51,8 +47,7 @@ async fn a_waker_is_let_go_when_its_sleep_fires() {
 async fn the_wakers_of_a_drain_are_let_go_when_it_has_completed() {
     let timer = own_timer();
     let probe = Probe::new();
-    let mut last = timer.sleep(HOUR);
-    assert!(poll_once(&mut last).is_pending());
+    let last = waiting(timer.sleep(HOUR));
     let mut drained = Box::pin(timer.drain());
     for _ in 0..10 {
         assert!(probe.poll(&mut drained).is_pending());

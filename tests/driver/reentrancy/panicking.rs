@@ -8,7 +8,7 @@ use waterwheel::Instant;
 
 use crate::support::{
     HOUR, Probe, alone, armed, assert_over, current_thread, inside, metrics, ms, multi_thread,
-    own_timer, poll_giving, poll_once, waker_on_drop, waker_on_wake,
+    own_timer, poll_giving, poll_once, waiting, waker_on_drop, waker_on_wake,
 };
 
 fn panics_when_woken() -> Waker {
@@ -167,8 +167,7 @@ fn a_sleep_whose_waker_panicked_as_it_completed_may_be_dropped() {
 async fn a_drain_whose_waker_panics_strands_no_waiter() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
-        let mut last = timer.sleep(HOUR);
-        assert!(poll_once(&mut last).is_pending());
+        let last = waiting(timer.sleep(HOUR));
         let (mut first, mut second) = (Box::pin(timer.drain()), Box::pin(timer.drain()));
         let probe = Probe::new();
         assert!(poll_giving(&mut first, panics()).is_pending());

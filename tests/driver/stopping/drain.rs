@@ -3,16 +3,16 @@
 use std::thread;
 
 use futures::{FutureExt, StreamExt};
+use tokio::task::JoinHandle;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use super::STOPPED;
-use crate::support::{HOUR, Probe, assert_panics_here, metrics, ms, own_timer, poll_once};
+use crate::support::{HOUR, Probe, assert_panics_here, metrics, ms, own_timer, poll_once, waiting};
 
 #[tokio::test(start_paused = true)]
 async fn drain_takes_nothing_new_from_the_call_on() {
     let timer = own_timer();
-    let mut pending_sleep = timer.sleep(ms(10));
-    assert!(poll_once(&mut pending_sleep).is_pending());
+    let _pending_sleep = waiting(timer.sleep(ms(10)));
     let unpolled = timer.drain();
     assert!(!timer.is_stopped());
     let refused = timer.try_sleep(ms(1));
@@ -43,6 +43,13 @@ async fn drain_completes_when_what_is_pending_has_fired() {
     assert_eq!(timer.shutdown(), 0);
 }
 
+/// A drain in a task that has begun.
+async fn drain(timer: &Timer) -> JoinHandle<()> {
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    drained
+}
+
 /// Whether the sleep was stopped in the end.
 async fn nap(mut sleep: Sleep) -> bool {
     (&mut sleep).await;
@@ -53,10 +60,8 @@ async fn nap(mut sleep: Sleep) -> bool {
 async fn drain_completes_when_the_last_pending_is_dropped() {
     let start = Instant::now();
     let timer = own_timer();
-    let mut last = timer.sleep(HOUR);
-    assert!(poll_once(&mut last).is_pending());
-    let drained = tokio::spawn(timer.drain());
-    tokio::task::yield_now().await;
+    let last = waiting(timer.sleep(HOUR));
+    let drained = drain(&timer).await;
     assert!(!drained.is_finished());
     drop(last);
     drained.await.expect("it does not panic");
@@ -67,10 +72,8 @@ async fn drain_completes_when_the_last_pending_is_dropped() {
 async fn drain_completes_when_the_last_pending_is_reset_to_the_past() {
     let start = Instant::now();
     let timer = own_timer();
-    let mut last = timer.sleep(HOUR);
-    assert!(poll_once(&mut last).is_pending());
-    let drained = tokio::spawn(timer.drain());
-    tokio::task::yield_now().await;
+    let mut last = waiting(timer.sleep(HOUR));
+    let drained = drain(&timer).await;
     last.set_deadline(start);
     drained.await.expect("it does not panic");
     assert_eq!(start.elapsed(), Duration::ZERO);
@@ -82,10 +85,8 @@ async fn drain_completes_when_the_last_pending_is_reset_to_the_past() {
 async fn drain_waits_for_a_sleep_that_is_pushed_back_meanwhile() {
     let start = Instant::now();
     let timer = own_timer();
-    let mut sleep = timer.sleep(ms(10));
-    assert!(poll_once(&mut sleep).is_pending());
-    let drained = tokio::spawn(timer.drain());
-    tokio::task::yield_now().await;
+    let mut sleep = waiting(timer.sleep(ms(10)));
+    let drained = drain(&timer).await;
     sleep.set_deadline(start + ms(40));
     drained.await.expect("it does not panic");
     assert_eq!(start.elapsed(), ms(40));
@@ -104,8 +105,7 @@ async fn drain_completes_at_once_when_nothing_is_pending() {
 #[tokio::test(start_paused = true)]
 async fn every_drain_completes() {
     let timer = own_timer();
-    let mut last = timer.sleep(ms(10));
-    assert!(poll_once(&mut last).is_pending());
+    let _last = waiting(timer.sleep(ms(10)));
     let drains = [timer.drain(), timer.drain(), timer.clone().drain()];
     futures::future::join_all(drains).await;
     assert!(timer.drain().now_or_never().is_some());
@@ -132,10 +132,8 @@ async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
     let start = Instant::now();
     let timer = own_timer();
     let lazy = timer.sleep(ms(50));
-    let mut first = timer.sleep(ms(10));
-    assert!(poll_once(&mut first).is_pending());
-    let drained = tokio::spawn(timer.drain());
-    tokio::task::yield_now().await;
+    let _first = waiting(timer.sleep(ms(10)));
+    let drained = drain(&timer).await;
     let lazy = tokio::spawn(nap(lazy));
     tokio::task::yield_now().await;
     drained.await.expect("it does not panic");
@@ -156,8 +154,7 @@ async fn a_future_armed_after_the_drain_has_completed_was_stopped() {
 async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
     let timer = Timer::builder().shards(8).start().expect("a timer");
     let lazy: Vec<_> = (0..8).map(|_| timer.sleep(ms(50))).collect();
-    let mut first = timer.sleep(HOUR);
-    assert!(poll_once(&mut first).is_pending());
+    let first = waiting(timer.sleep(HOUR));
     let mut drained = Box::pin(timer.drain());
     let probe = Probe::new();
     assert!(probe.poll(&mut drained).is_pending());
@@ -183,10 +180,8 @@ async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_ends_a_drain() {
     let timer = own_timer();
-    let mut last = timer.sleep(HOUR);
-    assert!(poll_once(&mut last).is_pending());
-    let drained = tokio::spawn(timer.drain());
-    tokio::task::yield_now().await;
+    let mut last = waiting(timer.sleep(HOUR));
+    let drained = drain(&timer).await;
     assert_eq!(timer.shutdown(), 1);
     drained.await.expect("it does not panic");
     assert!(poll_once(&mut last).is_ready());
@@ -196,15 +191,12 @@ async fn shutdown_ends_a_drain() {
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
     let timer = own_timer();
-    let mut nap = timer.sleep(HOUR);
-    assert!(poll_once(&mut nap).is_pending());
+    let nap = waiting(timer.sleep(HOUR));
     let probe = Probe::new();
-    let mut kept = Box::pin(timer.drain());
-    assert!(probe.poll(&mut kept).is_pending());
+    let mut kept = probe.waiting(Box::pin(timer.drain()));
     for _ in 0..100 {
         let given_up = Probe::new();
-        let mut drain = Box::pin(timer.drain());
-        assert!(given_up.poll(&mut drain).is_pending());
+        let drain = given_up.waiting(Box::pin(timer.drain()));
         drop(drain);
         assert_eq!(given_up.held(), 0);
     }
@@ -218,8 +210,7 @@ async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_moves_to_another_task_wakes_that_one() {
     let timer = own_timer();
-    let mut nap = timer.sleep(HOUR);
-    assert!(poll_once(&mut nap).is_pending());
+    let nap = waiting(timer.sleep(HOUR));
     let mut drain = Box::pin(timer.drain());
     let [first, second] = [(); 2].map(|()| Probe::new());
     assert!(first.poll(&mut drain).is_pending());

@@ -11,7 +11,7 @@ use waterwheel::{
 use super::STOPPED;
 use crate::support::{
     HOUR, Probe, assert_panics_here, current_thread, eventually, inside, metrics, ms, multi_thread,
-    own_timer, panic_of, poll_once, refusals, within,
+    own_timer, panic_of, poll_once, refusals, waiting, within,
 };
 
 // It was false without a poll in between, beside an `is_elapsed` that was true.
@@ -109,8 +109,7 @@ async fn shutdown_gives_timeouts_elapsed_that_were_stopped() {
 async fn a_timeout_whose_future_is_ready_wins_over_shutdown() {
     let timer = own_timer();
     let (sender, receiver) = tokio::sync::oneshot::channel();
-    let mut limited = timer.timeout(HOUR, receiver);
-    assert!(poll_once(&mut limited).is_pending());
+    let limited = waiting(timer.timeout(HOUR, receiver));
     timer.shutdown();
     sender.send(7).expect("the receiver is there");
     assert_eq!(limited.await, Ok(Ok(7)));
@@ -151,8 +150,7 @@ async fn after_shutdown_tick_completes_once_then_panics_with_advice() {
 #[tokio::test(start_paused = true)]
 async fn a_sleep_that_was_due_before_shutdown_was_not_stopped() {
     let timer = own_timer();
-    let mut sleep = timer.sleep(ms(10));
-    assert!(poll_once(&mut sleep).is_pending());
+    let mut sleep = waiting(timer.sleep(ms(10)));
     tokio::time::sleep(ms(20)).await;
     assert_eq!(timer.shutdown(), 0);
     assert!(poll_once(&mut sleep).is_ready());
@@ -177,8 +175,7 @@ async fn a_sleep_made_before_shutdown_and_polled_after_was_stopped() {
 #[tokio::test(start_paused = true)]
 async fn a_stopped_sleep_that_is_reset_is_stopped_again() {
     let timer = own_timer();
-    let mut sleep = timer.sleep(ms(10));
-    assert!(poll_once(&mut sleep).is_pending());
+    let mut sleep = waiting(timer.sleep(ms(10)));
     timer.shutdown();
     sleep.set_deadline(Instant::now() + HOUR);
     assert!(poll_once(&mut sleep).is_ready());
@@ -204,8 +201,7 @@ async fn after_shutdown_methods_panic_at_the_caller_with_advice() {
 #[tokio::test(start_paused = true)]
 async fn after_shutdown_functions_panic_at_the_caller_with_advice() {
     let later = Instant::now() + ms(1);
-    let mut pending_sleep = sleep(HOUR);
-    assert!(poll_once(&mut pending_sleep).is_pending());
+    let mut pending_sleep = waiting(sleep(HOUR));
     assert_eq!(Timer::current().shutdown(), 1);
     assert!(poll_once(&mut pending_sleep).is_ready());
     for _ in 0..2 {

@@ -29,23 +29,21 @@ fn poll(sleep: &mut Sleep, log: &Log, what: u64) {
     assert!(poll_giving(sleep, waker).is_pending());
 }
 
-#[test]
-fn ten_tasks_run_in_order_of_deadline_after_one_advance() {
-    paused().block_on(async {
-        let log = Log::default();
-        for tenths in [3, 1, 4, 10, 5, 9, 2, 6, 8, 7] {
-            let log = Arc::clone(&log);
-            tokio::spawn(async move {
-                sleep(ms(100 * tenths)).await;
-                log.lock().expect("no task panics").push(100 * tenths);
-            });
-        }
-        yield_now().await;
-        advance(ms(2_000)).await;
-        yield_now().await;
-        let expected: Vec<u64> = (1..=10).map(|tenths| 100 * tenths).collect();
-        assert_eq!(read(&log), expected);
-    });
+#[tokio::test(start_paused = true)]
+async fn ten_tasks_run_in_order_of_deadline_after_one_advance() {
+    let log = Log::default();
+    for tenths in [3, 1, 4, 10, 5, 9, 2, 6, 8, 7] {
+        let log = Arc::clone(&log);
+        tokio::spawn(async move {
+            sleep(ms(100 * tenths)).await;
+            log.lock().expect("no task panics").push(100 * tenths);
+        });
+    }
+    yield_now().await;
+    advance(ms(2_000)).await;
+    yield_now().await;
+    let expected: Vec<u64> = (1..=10).map(|tenths| 100 * tenths).collect();
+    assert_eq!(read(&log), expected);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use tokio::time::advance;
 use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout};
 
-use crate::support::{HOUR, Probe, ms, own_timer, paused, poll_once, us, within};
+use crate::support::{HOUR, Probe, ms, own_timer, paused, poll_once, us, waiting, within};
 
 // A clock read of before says nothing there, in a task either.
 #[tokio::test(start_paused = true)]
@@ -50,8 +50,7 @@ async fn an_advance_is_not_cut_short_by_what_it_passes() {
 
 #[tokio::test(start_paused = true)]
 async fn sub_millisecond_delays_wait_for_the_clock() {
-    let mut short = sleep(us(300));
-    assert!(poll_once(&mut short).is_pending());
+    let mut short = waiting(sleep(us(300)));
     advance(us(299)).await;
     assert!(poll_once(&mut short).is_pending());
     // Past its deadline, and not past its tick.

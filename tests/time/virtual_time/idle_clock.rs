@@ -7,82 +7,73 @@ use tokio::sync::oneshot;
 use tokio::time::{advance, pause};
 use waterwheel::{Duration, Instant, Timer, Waking, interval, sleep, timeout};
 
-use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, us, within};
+use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, us, waiting, within};
 
 #[test]
 fn the_idle_clock_jumps_to_the_next_deadline() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let start = Instant::now();
-            let timer = own_timer();
-            let naps = [7_u64, 30_000, 86_400_000];
-            let current = naps.map(|millis| async move {
-                sleep(ms(millis)).await;
-                start.elapsed()
-            });
-            let own = naps.map(|millis| {
-                let nap = timer.sleep(ms(millis + 1));
-                async move {
-                    nap.await;
-                    start.elapsed()
-                }
-            });
-            let (current, own) = tokio::join!(join_all(current), join_all(own));
-            assert_eq!(current, naps.map(ms));
-            assert_eq!(own, naps.map(|millis| ms(millis + 1)));
+    on_a_paused_clock(async {
+        let start = Instant::now();
+        let timer = own_timer();
+        let naps = [7_u64, 30_000, 86_400_000];
+        let current = naps.map(|millis| async move {
+            sleep(ms(millis)).await;
+            start.elapsed()
         });
+        let own = naps.map(|millis| {
+            let nap = timer.sleep(ms(millis + 1));
+            async move {
+                nap.await;
+                start.elapsed()
+            }
+        });
+        let (current, own) = tokio::join!(join_all(current), join_all(own));
+        assert_eq!(current, naps.map(ms));
+        assert_eq!(own, naps.map(|millis| ms(millis + 1)));
     });
 }
 
 // A driver that the thread wakes counts its turns, and takes a thousand a second. No second passes between these.
 #[test]
 fn the_idle_clock_jumps_to_a_precise_deadline_after_many_turns() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let builder = Timer::builder().waking(Waking::Thread);
-            let timer = builder.resolution(us(100)).start().expect("it starts");
-            for _ in 0..200 {
-                let call = timer.timeout(HOUR, tokio::task::yield_now());
-                call.await.expect("it is done");
-                // The driver turns, since that was the last.
-                tokio::task::yield_now().await;
-            }
-            for millis in 1..=50 {
-                let start = Instant::now();
-                timer.sleep(ms(millis)).await;
-                assert_eq!(start.elapsed(), ms(millis));
-            }
-        });
+    on_a_paused_clock(async {
+        let builder = Timer::builder().waking(Waking::Thread);
+        let timer = builder.resolution(us(100)).start().expect("it starts");
+        for _ in 0..200 {
+            let call = timer.timeout(HOUR, tokio::task::yield_now());
+            call.await.expect("it is done");
+            // The driver turns, since that was the last.
+            tokio::task::yield_now().await;
+        }
+        for millis in 1..=50 {
+            let start = Instant::now();
+            timer.sleep(ms(millis)).await;
+            assert_eq!(start.elapsed(), ms(millis));
+        }
     });
 }
 
 #[test]
 fn the_idle_clock_stands_still_when_nothing_is_pending() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let timer = own_timer();
-            // Both have something to do, and then nothing.
-            tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
-            assert_stands_still().await;
-        });
+    on_a_paused_clock(async {
+        let timer = own_timer();
+        // Both have something to do, and then nothing.
+        tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
+        assert_stands_still().await;
     });
 }
 
 #[test]
 fn the_idle_clock_does_not_jump_to_a_cancelled_deadline() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            // Before the driver has seen it, and after.
-            timeout(HOUR, tokio::task::yield_now())
-                .await
-                .expect("it is done");
-            assert_stands_still().await;
-            let mut dropped = sleep(HOUR);
-            assert!(poll_once(&mut dropped).is_pending());
-            settle().await;
-            drop(dropped);
-            assert_stands_still().await;
-        });
+    on_a_paused_clock(async {
+        // Before the driver has seen it, and after.
+        timeout(HOUR, tokio::task::yield_now())
+            .await
+            .expect("it is done");
+        assert_stands_still().await;
+        let dropped = waiting(sleep(HOUR));
+        settle().await;
+        drop(dropped);
+        assert_stands_still().await;
     });
 }
 
@@ -97,8 +88,7 @@ fn a_clock_paused_later_does_not_jump_to_a_cancelled_deadline() {
                 advance(jump).await;
                 // The driver finds it out.
                 sleep(ms(1)).await;
-                let mut dropped = sleep(HOUR);
-                assert!(poll_once(&mut dropped).is_pending());
+                let dropped = waiting(sleep(HOUR));
                 settle().await;
                 drop(dropped);
                 assert_stands_still().await;
@@ -114,11 +104,10 @@ fn a_clock_paused_later_does_not_jump_to_one_cancelled_at_once() {
         for own in [false, true] {
             current_thread().block_on(async {
                 let timer = own_timer();
-                let mut dropped = match own {
+                let dropped = waiting(match own {
                     false => sleep(HOUR),
                     true => timer.sleep(HOUR),
-                };
-                assert!(poll_once(&mut dropped).is_pending());
+                });
                 settle().await;
                 pause();
                 drop(dropped);
@@ -130,63 +119,56 @@ fn a_clock_paused_later_does_not_jump_to_one_cancelled_at_once() {
 
 #[test]
 fn the_idle_clock_does_not_jump_to_what_was_reset_to_the_past() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let mut reset = sleep(HOUR);
-            assert!(poll_once(&mut reset).is_pending());
-            settle().await;
-            reset.set_deadline(Instant::now() - ms(1));
-            assert_stands_still().await;
-            assert!(poll_once(&mut reset).is_ready());
+    on_a_paused_clock(async {
+        let mut reset = waiting(sleep(HOUR));
+        settle().await;
+        reset.set_deadline(Instant::now() - ms(1));
+        assert_stands_still().await;
+        assert!(poll_once(&mut reset).is_ready());
 
-            let mut ticks = interval(HOUR);
-            ticks.tick().await;
-            assert!(poll_once(&mut Box::pin(ticks.tick())).is_pending());
-            settle().await;
-            ticks.reset_immediately();
-            ticks.tick().await;
-            assert_stands_still().await;
-        });
+        let mut ticks = interval(HOUR);
+        ticks.tick().await;
+        assert!(poll_once(&mut Box::pin(ticks.tick())).is_pending());
+        settle().await;
+        ticks.reset_immediately();
+        ticks.tick().await;
+        assert_stands_still().await;
     });
 }
 
 #[test]
 fn the_idle_clock_does_not_jump_to_a_stopped_timers_deadline() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let mut stopped = sleep(HOUR);
-            assert!(poll_once(&mut stopped).is_pending());
-            settle().await;
-            Timer::current().shutdown();
-            assert_stands_still().await;
-        });
+    on_a_paused_clock(async {
+        let _stopped = waiting(sleep(HOUR));
+        settle().await;
+        Timer::current().shutdown();
+        assert_stands_still().await;
     });
 }
 
 // A driver that took the shard that is gone for one that it has not seen would look for it without end.
 #[test]
 fn the_idle_clock_jumps_when_a_shard_went_with_the_last_handle() {
-    within(Duration::from_secs(20), || {
-        paused().block_on(async {
-            let timer = Timer::builder().shards(1024).start().expect("a timer");
-            let left = timer.sleep(HOUR);
-            // On a shard of its own.
-            let dropped = thread::scope(|scope| {
-                let arm = || {
-                    let mut nap = timer.sleep(HOUR);
-                    assert!(poll_once(&mut nap).is_pending());
-                    nap
-                };
-                scope.spawn(arm).join().expect("it does not panic")
-            });
-            let left = tokio::spawn(left);
-            settle().await;
-            drop(timer);
-            drop(dropped);
-            settle().await;
-            left.await.expect("it does not panic");
+    on_a_paused_clock(async {
+        let timer = Timer::builder().shards(1024).start().expect("a timer");
+        let left = timer.sleep(HOUR);
+        // On a shard of its own.
+        let dropped = thread::scope(|scope| {
+            let arm = || waiting(timer.sleep(HOUR));
+            scope.spawn(arm).join().expect("it does not panic")
         });
+        let left = tokio::spawn(left);
+        settle().await;
+        drop(timer);
+        drop(dropped);
+        settle().await;
+        left.await.expect("it does not panic");
     });
+}
+
+/// Runs this on a runtime whose clock is paused, in a few seconds at most.
+fn on_a_paused_clock(test: impl Future<Output = ()> + Send + 'static) {
+    within(Duration::from_secs(20), || paused().block_on(test));
 }
 
 /// Lets the driver run.

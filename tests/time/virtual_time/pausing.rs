@@ -11,7 +11,7 @@ use waterwheel::{Duration, Instant, Interval, sleep};
 
 use crate::support::{
     HOUR, Probe, current_thread, inside, ms, multi_thread, own_timer, paused, poll_once, poll_with,
-    waker_on_wake, within,
+    waiting, waker_on_wake, within,
 };
 
 #[test]
@@ -53,8 +53,7 @@ fn a_pause_amid_a_sleep_does_not_let_it_fire_by_the_real_clock() {
     within(Duration::from_secs(20), || {
         current_thread().block_on(async {
             let probe = Probe::new();
-            let mut nap = sleep(ms(30));
-            assert!(probe.poll(&mut nap).is_pending());
+            let mut nap = probe.waiting(sleep(ms(30)));
             tokio::task::yield_now().await;
             pause();
             let (sender, receiver) = oneshot::channel();
@@ -85,8 +84,7 @@ fn while_a_paused_clock_stands_still_the_driver_takes_no_turns() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             let timer = own_timer();
-            let mut nap = timer.sleep(ms(30));
-            assert!(poll_once(&mut nap).is_pending());
+            let _nap = waiting(timer.sleep(ms(30)));
             tokio::task::yield_now().await;
             let before = timer.metrics().driver_turns();
             // tokio's clock does not jump while a blocking task runs.
@@ -102,8 +100,7 @@ fn after_resume_it_follows_the_real_clock_again() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             sleep(Duration::from_secs(86_400)).await;
-            let mut across = sleep(ms(40));
-            assert!(poll_once(&mut across).is_pending());
+            let across = waiting(sleep(ms(40)));
             resume();
             let real = std::time::Instant::now();
             let virt = Instant::now();
@@ -205,8 +202,7 @@ fn a_paused_clock_does_not_move_the_timers_of_another_runtime() {
         let real = current_thread();
         let timer = inside(&real, own_timer);
         paused().block_on(async {
-            let mut nap = timer.sleep(HOUR);
-            assert!(poll_once(&mut nap).is_pending());
+            let mut nap = waiting(timer.sleep(HOUR));
             advance(HOUR * 2).await;
             sleep(ms(5)).await;
             assert!(poll_once(&mut nap).is_pending());
