@@ -47,11 +47,11 @@ use deferred::{Change, Deferred};
 pub use io::{
     Answer, Call, Config, Delivery, Ended, Output, OverQuota, Reply, Stats, Token, new_row,
 };
-pub(crate) use loaded::ROW_BYTES;
+pub use loaded::ROW_BYTES;
 use memory::Memory;
 use namespaces::Namespaces;
 pub use namespaces::{BOUNDS, Counts, DEFAULT, Histogram};
-pub(crate) use namespaces::{Namespace, by_namespace, namespace_in};
+pub use namespaces::{Namespace, by_namespace, namespace_in};
 use namespaces::{burial, pause_setting, policy_setting};
 use planted::Planted;
 use poison::Poison;
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// An engine that has stopped, and knows what one that has ended knew of its namespaces.
-    pub(crate) fn after(ended: &mut Engine, now: Now) -> Engine {
+    pub fn after(ended: &mut Engine, now: Now) -> Engine {
         let mut engine = Engine::new(Config::default(), 1, Vec::new(), now);
         engine.handle_stop();
         engine.namespaces.take_over(&mut ended.namespaces);
@@ -556,13 +556,13 @@ impl Engine {
         queues.any(|queue| self.memory.has_ready(*queue))
     }
 
-    pub(crate) fn namespaces(&self) -> &Namespaces {
+    pub fn namespaces(&self) -> &Namespaces {
         &self.namespaces
     }
 
     /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
     /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
-    pub(crate) fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
+    pub fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
         let queues = namespace.queues().iter();
         queues
             .filter_map(|queue| self.memory.oldest_overdue(*queue, present))

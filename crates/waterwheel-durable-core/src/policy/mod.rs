@@ -276,9 +276,9 @@ struct Form {
 }
 
 impl TryFrom<Form> for Policy {
-    type Error = Wrong;
+    type Error = InvalidPolicy;
 
-    fn try_from(form: Form) -> Result<Policy, Wrong> {
+    fn try_from(form: Form) -> Result<Policy, InvalidPolicy> {
         let Form {
             retry_delays,
             backoff,
@@ -290,7 +290,7 @@ impl TryFrom<Form> for Policy {
             starts,
         } = form;
         if retry_delays.is_some() && backoff.is_some() {
-            return Err(Wrong {
+            return Err(InvalidPolicy {
                 field: "backoff",
                 why: "it replaces `retry_delays`, so give only one of them",
             });

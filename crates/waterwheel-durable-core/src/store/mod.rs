@@ -23,14 +23,17 @@
 //! Lauck](https://doi.org/10.1145/41457.37504); here, its outermost dials are on disk.
 
 mod command;
+mod contract;
 mod due;
 mod memory;
 mod op;
 mod page;
 mod row;
-mod contract;
 
+#[doc(hidden)]
+pub use crate::forward;
 pub use command::{Command, InvalidCommand};
+pub use contract::{Notice, Store, StoreError};
 pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;
 pub use op::{Op, Outcome, Setting};
@@ -38,6 +41,3 @@ pub use page::{DeadLetters, PageLimit, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
 };
-#[doc(hidden)]
-pub use crate::forward;
-pub use contract::{Notice, Store, StoreError};

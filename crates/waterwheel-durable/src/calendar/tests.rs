@@ -5,7 +5,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use waterwheel_cron::jiff::Timestamp;
 use waterwheel_durable_core::store::{Due, Id};
 
-
 use super::*;
 use waterwheel_durable_core::engine::calendar::{Cursor, Misfire, Plan, Progress, decide};
 use waterwheel_durable_core::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT};

@@ -36,20 +36,20 @@ const POLICY: &str = "namespace/";
 const PAUSED: &str = "paused/";
 
 #[derive(Debug)]
-pub(crate) struct Namespace {
-    pub(crate) name: Arc<str>,
+pub struct Namespace {
+    pub name: Arc<str>,
     /// It is the default one, or was created. Else only its name has been seen.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// It has a policy of its own in the store.
     is_created: bool,
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
-    pub(crate) is_unreadable: bool,
+    pub is_unreadable: bool,
     /// As long as the store says so.
     is_paused: bool,
     /// Nothing more begins in this run.
-    pub(crate) is_drained: bool,
-    pub(crate) running: usize,
+    pub is_drained: bool,
+    pub running: usize,
     /// The handlers, by their queues.
     queues: Vec<usize>,
     /// The one that comes next.
@@ -62,8 +62,8 @@ pub(crate) struct Namespace {
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
-    pub(crate) counts: Counts,
-    pub(crate) lateness: Histogram,
+    pub counts: Counts,
+    pub lateness: Histogram,
 }
 
 impl Namespace {
@@ -106,7 +106,7 @@ impl Namespace {
         self.deficit = self.deficit.min(self.priority());
     }
 
-    pub(crate) fn has_handlers(&self) -> bool {
+    pub fn has_handlers(&self) -> bool {
         !self.queues.is_empty()
     }
 
@@ -121,7 +121,7 @@ impl Namespace {
     }
 
     /// Whether nothing of it begins, in this run and in the next.
-    pub(crate) fn is_paused(&self) -> bool {
+    pub fn is_paused(&self) -> bool {
         self.is_paused || self.is_unreadable
     }
 
@@ -226,7 +226,7 @@ fn chance(id: Id, failures: u32) -> u64 {
 }
 
 /// The namespace in the full name of a handler.
-pub(crate) fn namespace_in(handler: &str) -> &str {
+pub fn namespace_in(handler: &str) -> &str {
     match handler.split_once('/') {
         Some((namespace, _)) => namespace,
         None => DEFAULT,
@@ -236,7 +236,7 @@ pub(crate) fn namespace_in(handler: &str) -> &str {
 /// How many timers of a batch are of which namespace, in the order in which these come up: the names are those of their handlers. A batch may be large, so that is
 /// reckoned without an engine.
 #[must_use]
-pub(crate) fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
+pub fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let mut at: HashMap<&str, usize> = HashMap::new();
     for handler in handlers {
@@ -270,7 +270,7 @@ pub(super) fn pause_setting(name: &str, is_paused: bool) -> Op {
 
 /// All namespaces, and whose turn it is.
 #[derive(Debug)]
-pub(crate) struct Namespaces {
+pub struct Namespaces {
     config: Arc<Config>,
     /// The first is the default one.
     all: Vec<Namespace>,
@@ -317,17 +317,17 @@ impl Namespaces {
         }
     }
 
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Namespace> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Namespace> {
         self.all.iter()
     }
 
     /// A namespace by its name, if that has been seen.
-    pub(crate) fn get(&self, name: &str) -> Option<&Namespace> {
+    pub fn get(&self, name: &str) -> Option<&Namespace> {
         self.index_of(name).and_then(|at| self.all.get(at))
     }
 
     /// Whether it is the default one, or was created.
-    pub(crate) fn is_known(&self, name: &str) -> bool {
+    pub fn is_known(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it.is_known)
     }
 
