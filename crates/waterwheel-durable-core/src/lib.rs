@@ -1,7 +1,7 @@
 //! The part of `waterwheel-durable` that performs no I/O: the engine of durable timers, the interface of their stores, and a store in
 //! memory.
 //!
-//! Applications use `waterwheel-durable`, which runs the engine on a tokio runtime. This crate is for those who write a [store](store), or
+//! Applications use `waterwheel-durable`, which runs the engine on a tokio runtime. This crate is for those who write a [store], or
 //! drive the engine themselves.
 //!
 //! | to | use |

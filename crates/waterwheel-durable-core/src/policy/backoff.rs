@@ -13,6 +13,7 @@ use super::{InvalidPolicy, LONGEST_DELAY};
 ///
 /// ```
 /// use std::time::Duration;
+/// # use waterwheel_durable_core::policy as waterwheel_durable;
 /// use waterwheel_durable::{Backoff, Policy};
 ///
 /// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5)).max_attempts(5);

@@ -51,12 +51,13 @@ impl fmt::Display for InvalidPolicy {
     }
 }
 
-/// The settings of a [namespace](crate::Namespace): its retries, limits and retention.
+/// The settings of a namespace: its retries, limits and retention.
 ///
 /// A policy is stored with the timers. Settings that it does not contain are those of [`Policy::default`].
 ///
 /// ```
 /// use std::time::Duration;
+/// # use waterwheel_durable_core::policy as waterwheel_durable;
 /// use waterwheel_durable::{Backoff, Policy, Rate};
 ///
 /// let policy = Policy::default()
@@ -69,12 +70,12 @@ impl fmt::Display for InvalidPolicy {
 /// ```
 ///
 /// With serde, a policy is a map with the names of these methods as keys, for example in a configuration file. An
-/// unknown field, or a value that [`create_namespace`](crate::Durable::create_namespace) would refuse, is an error that
+/// unknown field, or a value that `Durable::create_namespace` would refuse, is an error that
 /// names the field.
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use waterwheel_durable::{Policy, Rate};
+/// # use waterwheel_durable_core::policy::{Policy, Rate};
 /// let text = r#"{ "concurrency": 32, "rate": { "count": 100, "per": { "secs": 1, "nanos": 0 }, "burst": 20 } }"#;
 /// let policy: Policy = serde_json::from_str(text)?;
 /// assert_eq!(policy, Policy::default().concurrency(32).rate(Rate::per_second(100).burst(20)));
@@ -110,15 +111,15 @@ impl Policy {
     /// delays of at most a year each. A failure after the last delay makes the timer a dead letter. Replaces a
     /// [backoff](Policy::backoff).
     ///
-    /// Default: the [retry schedule](crate::Builder::retry_delays) of the service.
+    /// Default: the schedule of the service (`Builder::retry_delays`).
     pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
         self.retry_delays = Some(delays.into_iter().collect());
         self.backoff = None;
         self
     }
 
-    /// Sets exponential backoff in place of a retry schedule. `None` selects the [retry
-    /// schedule](crate::Builder::retry_delays) of the service.
+    /// Sets exponential backoff in place of a retry schedule. `None` selects the
+    /// schedule of the service (`Builder::retry_delays`).
     pub fn backoff(mut self, backoff: impl Into<Option<Backoff>>) -> Policy {
         self.backoff = backoff.into();
         self.retry_delays = None;
@@ -139,7 +140,7 @@ impl Policy {
         self
     }
 
-    /// Sets the namespace's share of the service's [concurrency](crate::Builder::concurrency) when that is exhausted,
+    /// Sets the namespace's share of the service's concurrency (`Builder::concurrency`) when that is exhausted,
     /// from 1 to 1 000: a namespace of priority 3 starts three deliveries for each one of a namespace of priority 1. No
     /// namespace starves. Default, and `None`: 1.
     pub fn priority(mut self, share: impl Into<Option<u32>>) -> Policy {
@@ -148,22 +149,22 @@ impl Policy {
     }
 
     /// Sets a quota: the rate at which timers may be inserted. Inserts beyond it fail with
-    /// [`Error::Quota`](crate::Error::Quota). The timers of calendars do not count. Default, and `None`: no quota.
+    /// `Error::Quota`. The timers of calendars do not count. Default, and `None`: no quota.
     ///
     /// An insert uses up its part of the quota when it is called, even if it returns
-    /// [`Existing`](crate::Inserted::Existing) or fails later.
+    /// `Inserted::Existing` or fails later.
     pub fn insert_rate(mut self, rate: impl Into<Option<Rate>>) -> Policy {
         self.insert_rate = rate.into();
         self
     }
 
     /// Sets for how many days, up to 3 660, a record of each delivered timer is archived. During that time its
-    /// [key](crate::NewTimer::key) stays taken. Days are in UTC, and the day of the delivery is not counted. Default:
+    /// key stays taken. Days are in UTC, and the day of the delivery is not counted. Default:
     /// 0, so that nothing is archived, and a key becomes free when its timer is settled.
     ///
     /// Lowering the retention, or setting another policy without it, immediately deletes the records that have been
     /// archived for longer, and frees their keys. This cannot be undone: to change a policy, start from
-    /// [`Namespace::policy`](crate::Namespace::policy).
+    /// `Namespace::policy`.
     ///
     /// Nothing expires during the first ten minutes after the store was opened, and after the wall clock was set by a
     /// second or more, so that a temporarily wrong clock deletes nothing. A timer that is settled while the clock is
@@ -176,7 +177,7 @@ impl Policy {
     /// Sets at how many unclean exits of the process in a row, at least 4, a timer may have been with its handler
     /// before it becomes a dead letter, because it may be what ends the process. Default: 5.
     ///
-    /// An exit is unclean if there was no [shutdown](crate::Durable::shutdown) before it: an abort, a kill, a power
+    /// An exit is unclean if there was no shutdown before it: an abort, a kill, a power
     /// failure, or the `SIGTERM` of a deployment if the program does not handle it. The operator's guide,
     /// `docs/operators.md`, explains how to find such a timer.
     ///
