@@ -125,11 +125,11 @@ async fn a_file_of_a_newer_version_is_left_as_it_is() {
     shut_down(&place.open().await).await;
     let mut bytes = fs::read(place.file()).unwrap();
     // SQLite's header: the user's version is at 60, and the format says that it is read as it is.
-    assert_eq!(bytes[60..64], [0, 0, 0, 2]);
+    assert_eq!(bytes[60..64], [0, 0, 0, 1]);
     bytes[63] = 9;
     fs::write(place.file(), &bytes).unwrap();
     let error = within(Durable::open(place.file())).await.unwrap_err();
-    let text = "the file has tables of version 9, but this program supports versions up to 2: use";
+    let text = "the file has tables of version 9, but this program supports versions up to 1: use";
     assert!(error.to_string().contains(text), "{error}");
     assert!(error.is_newer() && !error.is_held() && !error.is_corrupt());
     assert_eq!(fs::read(place.file()).unwrap(), bytes);
