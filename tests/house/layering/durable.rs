@@ -1,5 +1,6 @@
 //! The rooms of durable timers.
 
+use super::crates::{dependencies, manifest};
 use super::house::House;
 use super::imports::Import;
 
@@ -60,58 +61,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("lib", &[]),
 ];
-
-/// From the ground up: the published crates above `waterwheel`, and those of ours that each is built on.
-const CRATES: &[(&str, &[&str])] = &[
-    ("waterwheel-cron", &[]),
-    ("waterwheel-schedule", &["waterwheel", "waterwheel-cron"]),
-    ("waterwheel-durable-core", &["waterwheel"]),
-    ("waterwheel-durable-sqlite", &["waterwheel-durable-core"]),
-    (
-        "waterwheel-durable",
-        &[
-            "waterwheel",
-            "waterwheel-cron",
-            "waterwheel-durable-core",
-            "waterwheel-durable-sqlite",
-        ],
-    ),
-    // It reads and changes a file, and needs no runtime.
-    (
-        "waterwheel-cli",
-        &["waterwheel-durable-core", "waterwheel-durable-sqlite"],
-    ),
-];
-
-fn manifest(package: &str) -> String {
-    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/crates");
-    let path = std::path::Path::new(crates)
-        .join(package)
-        .join("Cargo.toml");
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// The dependencies that are not for tests alone.
-fn dependencies(manifest: &str) -> Vec<&str> {
-    let sections = manifest.split("\n[").skip(1);
-    let sections =
-        sections.filter(|it| it.contains("dependencies]") && !it.contains("dev-dependencies]"));
-    let lines = sections.flat_map(str::lines);
-    lines
-        .filter_map(|line| Some(line.split_once(" = ")?.0))
-        .collect()
-}
-
-#[test]
-fn the_published_crates_are_built_on_those_below() {
-    for (name, below) in CRATES {
-        let manifest = manifest(name);
-        let mut found = dependencies(&manifest);
-        found.retain(|it| it.starts_with("waterwheel"));
-        found.sort_unstable();
-        assert_eq!(found, *below, "{name}");
-    }
-}
 
 #[test]
 fn the_core_of_durable_timers_knows_no_runtime_and_of_waterwheel_the_wheel_alone() {

@@ -1,5 +1,6 @@
 //! The rooms of `src`, and the arrows between them, which point one way. `schedule` has those of the scheduler.
 
+mod circles;
 mod crates;
 mod durable;
 mod house;
