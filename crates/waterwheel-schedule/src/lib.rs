@@ -105,4 +105,5 @@ pub use policy::{Backoff, Misfire, OnError};
 pub use scheduler::{Builder, Scheduler};
 pub use submit::{Once, Repeat, Retry};
 #[cfg(feature = "cron")]
+#[doc(inline)]
 pub use waterwheel_cron as calendar;
