@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable_core::engine::{Answer, Call, Config, Ended, Engine, Now, Output, new_row};
+use waterwheel_durable_core::engine::{Answer, Config, Ended, Engine, Now, Output, new_row};
 use waterwheel_durable_core::store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
 
 const NOW: i64 = 1_800_000_000_000;
@@ -115,7 +115,8 @@ struct Bench {
     /// In the engine.
     spent: Duration,
     outputs: Vec<Output>,
-    requests: VecDeque<(u64, Call)>,
+    /// Commits and reads.
+    requests: VecDeque<Output>,
     delivered: Vec<Row>,
     created: Vec<Handle>,
     done: usize,
@@ -170,7 +171,7 @@ impl Bench {
         self.spent += start.elapsed();
         for output in self.outputs.drain(..) {
             match output {
-                Output::Store(number, call) => self.requests.push_back((number, call)),
+                Output::Commit { .. } | Output::Read(..) => self.requests.push_back(output),
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
                 Output::Answer(_, Answer::Created(handle)) => self.created.push(handle),
                 Output::Answer(_, Answer::Done) => self.done += 1,
@@ -181,9 +182,24 @@ impl Bench {
 
     /// The store replies until it is asked no more.
     fn reply(&mut self) {
-        while let Some((number, call)) = self.requests.pop_front() {
-            let reply = call.execute(&mut self.store);
-            self.call([reply], |engine, reply| engine.handle_reply(number, reply));
+        while let Some(request) = self.requests.pop_front() {
+            match request {
+                Output::Commit {
+                    number,
+                    commit,
+                    ops,
+                } => {
+                    let outcomes = self.store.commit(commit, &ops);
+                    self.call([outcomes], |engine, outcomes| {
+                        engine.handle_committed(number, outcomes);
+                    });
+                }
+                Output::Read(number, query) => {
+                    let reply = query.execute(&mut self.store);
+                    self.call([reply], |engine, reply| engine.handle_reply(number, reply));
+                }
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -15,7 +15,7 @@ fn outputs(engine: &mut Engine) -> (Vec<u64>, bool) {
     let (mut requests, mut has_failed) = (Vec::new(), false);
     while let Some(output) = engine.poll_output() {
         match output {
-            Output::Store(number, _) => requests.push(number),
+            Output::Read(number, _) => requests.push(number),
             Output::Failed(_) => has_failed = true,
             _ => {}
         }

@@ -13,11 +13,15 @@ fn now(boot_micros: u64) -> Now {
 /// Does what the engine asks of the store.
 fn reply(engine: &mut Engine, store: &mut MemoryStore) {
     while let Some(output) = engine.poll_output() {
-        let Output::Store(number, call) = output else {
-            continue;
-        };
-        let reply = call.execute(store);
-        engine.handle_reply(number, reply);
+        match output {
+            Output::Commit {
+                number,
+                commit,
+                ops,
+            } => engine.handle_committed(number, store.commit(commit, &ops)),
+            Output::Read(number, query) => engine.handle_reply(number, query.execute(store)),
+            _ => {}
+        }
     }
 }
 

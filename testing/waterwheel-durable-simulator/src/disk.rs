@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable_core::engine::{Call, Config, Engine, Now, Reply};
+use waterwheel_durable_core::engine::{Config, Engine, Now, Output, Reply};
 use waterwheel_durable_core::store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
 
 use crate::beat::read;
@@ -46,6 +46,35 @@ type Keys = HashMap<(Arc<str>, Arc<[u8]>), Handle>;
 /// The fault, of a hundred, that is a commit whose sync has failed.
 const FAILS: u32 = 5;
 
+/// A reply, with the number of the request.
+#[derive(Debug)]
+pub(crate) enum Replied {
+    Commit(u64, Result<Vec<Outcome>, StoreError>),
+    Read(u64, Result<Reply, StoreError>),
+}
+
+impl Replied {
+    /// The commit was carried out.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Replied::Commit(_, Ok(_)))
+    }
+
+    /// The same request has this error.
+    fn failed(self, error: StoreError) -> Replied {
+        match self {
+            Replied::Commit(number, _) => Replied::Commit(number, Err(error)),
+            Replied::Read(number, _) => Replied::Read(number, Err(error)),
+        }
+    }
+
+    fn copy(&self) -> Replied {
+        match self {
+            Replied::Commit(number, reply) => Replied::Commit(*number, copy(reply)),
+            Replied::Read(number, reply) => Replied::Read(*number, copy(reply)),
+        }
+    }
+}
+
 /// A store with one thread, which answers in order, later.
 #[derive(Debug)]
 pub(crate) struct Disk {
@@ -54,8 +83,9 @@ pub(crate) struct Disk {
     is_unsynced: bool,
     /// The store as it may be after a crash then.
     unsynced: Vec<MemoryStore>,
-    in_flight: VecDeque<(u64, Call)>,
-    replies: VecDeque<(u64, Result<Reply, StoreError>)>,
+    /// Commits and reads.
+    in_flight: VecDeque<Output>,
+    replies: VecDeque<Replied>,
     broken: Option<Broken>,
     /// The keys that were to be free again.
     kept: Keys,
@@ -118,8 +148,8 @@ impl Disk {
         assert!(created.is_ok(), "{created:?}");
     }
 
-    pub(crate) fn ask(&mut self, number: u64, call: Call) {
-        self.in_flight.push_back((number, call));
+    pub(crate) fn ask(&mut self, request: Output) {
+        self.in_flight.push_back(request);
     }
 
     /// Whether a commit was made that is not answered.
@@ -143,68 +173,90 @@ impl Disk {
     /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one. `stops`: the machine is
     /// to stop before a commit is synced.
     pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool, stops: bool) -> bool {
-        let Some((number, call)) = self.in_flight.pop_front() else {
+        let Some(request) = self.in_flight.pop_front() else {
             return true;
         };
         // It has one thread: what came before is synced.
         self.is_synced();
         let fault = if has_faults { rng.u32(0..100) } else { 100 };
         // What was done cannot be refused when it is asked again.
-        let is_done = matches!(call, Call::Commit(commit, _) if commit == self.done);
-        let is_refused = has_faults && rng.u32(0..100) < self.refuses;
-        if is_refused && !is_done {
-            let refused = StoreError::definite("refused by the simulator");
-            self.replies.push_back((number, Err(refused)));
-            return true;
-        }
-        let reply = match call {
-            Call::Commit(commit, steps) => {
-                self.is_unsynced = true;
+        let is_done = matches!(request, Output::Commit { commit, .. } if commit == self.done);
+        let is_refused = has_faults && rng.u32(0..100) < self.refuses && !is_done;
+        let fault = if is_refused { 100 } else { fault };
+        let error = || StoreError::definite("refused by the simulator");
+        let replied = match request {
+            Output::Commit {
+                number,
+                commit,
+                ops,
+            } => {
                 // A copy costs more than all else. Without one, the commit was synced just before the machine stops.
-                if stops || fault == FAILS {
-                    self.plant(&steps);
-                    self.unsynced.push(self.store.clone());
-                }
-                self.done = commit;
-                let broken = self.broken_steps(&steps);
-                let outcomes = self.store.commit(commit, &broken);
-                outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(&steps, outcomes)))
+                let copies = stops || fault == FAILS;
+                let outcomes = match is_refused {
+                    true => Err(error()),
+                    false => self.commit(commit, &ops, copies),
+                };
+                Replied::Commit(number, outcomes)
             }
-            read => read.execute(&mut self.store).map(|reply| match reply {
-                Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
-                reply => reply,
-            }),
+            Output::Read(number, _) if is_refused => Replied::Read(number, Err(error())),
+            Output::Read(number, query) => {
+                let reply = query.execute(&mut self.store);
+                let reply = reply.map(|reply| match reply {
+                    Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
+                    reply => reply,
+                });
+                Replied::Read(number, reply)
+            }
+            other => unreachable!("{other:?} is nothing to a store"),
         };
-        let is_read = !matches!(reply, Ok(Reply::Committed(_)));
-        match fault {
+        let replied = match fault {
             // The reply is lost.
             0..2 => return false,
             2..5 => {
-                self.replies.push_back((number, copy(&reply)));
-                self.replies.push_back((number, reply));
+                self.replies.push_back(replied.copy());
+                replied
             }
-            FAILS if matches!(reply, Ok(Reply::Committed(_))) => {
+            FAILS if replied.is_done() => {
                 let failed = StoreError::indeterminate("an fsync failed in the simulator");
-                self.replies.push_back((number, Err(failed)));
+                replied.failed(failed)
             }
-            6 if is_read && rng.u32(0..20) == 0 => {
+            6 if !replied.is_done() && rng.u32(0..20) == 0 => {
                 let failed = StoreError::indeterminate("a page cannot be read in the simulator");
-                self.replies.push_back((number, Err(failed)));
+                replied.failed(failed)
             }
-            _ => self.replies.push_back((number, reply)),
-        }
+            _ => replied,
+        };
+        self.replies.push_back(replied);
         true
     }
 
+    /// `copies`: the store as it is before is what a crash may leave.
+    fn commit(
+        &mut self,
+        number: u64,
+        steps: &[Op],
+        copies: bool,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        self.is_unsynced = true;
+        if copies {
+            self.plant(steps);
+            self.unsynced.push(self.store.clone());
+        }
+        self.done = number;
+        let broken = self.broken_steps(steps);
+        let outcomes = self.store.commit(number, &broken)?;
+        Ok(self.broken_outcomes(steps, outcomes))
+    }
+
     /// The next reply. That to a read may be late.
-    pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<(u64, Result<Reply, StoreError>)> {
-        let is_commit = |(_, reply): &(u64, _)| matches!(reply, Ok(Reply::Committed(_)) | Err(_));
+    pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<Replied> {
+        let is_commit = |it: &Replied| matches!(it, Replied::Commit(..) | Replied::Read(_, Err(_)));
         let first = match rng.bool() {
             true => self.replies.iter().position(is_commit).unwrap_or(0),
             false => 0,
         };
         let reply = self.replies.remove(first);
-        if let Some((_, Ok(Reply::Committed(_)))) = &reply {
+        if reply.as_ref().is_some_and(Replied::is_done) {
             // It was synced before it was answered.
             self.is_synced();
         }
@@ -318,7 +370,7 @@ fn kept_by<'a>(kept: &'a Keys, row: &Row) -> Option<&'a Handle> {
     kept.get(&(Arc::clone(&row.handler), Arc::clone(row.key.as_ref()?)))
 }
 
-fn copy(reply: &Result<Reply, StoreError>) -> Result<Reply, StoreError> {
+fn copy<T: Clone>(reply: &Result<T, StoreError>) -> Result<T, StoreError> {
     match reply {
         Ok(reply) => Ok(reply.clone()),
         Err(error) => Err(StoreError::definite(error.to_string())),

@@ -3,7 +3,7 @@
 use crate::store::{Bucket, Due, Level, Op, PageLimit};
 
 use super::clocks::Now;
-use super::io::{Call, Config};
+use super::io::{Config, Query};
 use super::store_link::{Purpose, StoreLink};
 
 /// The number of the first bucket that has rows, as far as it is known, and whether the store is being asked. The buckets may be seconds of a handler, or days.
@@ -153,7 +153,7 @@ impl Buckets {
             }
             if !of.first.is_known() {
                 of.first.ask();
-                link.send(Call::FirstBucket(level), Purpose::Bucket(level), now);
+                link.read(Query::FirstBucket(level), Purpose::Bucket(level), now);
             } else if let Some(number) = of.first.number() {
                 let bucket = Bucket { level, number };
                 if bucket.cascades_at() <= present {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{
-    Due, Handle, Id, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError,
-};
+use crate::store::{Due, Handle, Id, Level, Op, PageLimit, Row, RowCursor, Store, StoreError};
 
 use super::calendar::Declared;
 
@@ -94,9 +92,17 @@ pub enum Ended {
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Ask the store. The number names the call in the [reply](super::Engine::handle_reply). Calls are made in the order in which they are put out. Replies to reads
-    /// may come late, after those to later calls.
-    Store(u64, Call),
+    /// Have the store [commit](Store::commit) these operations. One commit is in flight at a time.
+    Commit {
+        /// It names the request in [the outcomes](super::Engine::handle_committed).
+        number: u64,
+        /// The number of the commit, by which the store knows it.
+        commit: u64,
+        /// Its operations.
+        ops: Arc<Vec<Op>>,
+    },
+    /// Read from the store. The number names the request in the [reply](super::Engine::handle_reply), which may come late, after those to later requests.
+    Read(u64, Query),
     /// Hand a timer to its handler.
     Deliver(Delivery),
     /// Answer a request.
@@ -117,11 +123,9 @@ pub enum Output {
     Failed(Arc<str>),
 }
 
-/// What the store is asked.
+/// What is read from the store.
 #[derive(Debug, Clone)]
-pub enum Call {
-    /// [`Store::commit`](crate::store::Store::commit).
-    Commit(u64, Arc<Vec<Op>>),
+pub enum Query {
     /// [`Store::load`](crate::store::Store::load).
     Load {
         /// The handler whose rows are read.
@@ -141,7 +145,7 @@ pub enum Call {
     FirstArchived(Arc<str>),
 }
 
-impl Call {
+impl Query {
     /// Asks a store.
     ///
     /// # Errors
@@ -149,25 +153,22 @@ impl Call {
     /// The store's.
     pub fn execute(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
         Ok(match self {
-            Call::Commit(number, ops) => Reply::Committed(store.commit(number, &ops)?),
-            Call::Load {
+            Query::Load {
                 handler,
                 after,
                 before,
                 limit,
             } => Reply::Loaded(store.load(&handler, after, before, limit)?),
-            Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
-            Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
-            Call::FirstArchived(handler) => Reply::First(store.first_archived(&handler)?),
+            Query::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
+            Query::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
+            Query::FirstArchived(handler) => Reply::First(store.first_archived(&handler)?),
         })
     }
 }
 
-/// What the store has replied.
+/// What the store has replied to a query.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// To a commit.
-    Committed(Vec<Outcome>),
     /// To a load.
     Loaded(Vec<Row>),
     /// To a search.

@@ -17,7 +17,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::buckets::First;
 use super::clocks::Now;
-use super::io::{Call, Config, Output};
+use super::io::{Config, Output, Query};
 use super::loaded::{Loaded, ROW_BYTES, Share, Up};
 use super::namespaces::Namespaces;
 use super::planted::{self, Planted};
@@ -259,8 +259,8 @@ impl Memory {
         }
         if !queue.first.is_known() {
             queue.first.ask();
-            let call = Call::FirstSecond(Arc::clone(&queue.handler), queue.cursor.second);
-            link.send(call, Purpose::Second(index), now);
+            let query = Query::FirstSecond(Arc::clone(&queue.handler), queue.cursor.second);
+            link.read(query, Purpose::Second(index), now);
             return None;
         }
         let Some(first) = queue.first.number() else {
@@ -330,7 +330,7 @@ impl Memory {
             queue.bound = queue.bound.max(before);
         }
         queue.first.ask();
-        let call = Call::Load {
+        let query = Query::Load {
             handler: Arc::clone(&queue.handler),
             after: queue.cursor,
             before,
@@ -342,7 +342,7 @@ impl Memory {
             limit,
         };
         self.reserved_bytes += largest(limit);
-        link.send(call, purpose, now);
+        link.read(query, purpose, now);
     }
 
     /// The store has said which second is the first one.

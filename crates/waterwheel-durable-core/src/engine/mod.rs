@@ -45,7 +45,7 @@ pub use clocks::Now;
 use clocks::{Clocks, Moved};
 use deferred::{Change, Deferred};
 pub use io::{
-    Answer, Call, Config, Delivery, Ended, Output, OverQuota, Reply, Stats, Token, new_row,
+    Answer, Config, Delivery, Ended, Output, OverQuota, Query, Reply, Stats, Token, new_row,
 };
 pub use loaded::ROW_BYTES;
 use memory::Memory;
@@ -66,7 +66,8 @@ use store_link::{Callers, Purpose, StoreLink};
 ///
 /// - **Time**: [`handle_time`](Engine::handle_time), at the latest when [`poll_timeout`](Engine::poll_timeout) says so. All other inputs are handled at the time
 ///   that it was told last.
-/// - **The store**: [`handle_reply`](Engine::handle_reply) to each [`Call`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
+/// - **The store**: [`handle_committed`](Engine::handle_committed) after each [`Output::Commit`], [`handle_reply`](Engine::handle_reply) after each
+///   [`Output::Read`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
 /// - **Requests**, of callers and of [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
 /// - **Handlers**: [`add_handler`](Engine::add_handler), and what becomes of a [`Delivery`]: [`handle_called`](Engine::handle_called) and
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
@@ -76,7 +77,8 @@ use store_link::{Callers, Purpose, StoreLink};
 ///
 /// After each input, in this order:
 ///
-/// 1. [`poll_output`](Engine::poll_output) until there is none. Requests to the store are to be queued in their order; the others may be done at any time, and in any order.
+/// 1. [`poll_output`](Engine::poll_output) until there is none. Commits and reads are to be done in the order in which they are put out; the others may be done at any
+///    time, and in any order.
 /// 2. [`poll_timeout`](Engine::poll_timeout), which may have changed.
 ///
 /// An engine on a store that was [begun](crate::store::Store::begin) starts with [`new`](Engine::new), [`restore_settings`](Engine::restore_settings) and
@@ -184,17 +186,34 @@ impl Engine {
         self.advance();
     }
 
-    /// The store has replied to a request. A reply may come twice, or never.
+    /// The store has carried out a commit, or has not. An answer may come twice, or never.
+    pub fn handle_committed(&mut self, number: u64, outcomes: Result<Vec<Outcome>, StoreError>) {
+        if self.link.has_failed() {
+            return;
+        }
+        let error = outcomes.as_ref().err();
+        if !self.link.complete_commit(number, error) {
+            return;
+        }
+        match outcomes {
+            Ok(outcomes) => self.committed(outcomes),
+            Err(error) if error.is_definite() => self.refused(&error),
+            Err(error) => self.handle_failure(&error),
+        }
+        self.advance();
+    }
+
+    /// The store has replied to a query. A reply may come twice, or never.
     pub fn handle_reply(&mut self, number: u64, reply: Result<Reply, StoreError>) {
         if self.link.has_failed() {
             return;
         }
-        let Some((call, purpose)) = self.link.complete(number, &reply) else {
+        let error = reply.as_ref().err();
+        let Some((query, purpose)) = self.link.complete_read(number, error) else {
             return;
         };
         let now = self.clocks.now;
         match (purpose, reply) {
-            (Purpose::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (
                 Purpose::Rows {
                     queue,
@@ -216,17 +235,12 @@ impl Engine {
             (Purpose::Archive(queue), Ok(Reply::First(first))) => {
                 self.retention.found(queue, first);
             }
-            (Purpose::Commit, Err(error)) if error.is_definite() => self.refused(&error),
-            // Of a read, too: a store that is damaged is not asked for ever.
+            // A store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.handle_failure(&error),
-            (Purpose::Commit, Ok(reply)) => {
-                let error = format!("the store returned {reply:?} for a commit");
-                self.handle_failure(&StoreError::indeterminate(error));
-            }
-            (purpose, _) => self.link.retry_later(call, purpose, now),
+            (purpose, _) => self.link.retry_later(query, purpose, now),
         }
         match purpose {
-            Purpose::Commit | Purpose::Bucket(_) => self.advance(),
+            Purpose::Bucket(_) => self.advance(),
             _ if !self.link.is_open() => {}
             // One of as many as there are handlers: no other is checked.
             Purpose::Rows { queue, .. } | Purpose::Second(queue) => {

@@ -6,7 +6,7 @@ use crate::store::{Due, Op};
 
 use super::buckets::First;
 use super::clocks::Now;
-use super::io::Call;
+use super::io::Query;
 use super::namespaces::{Namespace, Namespaces};
 use super::planted::{self, Planted};
 use super::store_link::{Purpose, StoreLink};
@@ -118,8 +118,8 @@ impl Retention {
         if !archive.first.is_known() {
             if !archive.first.is_in_flight() {
                 archive.first.ask();
-                let call = Call::FirstArchived(Arc::clone(&archive.handler));
-                link.send(call, Purpose::Archive(queue), now);
+                let query = Query::FirstArchived(Arc::clone(&archive.handler));
+                link.read(query, Purpose::Archive(queue), now);
             }
             return None;
         }

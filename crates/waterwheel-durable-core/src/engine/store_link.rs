@@ -16,7 +16,7 @@ use crate::store::{Command, Id, Level, Op, PageLimit, Row, StoreError};
 use foldhash::{HashMap, HashSet};
 
 use super::clocks::Now;
-use super::io::{Answer, Call, Config, Output, Reply, Token};
+use super::io::{Answer, Config, Output, Query, Token};
 use super::planted::{self, Planted};
 
 /// The tokens of commands have it, and those of callers do not.
@@ -60,10 +60,9 @@ impl From<Token> for Callers {
     }
 }
 
-/// The purpose of a request, which says what its reply is for.
+/// The purpose of a query, which says what its reply is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
-    Commit,
     Rows {
         queue: usize,
         before: i64,
@@ -155,10 +154,30 @@ impl StoreLink {
 
     // Requests to the store.
 
-    pub(super) fn send(&mut self, call: Call, purpose: Purpose, now: Now) {
-        let deadline = now.boot_micros.saturating_add(self.config.reply_micros);
-        let number = self.in_flight.add(call.clone(), purpose, deadline);
-        self.put_out(Output::Store(number, call));
+    pub(super) fn read(&mut self, query: Query, purpose: Purpose, now: Now) {
+        let deadline = self.deadline(now);
+        let number = self.in_flight.add_read(query.clone(), purpose, deadline);
+        self.put_out(Output::Read(number, query));
+    }
+
+    /// Has the commit written that is in flight.
+    fn send_commit(&mut self, now: Now) {
+        let deadline = self.deadline(now);
+        let Some(ops) = self.commits.in_flight.clone() else {
+            return;
+        };
+        let number = self.in_flight.add_commit(deadline);
+        let commit = self.commits.count;
+        self.put_out(Output::Commit {
+            number,
+            commit,
+            ops,
+        });
+    }
+
+    /// When a request of now counts as lost.
+    fn deadline(&self, now: Now) -> u64 {
+        now.boot_micros.saturating_add(self.config.reply_micros)
     }
 
     /// Sends requests again that were not answered in time: their replies were lost.
@@ -168,29 +187,41 @@ impl StoreLink {
             && deadline <= now.boot_micros
             && number <= last
         {
-            let Some((call, purpose)) = self.in_flight.complete(number) else {
+            if self.in_flight.complete_commit(number) {
+                self.send_commit(now);
+            } else if let Some((query, purpose)) = self.in_flight.complete_read(number) {
+                self.read(query, purpose, now);
+            } else {
                 return;
-            };
-            self.send(call, purpose, now);
+            }
         }
     }
 
-    /// The store has replied. `None` if that was known.
-    pub(super) fn complete(
+    /// The store has answered the commit. Returns whether that is news.
+    pub(super) fn complete_commit(&mut self, number: u64, error: Option<&StoreError>) -> bool {
+        let is_news = self.in_flight.complete_commit(number);
+        if is_news {
+            self.note_refusal(true, error);
+        }
+        is_news
+    }
+
+    /// The store has replied to a query. `None` if that was known.
+    pub(super) fn complete_read(
         &mut self,
         number: u64,
-        reply: &Result<Reply, StoreError>,
-    ) -> Option<(Call, Purpose)> {
-        let (call, purpose) = self.in_flight.complete(number)?;
-        self.note_refusal(purpose, reply);
-        Some((call, purpose))
+        error: Option<&StoreError>,
+    ) -> Option<(Query, Purpose)> {
+        let (query, purpose) = self.in_flight.complete_read(number)?;
+        self.note_refusal(false, error);
+        Some((query, purpose))
     }
 
     /// A refusal is reported, and those that follow it are counted.
-    fn note_refusal(&mut self, purpose: Purpose, reply: &Result<Reply, StoreError>) {
-        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(purpose, Purpose::Commit))];
+    fn note_refusal(&mut self, is_commit: bool, error: Option<&StoreError>) {
+        let goes_on = &mut self.refusals.goes_on[usize::from(is_commit)];
         let went_on = *goes_on;
-        let error = reply.as_ref().err().filter(|error| error.is_definite());
+        let error = error.filter(|error| error.is_definite());
         *goes_on = error.is_some();
         if let Some(error) = error {
             self.refusals.count += 1;
@@ -201,9 +232,9 @@ impl StoreLink {
     }
 
     /// A read was refused. It is sent again as if its reply were lost, and soon.
-    pub(super) fn retry_later(&mut self, call: Call, purpose: Purpose, now: Now) {
+    pub(super) fn retry_later(&mut self, query: Query, purpose: Purpose, now: Now) {
         let again = now.boot_micros.saturating_add(self.config.refused_micros);
-        self.in_flight.add(call, purpose, again);
+        self.in_flight.add_read(query, purpose, again);
     }
 
     /// The number of the last request, if rows are being loaded.
@@ -258,11 +289,9 @@ impl StoreLink {
         }
         commits.retries_at = None;
         let ops = commits.take_next(self.config.max_in_commit, self.config.max_bytes_in_commit);
-        let ops = Arc::new(ops);
         commits.count += 1;
-        commits.in_flight = Some(Arc::clone(&ops));
-        let call = Call::Commit(commits.count, ops);
-        self.send(call, Purpose::Commit, now);
+        commits.in_flight = Some(Arc::new(ops));
+        self.send_commit(now);
     }
 
     /// The commit is durable, with so many outcomes. Returns its operations, whose callers are [taken](StoreLink::take_waiting) by their order.
@@ -390,8 +419,11 @@ impl StoreLink {
 #[derive(Debug, Default)]
 struct InFlight {
     number: u64,
-    waiting: HashMap<u64, (Call, Purpose, u64)>,
-    /// Those of them that load rows.
+    /// The queries, and when each counts as lost.
+    reads: HashMap<u64, (Query, Purpose, u64)>,
+    /// The commit, by its number, and the same of it.
+    commit: Option<(u64, u64)>,
+    /// The queries that load rows.
     loads: BTreeSet<u64>,
     /// When which one counts as lost, if its reply can be lost.
     deadlines: BTreeSet<(u64, u64)>,
@@ -399,25 +431,44 @@ struct InFlight {
 
 impl InFlight {
     /// Another request waits for its reply. Returns its number.
-    fn add(&mut self, call: Call, purpose: Purpose, deadline: u64) -> u64 {
+    fn add(&mut self, deadline: u64) -> u64 {
         self.number += 1;
-        let number = self.number;
+        if deadline < u64::MAX {
+            self.deadlines.insert((deadline, self.number));
+        }
+        self.number
+    }
+
+    fn add_read(&mut self, query: Query, purpose: Purpose, deadline: u64) -> u64 {
+        let number = self.add(deadline);
         if matches!(purpose, Purpose::Rows { .. }) {
             self.loads.insert(number);
         }
-        if deadline < u64::MAX {
-            self.deadlines.insert((deadline, number));
-        }
-        self.waiting.insert(number, (call, purpose, deadline));
+        self.reads.insert(number, (query, purpose, deadline));
         number
     }
 
-    /// The request with this number was answered. `None` if that was known.
-    fn complete(&mut self, number: u64) -> Option<(Call, Purpose)> {
-        let (call, purpose, deadline) = self.waiting.remove(&number)?;
+    fn add_commit(&mut self, deadline: u64) -> u64 {
+        let number = self.add(deadline);
+        self.commit = Some((number, deadline));
+        number
+    }
+
+    /// The query with this number was answered. `None` if that was known.
+    fn complete_read(&mut self, number: u64) -> Option<(Query, Purpose)> {
+        let (query, purpose, deadline) = self.reads.remove(&number)?;
         self.loads.remove(&number);
         self.deadlines.remove(&(deadline, number));
-        Some((call, purpose))
+        Some((query, purpose))
+    }
+
+    /// The commit was answered by this number. Returns whether that is news.
+    fn complete_commit(&mut self, number: u64) -> bool {
+        let completed = self.commit.take_if(|(sent, _)| *sent == number);
+        if let Some((number, deadline)) = completed {
+            self.deadlines.remove(&(deadline, number));
+        }
+        completed.is_some()
     }
 }
 

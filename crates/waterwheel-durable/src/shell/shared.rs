@@ -9,7 +9,7 @@ use std::task::Poll;
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_durable_core::store::{Command, Due, Row, Store, StoreError};
+use waterwheel_durable_core::store::{Command, Due, Outcome, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::intake::Intake;
@@ -165,11 +165,19 @@ impl Shared {
         next
     }
 
-    pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
+    pub(super) fn committed(
+        self: &Arc<Shared>,
+        number: u64,
+        outcomes: Result<Vec<Outcome>, StoreError>,
+    ) {
         self.with(|state| {
-            state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
-            state.engine.handle_reply(number, reply);
+            state.commits += u64::from(outcomes.is_ok());
+            state.engine.handle_committed(number, outcomes);
         });
+    }
+
+    pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
+        self.with(|state| state.engine.handle_reply(number, reply));
     }
 
     /// Carries out commands from other processes.
@@ -462,11 +470,18 @@ impl Shared {
         }
         while let Some(output) = state.engine.poll_output() {
             match output {
-                Output::Store(number, call) => {
-                    if !state.is_closed {
-                        has_queued = true;
-                        self.queue.push(Job::Engine(number, call));
-                    }
+                Output::Commit { .. } | Output::Read(..) if state.is_closed => {}
+                Output::Commit {
+                    number,
+                    commit,
+                    ops,
+                } => {
+                    has_queued = true;
+                    self.queue.push_commit(number, commit, ops);
+                }
+                Output::Read(number, query) => {
+                    has_queued = true;
+                    self.queue.push(Job::Query(number, query));
                 }
                 output => state.note(output, &mut todo),
             }

@@ -119,7 +119,7 @@ impl State {
     /// What an output asks for, but for those that ask the store.
     pub(super) fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
         match output {
-            Output::Store(..) => {}
+            Output::Commit { .. } | Output::Read(..) => {}
             Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery)),
             Output::Answer(token, answer) => {
                 self.note_space(&answer, todo);

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use waterwheel_durable_core::store::{Store, StoreError};
+use waterwheel_durable_core::store::{Op, Store, StoreError};
 
-use waterwheel_durable_core::engine::Call;
+use waterwheel_durable_core::engine::Query;
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct StoreQueue {
 #[derive(Debug, Default)]
 struct Inside {
     jobs: VecDeque<Job>,
+    /// The operations of the commit among them: the engine has one in flight at a time.
+    commit: Option<Arc<Vec<Op>>>,
     /// When handlers that run are given up.
     abandons_at: Option<Instant>,
     /// When to ask for commands from other processes, if the store takes any.
@@ -41,8 +43,10 @@ impl fmt::Debug for Read {
 
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// A call of the engine, and its number.
-    Engine(u64, Call),
+    /// Carry out the [commit](StoreQueue::take_commit) of the engine, by the numbers of the request and of the commit.
+    Commit(u64, u64),
+    /// A query of the engine, and its number.
+    Query(u64, Query),
     /// A read for a caller. It is handed no store if that has failed.
     Read(Read),
     /// Ask for commands from other processes, and maintain an idle store.
@@ -56,6 +60,18 @@ impl StoreQueue {
     /// Queues a job. The thread is to be woken after that, by [`wake`](StoreQueue::wake).
     pub(crate) fn push(&self, job: Job) {
         self.lock().jobs.push_back(job);
+    }
+
+    /// Queues a commit, like a job.
+    pub(super) fn push_commit(&self, number: u64, commit: u64, ops: Arc<Vec<Op>>) {
+        let mut inside = self.lock();
+        inside.commit = Some(ops);
+        inside.jobs.push_back(Job::Commit(number, commit));
+    }
+
+    /// The operations of the commit that is the job at hand.
+    pub(super) fn take_commit(&self) -> Arc<Vec<Op>> {
+        self.lock().commit.take().unwrap_or_default()
     }
 
     pub(crate) fn wake(&self) {

@@ -8,7 +8,6 @@ use super::shared::Shared;
 use super::store_queue::{Job, Read};
 use super::task::{guarded, unwound};
 use crate::event::Event;
-use waterwheel_durable_core::engine::Call;
 
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
@@ -21,19 +20,25 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     report(&mut *store, shared);
     loop {
         match shared.queue.next() {
-            Job::Engine(number, call) if !has_failed => {
-                let is_commit = matches!(call, Call::Commit(..));
-                has_committed |= is_commit;
-                let reply = guarded(|| call.execute(&mut *store));
-                has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
+            Job::Commit(number, commit) if !has_failed => {
+                has_committed = true;
+                let ops = shared.queue.take_commit();
+                let outcomes = guarded(|| store.commit(commit, &ops));
+                has_failed = outcomes.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
-                unwound(|| shared.replied(number, reply));
-                if is_commit && !has_failed {
+                unwound(|| shared.committed(number, outcomes));
+                if !has_failed {
                     has_failed = maintain(&mut *store, shared);
                 }
             }
+            Job::Query(number, query) if !has_failed => {
+                let reply = guarded(|| query.execute(&mut *store));
+                has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
+                unwound(|| shared.replied(number, reply));
+            }
             // The engine has failed as well.
-            Job::Engine(..) => {}
+            Job::Commit(..) => drop(shared.queue.take_commit()),
+            Job::Query(..) => {}
             Job::Read(Read(read)) if has_failed => {
                 let why = shared.inspect(|it| it.failure()).unwrap_or_default();
                 let error = StoreError::failed_earlier(why.to_string());

@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable_core::engine::{Config, Engine, Now, Reply, Token};
+use waterwheel_durable_core::engine::{Config, Engine, Now, Token};
 use waterwheel_durable_core::store::{Id, Row};
 
 use crate::calendars::Calendars;
-use crate::disk::{Broken, Disk};
+use crate::disk::{Broken, Disk, Replied};
 use crate::model::Model;
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
 use commands::Commands;
@@ -418,20 +418,24 @@ impl World {
     }
 
     fn reply(&mut self) -> Result<(), String> {
-        if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
+        if let Some(replied) = self.disk.reply(&mut self.rng) {
             if self.traces {
-                eprintln!("{number} is answered: {reply:?}");
+                eprintln!("reply: {replied:?}");
             }
-            let is_done = matches!(reply, Ok(Reply::Committed(_)));
-            self.tell(|| format!("reply to {number}: {reply:?}"));
+            let is_done = replied.is_done();
+            self.tell(|| format!("reply: {replied:?}"));
+            let (Replied::Commit(number, _) | Replied::Read(number, _)) = replied;
             self.calendars.replied(number, is_done);
             for id in self.model.replied(number, is_done) {
                 self.has_left(id);
             }
-            if reply.is_err() {
+            if let Replied::Commit(_, Err(_)) | Replied::Read(_, Err(_)) = replied {
                 self.may_wait(self.config.refused_micros);
             }
-            self.engine.handle_reply(number, reply);
+            match replied {
+                Replied::Commit(_, outcomes) => self.engine.handle_committed(number, outcomes),
+                Replied::Read(_, reply) => self.engine.handle_reply(number, reply),
+            }
             if is_done {
                 self.are_answered(number)?;
             }

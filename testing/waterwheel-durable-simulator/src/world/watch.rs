@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::engine::{Answer, Call, Output, Token};
+use waterwheel_durable_core::engine::{Answer, Output, Query, Token};
 use waterwheel_durable_core::store::{Op, PageLimit, Row};
 
 use super::{HANDLERS, SECOND, TICK, World};
@@ -32,24 +32,27 @@ impl World {
                 eprintln!("{:?} {output:?}", self.now);
             }
             match output {
-                Output::Store(number, call) => {
-                    match &call {
-                        Call::Commit(commit, steps) => {
-                            self.writes = Some(number);
-                            let is_again = *commit == self.last_commit;
-                            self.last_commit = *commit;
-                            self.calendars
-                                .commits(number, steps, is_again, self.ahead)?;
-                            self.model.commits(number, steps)?;
-                            self.namespaces.expires(steps)?;
-                            self.archives |= self.has_policies;
-                            self.note_poison(steps)?;
-                            self.commands.commits(number, steps, is_again)?;
-                        }
-                        Call::Load { limit, .. } => self.is_light(*limit)?,
-                        _ => {}
+                Output::Commit {
+                    number,
+                    commit,
+                    ref ops,
+                } => {
+                    self.writes = Some(number);
+                    let is_again = commit == self.last_commit;
+                    self.last_commit = commit;
+                    self.calendars.commits(number, ops, is_again, self.ahead)?;
+                    self.model.commits(number, ops)?;
+                    self.namespaces.expires(ops)?;
+                    self.archives |= self.has_policies;
+                    self.note_poison(ops)?;
+                    self.commands.commits(number, ops, is_again)?;
+                    self.disk.ask(output);
+                }
+                Output::Read(_, ref query) => {
+                    if let Query::Load { limit, .. } = query {
+                        self.is_light(*limit)?;
                     }
-                    self.disk.ask(number, call);
+                    self.disk.ask(output);
                 }
                 Output::Deliver(delivery) if self.is_stopping => {
                     return Err(format!("delivered after a stop: {:?}", delivery.row));

@@ -158,11 +158,8 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     it.pass_to(0);
     it.remove("gone");
     // Both are to file an occurrence, in one commit.
-    while !matches!(it.requests[0].1, Call::Commit(..)) {
-        let (number, call) = it.requests.pop_front().unwrap();
-        let reply = call.execute(&mut it.store);
-        it.engine.handle_reply(number, reply);
-        it.follow();
+    while ops_of(&it.requests[0]).is_none() {
+        it.carry_out_next();
     }
     it.reply(refused());
     assert_eq!((it.refusals.len(), &it.answers[..]), (1, &[][..]));
@@ -193,7 +190,7 @@ fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
             ..plan("b", 5)
         };
         it.declare("h", other);
-        while !matches!(it.requests[0].1, Call::Commit(..)) {
+        while ops_of(&it.requests[0]).is_none() {
             it.requests.pop_front();
         }
         it.reply(refused());
@@ -480,7 +477,7 @@ fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     };
     // The store refuses to write that the calendar goes by other rules.
     it.declare("h", other);
-    while !matches!(it.requests[0].1, Call::Commit(..)) {
+    while ops_of(&it.requests[0]).is_none() {
         it.requests.pop_front();
     }
     it.reply(refused());

@@ -67,27 +67,28 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     it.settle();
     it.begin_without_turn(it.engine.now());
     // The load of the few reserves memory, until none is left for the many.
+    let loads = |request: &Output, name: &str| match request {
+        Output::Read(_, Query::Load { handler, .. }) => **handler == *name,
+        _ => false,
+    };
     let mut load = None;
     while let Some(request) = it.requests.pop_front() {
-        if matches!(&request.1, Call::Load { handler, .. } if **handler == *"few") {
+        if loads(&request, "few") {
             load = Some(request);
             continue;
         }
-        let (number, call) = request;
-        let reply = call.execute(&mut it.store);
-        it.engine.handle_reply(number, reply);
-        it.follow();
+        it.carry_out(request);
     }
-    let (number, call) = load.unwrap();
     let now = it.engine.now().boot_micros;
     it.pass(0);
     assert!(it.engine.stats().held < 3_000 && it.requests.is_empty());
     assert!(it.engine.poll_timeout().unwrap() > now);
-    let reply = call.execute(&mut it.store);
-    it.engine.handle_reply(number, reply);
-    it.follow();
+    it.carry_out(load.unwrap());
     assert_eq!(it.engine.poll_timeout(), Some(now));
     it.pass(0);
-    let loads = |(_, call): &(u64, Call)| matches!(call, Call::Load { handler, .. } if **handler == *"many");
-    assert!(it.requests.iter().any(loads), "{:?}", it.requests);
+    assert!(
+        it.requests.iter().any(|it| loads(it, "many")),
+        "{:?}",
+        it.requests
+    );
 }

@@ -63,9 +63,8 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         it.follow();
         loads.extend(it.requests.drain(..));
         if loads.len() > 1 {
-            let (number, call) = loads.pop_front().unwrap();
-            let reply = call.execute(&mut it.store);
-            it.engine.handle_reply(number, reply);
+            let load = loads.pop_front().unwrap();
+            it.carry_out(load);
         }
         it.pass(10_000);
         for row in std::mem::take(&mut it.delivered) {
@@ -73,14 +72,9 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         }
         it.follow();
         let mut others = std::mem::take(&mut it.requests);
-        while let Some(position) = others
-            .iter()
-            .position(|it| matches!(it.1, Call::Commit(..)))
-        {
-            let (number, call) = others.remove(position).unwrap();
-            let reply = call.execute(&mut it.store);
-            it.engine.handle_reply(number, reply);
-            it.follow();
+        while let Some(position) = others.iter().position(|it| ops_of(it).is_some()) {
+            let commit = others.remove(position).unwrap();
+            it.carry_out(commit);
         }
         assert!(it.engine.link.loading().is_some());
     }

@@ -98,18 +98,19 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     assert_eq!(it.reports, ["mail is missed"]);
     it.engine.handle_cancel(1, handles[0].clone());
     it.follow();
-    let (number, call) = it.requests.pop_front().unwrap();
-    let reply = call.execute(&mut it.store);
-    it.engine.handle_reply(number, reply);
-    it.follow();
+    let request = it.requests.pop_front().unwrap();
+    it.carry_out(request);
     // The store is asked what is left, and its reply comes after that to a later commit.
-    let (number, call) = it.requests.pop_front().unwrap();
-    assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
-    let late = call.execute(&mut it.store);
+    let request = it.requests.pop_front().unwrap();
+    assert!(
+        matches!(request, Output::Read(_, Query::FirstSecond(..))),
+        "{request:?}"
+    );
+    let late = it.execute(request);
     it.engine.handle_cancel(2, handles[1].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);
-    it.engine.handle_reply(number, late);
+    it.hand_in(late);
     it.settle();
     assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
 }

@@ -55,7 +55,8 @@ const NOW: i64 = 1_800_000_000_000;
 struct Subject {
     engine: Engine,
     store: MemoryStore,
-    requests: VecDeque<(u64, Call)>,
+    /// The commits and reads that are not done yet.
+    requests: VecDeque<Output>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
     /// The deliveries of all that was delivered, as they were handed out.
@@ -190,9 +191,9 @@ impl Subject {
     fn follow(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             match output {
-                Output::Store(number, call) => {
-                    self.commits += usize::from(matches!(call, Call::Commit(..)));
-                    self.requests.push_back((number, call));
+                Output::Commit { .. } | Output::Read(..) => {
+                    self.commits += usize::from(ops_of(&output).is_some());
+                    self.requests.push_back(output);
                 }
                 Output::Answer(_, answer) => self.answers.push(answer),
                 Output::Deliver(delivery) => {
@@ -217,31 +218,58 @@ impl Subject {
     /// The store does all that it is asked.
     fn settle(&mut self) {
         self.follow();
-        while let Some((number, call)) = self.requests.pop_front() {
-            let reply = call.execute(&mut self.store);
-            self.engine.handle_reply(number, reply);
-            self.follow();
+        while let Some(request) = self.requests.pop_front() {
+            self.carry_out(request);
         }
     }
 
-    /// The next request, which is to be of this kind, is replied to like this.
-    fn reply(&mut self, reply: Result<Reply, StoreError>) {
-        let (number, _) = self.requests.pop_front().unwrap();
-        self.engine.handle_reply(number, reply);
+    fn carry_out_next(&mut self) {
+        let request = self.requests.pop_front().unwrap();
+        self.carry_out(request);
+    }
+
+    fn carry_out(&mut self, request: Output) {
+        let reply = self.execute(request);
+        self.hand_in(reply);
+    }
+
+    /// The store does what it is asked, and its reply is on its way.
+    fn execute(&mut self, request: Output) -> Replied {
+        match request {
+            Output::Commit {
+                number,
+                commit,
+                ops,
+            } => Replied::Commit(number, self.store.commit(commit, &ops)),
+            Output::Read(number, query) => Replied::Read(number, query.execute(&mut self.store)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn hand_in(&mut self, replied: Replied) {
+        match replied {
+            Replied::Commit(number, outcomes) => self.engine.handle_committed(number, outcomes),
+            Replied::Read(number, reply) => self.engine.handle_reply(number, reply),
+        }
         self.follow();
+    }
+
+    /// The next request, which is a commit if the store does not refuse or fail, is replied to like this.
+    fn reply(&mut self, outcomes: Result<Vec<Outcome>, StoreError>) {
+        let replied = match (self.requests.pop_front().unwrap(), outcomes) {
+            (Output::Commit { number, .. }, outcomes) => Replied::Commit(number, outcomes),
+            (Output::Read(number, _), Err(error)) => Replied::Read(number, Err(error)),
+            (other, outcomes) => panic!("{other:?}: {outcomes:?}"),
+        };
+        self.hand_in(replied);
     }
 
     /// The store does what it is asked, up to and with the next commit, whose steps these are.
     fn next_commit(&mut self) -> Vec<Op> {
         loop {
-            let (number, call) = self.requests.pop_front().unwrap();
-            let steps = match &call {
-                Call::Commit(_, steps) => Some(steps.to_vec()),
-                _ => None,
-            };
-            let reply = call.execute(&mut self.store);
-            self.engine.handle_reply(number, reply);
-            self.follow();
+            let request = self.requests.pop_front().unwrap();
+            let steps = ops_of(&request).map(<[Op]>::to_vec);
+            self.carry_out(request);
             if let Some(steps) = steps {
                 return steps;
             }
@@ -290,6 +318,20 @@ impl Subject {
     }
 }
 
+/// A reply of the store, with the number of the request.
+enum Replied {
+    Commit(u64, Result<Vec<Outcome>, StoreError>),
+    Read(u64, Result<Reply, StoreError>),
+}
+
+/// The operations of a commit. `None` of anything else.
+fn ops_of(request: &Output) -> Option<&[Op]> {
+    match request {
+        Output::Commit { ops, .. } => Some(ops),
+        _ => None,
+    }
+}
+
 fn failed() -> Ended {
     Ended::Failed(Arc::from("no"))
 }
@@ -298,6 +340,6 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn refused() -> Result<Reply, StoreError> {
+fn refused() -> Result<Vec<Outcome>, StoreError> {
     Err(StoreError::definite("the disk is full"))
 }

@@ -208,17 +208,16 @@ fn much_expires_some_at_a_time() {
     }
     it.pass(3 * DAY);
     let mut steps = Vec::new();
-    while let Some((number, call)) = it.requests.pop_front() {
+    while let Some(request) = it.requests.pop_front() {
         let before = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
-        if let Call::Commit(_, ops) = &call {
+        if let Some(ops) = ops_of(&request) {
             let expires = |op: &&Op| matches!(op, Op::Expire { .. });
             steps.push(ops.iter().filter(expires).count());
         }
-        let reply = call.execute(&mut it.store);
+        let replied = it.execute(request);
         let left = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         assert!(before - left <= 1_024);
-        it.engine.handle_reply(number, reply);
-        it.follow();
+        it.hand_in(replied);
         // A caller's step goes beside it.
         if steps.len() == 2 {
             it.insert_to("b/mail", 1_000_000_000_000);
@@ -240,9 +239,7 @@ fn what_expires_is_tried_again_if_the_store_refuses() {
     deliver(&mut it, "a/mail", 10);
     it.pass(3 * DAY);
     for _ in 0..3 {
-        assert!(
-            matches!(&it.requests[0].1, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
-        );
+        assert!(matches!(ops_of(&it.requests[0]), Some([Op::Expire { .. }])));
         it.reply(refused());
         it.pass(SECOND);
     }
@@ -260,30 +257,27 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     let mut room = 200;
     let mut requests = Vec::new();
     for _ in 0..200 {
-        let Some((number, call)) = it.requests.pop_front() else {
+        let Some(request) = it.requests.front() else {
             it.pass(SECOND);
             continue;
         };
-        let limit = match &call {
-            Call::Commit(_, ops) => ops.iter().find_map(|op| match op {
-                Op::Expire { limit, .. } => Some(*limit),
-                _ => None,
-            }),
+        let ops = ops_of(request).unwrap_or_default().iter();
+        let limit = ops.into_iter().find_map(|op| match op {
+            Op::Expire { limit, .. } => Some(*limit),
             _ => None,
-        };
+        });
         requests.extend(limit);
-        let reply = match limit {
-            Some(limit) if limit > room => refused(),
-            _ => call.execute(&mut it.store),
-        };
+        let is_refused = limit.is_some_and(|limit| limit > room);
         // Later it has none for a while, and then for all.
         room = match requests.len() {
             0..8 => 200,
             8..25 => 0,
             _ => usize::MAX,
         };
-        it.engine.handle_reply(number, reply);
-        it.follow();
+        match is_refused {
+            true => it.reply(refused()),
+            false => it.carry_out_next(),
+        }
     }
     assert_eq!(archived(&mut it, "a/mail"), 0);
     assert_eq!(requests[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);

@@ -29,10 +29,7 @@ impl Subject {
     /// The store has carried out what comes before the note of a start, and is asked for that.
     pub(super) fn run_until_noting(&mut self) {
         while !is_noting(self) {
-            let (number, call) = self.requests.pop_front().expect("it notes the start");
-            let reply = call.execute(&mut self.store);
-            self.engine.handle_reply(number, reply);
-            self.follow();
+            self.carry_out_next();
             self.pass(1_000);
         }
     }
@@ -49,8 +46,8 @@ impl Subject {
 }
 
 fn is_noting(it: &Subject) -> bool {
-    let first = it.requests.front().map(|(_, call)| call);
-    matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)]))
+    let first = it.requests.front().and_then(ops_of);
+    matches!(first, Some([.., Op::Start(_)]))
 }
 
 #[test]
@@ -194,7 +191,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 since = tenth + 1;
                 break;
             };
-            if matches!(request.1, Call::Commit(..)) {
+            if ops_of(request).is_some() {
                 let (after, is_refused) = commit(count);
                 if tenth < since + after {
                     break;
@@ -206,10 +203,7 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
                 }
             }
             since = tenth;
-            let (number, call) = it.requests.pop_front().unwrap();
-            let reply = call.execute(&mut it.store);
-            it.engine.handle_reply(number, reply);
-            it.follow();
+            it.carry_out_next();
         }
     }
     calls
