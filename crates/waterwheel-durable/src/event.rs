@@ -2,7 +2,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use waterwheel_durable_core::store::{Id, Notice, Row};
+use waterwheel_durable_core::engine::Output;
+use waterwheel_durable_core::store::{Id, Notice};
 
 /// Something that an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
 ///
@@ -137,12 +138,29 @@ impl Event {
         }
     }
 
-    pub(crate) fn dead(row: Row, error: Arc<str>) -> Event {
-        Event::Dead {
-            id: row.id,
-            handler: row.handler,
-            error,
-        }
+    /// What the engine reports. `None`: it has put out something else.
+    pub(crate) fn of_output(output: Output) -> Option<Event> {
+        Some(match output {
+            Output::Unhandled(handler) => Event::Unhandled { handler },
+            Output::Dead(row, error) => Event::Dead {
+                id: row.id,
+                handler: row.handler,
+                error,
+            },
+            Output::UnreadableCalendar(calendar, error) => {
+                Event::UnreadableCalendar { calendar, error }
+            }
+            Output::UnreadablePolicy(namespace) => Event::UnreadablePolicy { namespace },
+            Output::Refused(error) => Event::Refused { error },
+            Output::Full => Event::Full,
+            Output::HasSpace => Event::HasSpace,
+            Output::Failed(error) => Event::Failed { error },
+            Output::Commit { .. }
+            | Output::Read(..)
+            | Output::Deliver(_)
+            | Output::Answer(..)
+            | Output::NoneDue(_) => return None,
+        })
     }
 }
 

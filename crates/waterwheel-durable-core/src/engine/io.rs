@@ -119,6 +119,10 @@ pub enum Output {
     UnreadablePolicy(Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
+    /// The store has no space for inserts. Put out for the first one that it was short of space for.
+    Full,
+    /// That was put out, and is no longer so: a timer was inserted.
+    HasSpace,
     /// The store has failed, for this reason, so nothing goes on.
     Failed(Arc<str>),
 }
@@ -202,6 +206,9 @@ pub struct Stats {
     pub jumps: u64,
     /// How often the store has refused a commit or a read.
     pub refusals: u64,
+    /// How many inserts have found the store full, and whether the last one has.
+    pub full: u64,
+    pub is_full: bool,
 }
 
 /// What is beyond the quota of a namespace.

@@ -528,7 +528,9 @@ impl Engine {
             held_bytes: self.memory.held_bytes(),
             running: self.memory.loaded.running(),
             jumps: self.clocks.jumps,
-            refusals: self.link.refusals(),
+            refusals: self.link.refusals.count,
+            full: self.link.refusals.full,
+            is_full: self.link.refusals.is_full,
         }
     }
 
@@ -767,6 +769,7 @@ impl Engine {
         let now = self.clocks.now;
         match (op, callers, outcome) {
             (Op::Insert(row, bucket), Some(callers), Outcome::Inserted) => {
+                self.link.note_space(false);
                 if !planted::is(Planted::AnswerBeforeCommit) {
                     let created = Answer::Created(row.handle());
                     self.link.answer(callers.token, created);
@@ -779,6 +782,7 @@ impl Engine {
                 self.link.answer(callers.token, Answer::Existing(handle));
             }
             (Op::Insert(..), Some(callers), Outcome::Full) => {
+                self.link.note_space(true);
                 self.link.answer(callers.token, Answer::Full);
             }
             (Op::Settle(row), ..) => {

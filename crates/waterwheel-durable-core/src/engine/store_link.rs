@@ -30,7 +30,7 @@ pub(super) struct StoreLink {
     commits: Commits,
     /// Commands from other processes that have not been answered.
     commands: HashSet<u64>,
-    refusals: Refusals,
+    pub(super) refusals: Refusals,
     /// No request is accepted any more.
     is_stopping: bool,
     /// Why the store has failed, if it has.
@@ -39,10 +39,15 @@ pub(super) struct StoreLink {
 
 /// How often the store has refused.
 #[derive(Debug, Default)]
-struct Refusals {
-    count: u64,
+pub(super) struct Refusals {
+    /// How many commits and reads it has refused.
+    pub(super) count: u64,
     /// The last commit was refused, and the last read.
     goes_on: [bool; 2],
+    /// How many inserts have found it full,
+    pub(super) full: u64,
+    /// and whether the last one has.
+    pub(super) is_full: bool,
 }
 
 /// The callers that wait for the outcome of an operation.
@@ -231,6 +236,17 @@ impl StoreLink {
         }
     }
 
+    /// Inserts say whether the store is full. A change of that is reported.
+    pub(super) fn note_space(&mut self, is_full: bool) {
+        self.refusals.full += u64::from(is_full);
+        if std::mem::replace(&mut self.refusals.is_full, is_full) != is_full {
+            self.put_out(match is_full {
+                true => Output::Full,
+                false => Output::HasSpace,
+            });
+        }
+    }
+
     /// A read was refused. It is sent again as if its reply were lost, and soon.
     pub(super) fn retry_later(&mut self, query: Query, purpose: Purpose, now: Now) {
         let again = now.boot_micros.saturating_add(self.config.refused_micros);
@@ -245,11 +261,6 @@ impl StoreLink {
     /// The number of the first request for rows that is not answered.
     pub(super) fn oldest_load(&self) -> Option<u64> {
         self.in_flight.loads.first().copied()
-    }
-
-    /// How often the store has refused a commit or a read.
-    pub(super) fn refusals(&self) -> u64 {
-        self.refusals.count
     }
 
     /// When something is sent again, in microseconds since boot: its reply counts as lost then, or it was refused.

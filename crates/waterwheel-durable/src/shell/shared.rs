@@ -159,9 +159,7 @@ impl Shared {
             (!state.is_closing).then_some((next, state.engine.now()))
         };
         let (next, todo) = self.collect(0, act);
-        for todo in todo {
-            self.carry_out(todo);
-        }
+        self.carry_out(todo);
         next
     }
 
@@ -218,7 +216,7 @@ impl Shared {
             state.engine.handle_ended(called.id, ended)
         });
         // The engine reports what was given up, once that is written.
-        todo.extend(failed.filter(|_| is_retried).map(Todo::Report));
+        todo.events.extend(failed.filter(|_| is_retried));
         self.carry_out_but_next(todo, handler)
     }
 
@@ -236,14 +234,16 @@ impl Shared {
     /// Does this, and returns the next delivery of this handler in the place of spawning a worker for it.
     fn carry_out_but_next(
         self: &Arc<Shared>,
-        mut todo: Vec<Todo>,
+        mut todo: Todo,
         handler: &Handler,
     ) -> Option<Delivery> {
-        let is_next = |it: &Todo| matches!(it, Todo::Deliver(it) if it.row.handler == handler.name);
-        let next = todo.iter().position(is_next).map(|at| todo.remove(at));
-        self.carry_out_all(todo);
+        let is_next =
+            |it: &Output| matches!(it, Output::Deliver(it) if it.row.handler == handler.name);
+        let next = todo.outputs.iter().position(is_next);
+        let next = next.map(|at| todo.outputs.remove(at));
+        self.carry_out_and_push_out(todo);
         match next {
-            Some(Todo::Deliver(delivery)) => Some(delivery),
+            Some(Output::Deliver(delivery)) => Some(delivery),
             _ => None,
         }
     }
@@ -296,12 +296,19 @@ impl Shared {
         };
         self.stop();
         if is_news {
-            self.carry_out(Todo::Report(Event::RuntimeEnded));
+            self.report(Event::RuntimeEnded);
         }
     }
 
-    pub(super) fn report(self: &Arc<Shared>, event: Event) {
-        self.carry_out(Todo::Report(event));
+    /// The hook is foreign, and may panic.
+    pub(super) fn report(&self, event: Event) {
+        unwound(|| {
+            trace::event(&event);
+            let hook = self.lock_hook().clone();
+            if let Some(hook) = hook {
+                hook.call(&event);
+            }
+        });
     }
 
     /// The store is closed after what it was asked by now.
@@ -440,7 +447,7 @@ impl Shared {
     /// Does something with the engine, and then what it puts out.
     fn with<R>(self: &Arc<Shared>, act: impl FnOnce(&mut State) -> R) -> R {
         let (result, todo) = self.collect(STALE_MICROS, act);
-        self.carry_out_all(todo);
+        self.carry_out_and_push_out(todo);
         result
     }
 
@@ -453,9 +460,9 @@ impl Shared {
         self: &Arc<Shared>,
         stale_micros: u64,
         act: impl FnOnce(&mut State) -> R,
-    ) -> (R, Vec<Todo>) {
+    ) -> (R, Todo) {
         let boot = self.clock.boot();
-        let mut todo = Vec::new();
+        let mut todo = Todo::default();
         let mut has_queued = false;
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -508,17 +515,16 @@ impl Shared {
         match acted {
             Ok(result) => (result, todo),
             Err(panic) => {
-                self.carry_out_all(todo);
+                self.carry_out_and_push_out(todo);
                 resume_unwind(panic)
             }
         }
     }
 
-    fn carry_out_all(self: &Arc<Shared>, todo: Vec<Todo>) {
-        let delivers = todo.iter().any(|it| matches!(it, Todo::Deliver(_)));
-        for todo in todo {
-            self.carry_out(todo);
-        }
+    fn carry_out_and_push_out(self: &Arc<Shared>, todo: Todo) {
+        let delivers = |it: &Output| matches!(it, Output::Deliver(_));
+        let delivers = todo.outputs.iter().any(delivers);
+        self.carry_out(todo);
         if delivers {
             self.push_out();
         }
@@ -534,24 +540,34 @@ impl Shared {
 
     /// What is foreign in it may panic: that is nothing to the rest.
     fn carry_out(self: &Arc<Shared>, todo: Todo) {
-        unwound(|| match todo {
-            Todo::Answer(waiting, answer) => waiting.answer(Some(answer)),
-            Todo::Drained(sender) => drop(sender),
-            Todo::Deliver(delivery) => {
-                let handler = self.handlers.of(&delivery.row.handler);
-                // There is one until the store is closed, and then nothing is delivered.
-                if let Some(handler) = handler {
-                    self.workers.spawn(self, handler, delivery);
+        let mut callers = todo.callers.into_iter();
+        for output in todo.outputs {
+            match output {
+                Output::Answer(_, answer) => {
+                    if let Some(waiting) = callers.next() {
+                        waiting.answer(Some(answer));
+                    }
+                }
+                Output::Deliver(delivery) => unwound(|| {
+                    let handler = self.handlers.of(&delivery.row.handler);
+                    // There is one until the store is closed, and then nothing is delivered.
+                    if let Some(handler) = handler {
+                        self.workers.spawn(self, handler, delivery);
+                    }
+                }),
+                output => {
+                    if let Some(event) = Event::of_output(output) {
+                        self.report(event);
+                    }
                 }
             }
-            Todo::Report(event) => {
-                trace::event(&event);
-                let hook = self.lock_hook().clone();
-                if let Some(hook) = hook {
-                    hook.call(&event);
-                }
-            }
-        });
+        }
+        for sender in todo.drained {
+            unwound(|| drop(sender));
+        }
+        for event in todo.events {
+            self.report(event);
+        }
     }
 
     fn lock_hook(&self) -> MutexGuard<'_, Option<Arc<Hook>>> {

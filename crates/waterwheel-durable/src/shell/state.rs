@@ -1,4 +1,4 @@
-//! What lies behind the lock, and what an output of the engine asks for.
+//! What lies behind the lock, and what is done after that was let go of.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use waterwheel_durable_core::store::Due;
 
 use super::task::unwound;
 use crate::event::Event;
-use waterwheel_durable_core::engine::{Answer, Delivery, Engine, Output};
+use waterwheel_durable_core::engine::{Answer, Engine, Output, Token};
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -24,7 +24,6 @@ pub(super) struct State {
     /// As the engine has counted them. They outlive it.
     pub(super) jumps: u64,
     pub(super) refusals: u64,
-    /// How many inserts have found the store full, and whether the last one has.
     pub(super) full: u64,
     pub(super) is_full: bool,
     pub(super) commits: u64,
@@ -85,11 +84,16 @@ impl Waiting {
 }
 
 /// What is done after the lock was let go of.
-pub(super) enum Todo {
-    Answer(Waiting, Answer),
-    Drained(oneshot::Sender<()>),
-    Deliver(Delivery),
-    Report(Event),
+#[derive(Debug, Default)]
+pub(super) struct Todo {
+    /// What the engine has put out, but for what is asked of the store.
+    pub(super) outputs: Vec<Output>,
+    /// Who waits for the answers among them, in their order.
+    pub(super) callers: Vec<Waiting>,
+    /// Who waits for the end of deliveries that have ended.
+    pub(super) drained: Vec<oneshot::Sender<()>>,
+    /// What the shell itself has noticed.
+    pub(super) events: Vec<Event>,
 }
 
 impl State {
@@ -116,71 +120,41 @@ impl State {
         }
     }
 
-    /// What an output asks for, but for those that ask the store.
-    pub(super) fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
-        match output {
-            Output::Commit { .. } | Output::Read(..) => {}
-            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery)),
-            Output::Answer(token, answer) => {
-                self.note_space(&answer, todo);
-                let token = usize::try_from(token).unwrap_or(usize::MAX);
-                if let Some(waiting) = self.waiting.try_remove(token) {
-                    todo.push(Todo::Answer(waiting, answer));
+    /// Takes an output over, but for those that ask the store.
+    pub(super) fn note(&mut self, output: Output, todo: &mut Todo) {
+        match &output {
+            Output::Answer(token, _) => {
+                let token = usize::try_from(*token).unwrap_or(usize::MAX);
+                match self.waiting.try_remove(token) {
+                    Some(waiting) => todo.callers.push(waiting),
+                    None => return,
                 }
             }
             // The turn that has put it out came before the handler, in the same call.
-            Output::Unhandled(name) if self.engine.has_handler(&name) => {}
-            Output::NoneDue(name) => self.unhandled.retain(|it| *it != name),
-            Output::Unhandled(name) => {
-                self.unhandled.push(Arc::clone(&name));
-                todo.push(Todo::Report(Event::Unhandled { handler: name }));
-            }
-            Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
-            Output::UnreadableCalendar(calendar, error) => {
-                todo.push(Todo::Report(Event::UnreadableCalendar { calendar, error }));
-            }
-            Output::UnreadablePolicy(namespace) => {
-                todo.push(Todo::Report(Event::UnreadablePolicy { namespace }));
-            }
-            Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
-            Output::Failed(error) => {
-                self.failure = Some(Arc::clone(&error));
-                todo.push(Todo::Report(Event::Failed { error }));
-            }
+            Output::Unhandled(name) if self.engine.has_handler(name) => return,
+            Output::Unhandled(name) => self.unhandled.push(Arc::clone(name)),
+            Output::NoneDue(name) => self.unhandled.retain(|it| it != name),
+            Output::Failed(error) => self.failure = Some(Arc::clone(error)),
+            _ => {}
         }
-    }
-
-    /// Inserts say whether the store is full. A change of that is reported.
-    fn note_space(&mut self, answer: &Answer, todo: &mut Vec<Todo>) {
-        let is_full = match answer {
-            Answer::Full => true,
-            Answer::Created(_) => false,
-            _ => return,
-        };
-        self.full += u64::from(is_full);
-        if self.is_full != is_full {
-            self.is_full = is_full;
-            todo.push(Todo::Report(match is_full {
-                true => Event::Full,
-                false => Event::HasSpace,
-            }));
-        }
+        todo.outputs.push(output);
     }
 
     /// Takes over what the engine has counted. The one in place after the end has counted nothing.
-    pub(super) fn count(&mut self, todo: &mut Vec<Todo>) {
+    pub(super) fn count(&mut self, todo: &mut Todo) {
         if self.is_closed {
             return;
         }
-        self.refusals = self.engine.stats().refusals;
-        if self.jumps != self.engine.stats().jumps {
-            self.jumps = self.engine.stats().jumps;
-            todo.push(Todo::Report(Event::ClockJumped));
+        let stats = self.engine.stats();
+        self.refusals = stats.refusals;
+        (self.full, self.is_full) = (stats.full, stats.is_full);
+        if std::mem::replace(&mut self.jumps, stats.jumps) != stats.jumps {
+            todo.events.push(Event::ClockJumped);
         }
     }
 
     /// Of some namespaces that are drained, no delivery goes on any more.
-    pub(super) fn note_drained(&mut self, todo: &mut Vec<Todo>) {
+    pub(super) fn note_drained(&mut self, todo: &mut Todo) {
         if self.draining.is_empty() {
             return;
         }
@@ -192,19 +166,20 @@ impl State {
                 .is_none_or(|it| it.running == 0)
         };
         let drained = self.draining.extract_if(.., |(name, _)| is_idle(name));
-        todo.extend(drained.map(|(_, sender)| Todo::Drained(sender)));
+        todo.drained.extend(drained.map(|(_, sender)| sender));
     }
 
     /// The engine has panicked: it is not known what was written.
-    pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
+    pub(super) fn broke_down(&mut self, todo: &mut Todo) {
         let error: Arc<str> = "the engine panicked: please report this bug".into();
         self.engine.handle_panic(&error);
         let why: Arc<str> = "the engine panicked (please report this bug)".into();
-        for (_, waiting) in std::mem::take(&mut self.waiting) {
-            todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&why))));
+        for (token, waiting) in std::mem::take(&mut self.waiting) {
+            let answer = Answer::Unknown(Arc::clone(&why));
+            todo.callers.push(waiting);
+            todo.outputs.push(Output::Answer(token as Token, answer));
         }
-        self.failure = Some(Arc::clone(&error));
-        todo.push(Todo::Report(Event::Failed { error }));
+        self.note(Output::Failed(error), todo);
     }
 
     /// Whether the store is to be closed now. So many attempts are being made.

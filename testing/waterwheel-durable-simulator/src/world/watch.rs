@@ -91,7 +91,9 @@ impl World {
                 | Output::NoneDue(_)
                 | Output::Dead(..)
                 | Output::UnreadableCalendar(..)
-                | Output::Refused(_) => {}
+                | Output::Refused(_)
+                | Output::Full
+                | Output::HasSpace => {}
             }
         }
         match self.writes {

@@ -63,7 +63,7 @@ struct Subject {
     on_their_way: Vec<Delivery>,
     /// How many commits were asked for.
     commits: usize,
-    /// What was put out of names without a handler, and of policies.
+    /// What was put out of names without a handler, of policies and of space.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
     /// Those that were given up, and why.
@@ -210,6 +210,8 @@ impl Subject {
                 Output::UnreadableCalendar(name, why) => {
                     self.reports.push(format!("the calendar {name}: {why}"));
                 }
+                Output::Full => self.reports.push("full".to_owned()),
+                Output::HasSpace => self.reports.push("not full".to_owned()),
                 Output::Failed(_) => {}
             }
         }

@@ -77,15 +77,22 @@ fn an_insert_without_space_is_answered_and_nothing_else_waits() {
     it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.store.set_full(true);
     it.answers.clear();
-    it.insert(1);
-    it.settle();
-    assert_eq!(it.answers, [Answer::Full]);
+    for full in 1..3 {
+        it.answers.clear();
+        it.insert(1);
+        it.settle();
+        assert_eq!(it.answers, [Answer::Full]);
+        let stats = it.engine.stats();
+        assert_eq!((stats.full, stats.is_full), (full, true));
+    }
+    assert_eq!(it.reports, ["full"]);
     assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.stats().in_memory == 0);
     it.store.set_full(false);
     it.answers.clear();
     it.insert(1);
     it.settle();
     assert_eq!(it.created().len(), 1);
+    assert!(it.reports == ["full", "not full"] && !it.engine.stats().is_full);
 }
 
 #[test]
