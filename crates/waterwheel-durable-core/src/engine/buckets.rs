@@ -2,7 +2,6 @@
 
 use crate::store::{Bucket, Due, Level, Op, PageLimit};
 
-use super::clocks::Now;
 use super::io::{Config, Query};
 use super::store_link::{Purpose, StoreLink};
 
@@ -145,22 +144,22 @@ impl Buckets {
     }
 
     /// Lets the buckets cascade whose time has come.
-    pub(super) fn cascade(&mut self, now: Now, link: &mut StoreLink) {
-        let present = now.due();
+    pub(super) fn cascade(&mut self, link: &mut StoreLink) {
+        let now = link.now.due();
         for (of, level) in self.levels.iter_mut().zip(Level::CASCADING) {
             if of.first.is_in_flight() || of.is_cascading {
                 continue;
             }
             if !of.first.is_known() {
                 of.first.ask();
-                link.read(Query::FirstBucket(level), Purpose::Bucket(level), now);
+                link.read(Query::FirstBucket(level), Purpose::Bucket(level));
             } else if let Some(number) = of.first.number() {
                 let bucket = Bucket { level, number };
-                if bucket.cascades_at() <= present {
+                if bucket.cascades_at() <= now {
                     of.is_cascading = true;
                     link.push(Op::Cascade {
                         bucket,
-                        now: present,
+                        now,
                         limit: self.limit,
                     });
                 }

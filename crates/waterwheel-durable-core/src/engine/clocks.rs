@@ -1,4 +1,4 @@
-//! The clocks, as the engine is told them: what time is it, and which tick of the wheel is a time of the wall clock?
+//! The clocks, as the engine is told them: was the wall clock set, and which tick of the wheel is a time of it?
 //!
 //! Due times are whole milliseconds of the wall clock, and so are the ticks. The milliseconds of the clock since boot begin at other moments: by ticks of that clock,
 //! each timer would be late by the same part of a millisecond, which each start draws anew.
@@ -54,8 +54,6 @@ impl Now {
 /// What the engine knows of the clocks.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    /// The last reading.
-    pub(super) now: Now,
     /// The reading by which the timers in memory were filed.
     filed_by: Now,
     /// When the engine was made, in microseconds since boot.
@@ -75,7 +73,6 @@ pub(super) enum Moved {
 impl Clocks {
     pub(super) fn new(now: Now) -> Clocks {
         Clocks {
-            now,
             filed_by: now,
             begun: now.boot_micros,
             jumps: 0,
@@ -86,7 +83,6 @@ impl Clocks {
     pub(super) fn read(&mut self, now: Now, largest_drift_micros: u64) -> Option<Moved> {
         // Since then, and not since the last turn: a clock that is slewed moves a little each time.
         let shift = now.offset() - self.filed_by.offset();
-        self.now = now;
         if shift.unsigned_abs() < largest_drift_micros {
             return None;
         }

@@ -46,18 +46,12 @@ impl Deferred {
     }
 
     /// Writes a request, unless the timer is with its handler, or a commit moves it.
-    pub(super) fn request(
-        &mut self,
-        change: Change,
-        now: Now,
-        loaded: &mut Loaded,
-        link: &mut StoreLink,
-    ) {
+    pub(super) fn request(&mut self, change: Change, loaded: &mut Loaded, link: &mut StoreLink) {
         let id = change.id();
         match loaded.free(id) {
             Free::Taken => {
                 let token = change.token();
-                link.request(into_op(change, now), token, now);
+                link.request(into_op(change, link.now), token);
             }
             Free::WithHandler => link.answer(change.token(), Answer::AlreadyFired),
             Free::Moving => self.waiting.entry(id).or_default().push_back(change),
@@ -65,7 +59,7 @@ impl Deferred {
     }
 
     /// A timer has moved: what waited for that goes on.
-    pub(super) fn take_up(&mut self, id: Id, now: Now, loaded: &mut Loaded, link: &mut StoreLink) {
+    pub(super) fn take_up(&mut self, id: Id, loaded: &mut Loaded, link: &mut StoreLink) {
         let Some(mut waiting) = self.waiting.remove(&id) else {
             return;
         };
@@ -82,7 +76,7 @@ impl Deferred {
                     if !waiting.is_empty() {
                         self.waiting.insert(id, waiting);
                     }
-                    return link.request(into_op(change, now), callers, now);
+                    return link.request(into_op(change, link.now), callers);
                 }
                 Free::WithHandler | Free::Moving => {
                     link.answer_all(callers, &Answer::AlreadyFired);

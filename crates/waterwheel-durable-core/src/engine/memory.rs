@@ -222,10 +222,10 @@ impl Memory {
     // Loading.
 
     /// Asks for rows whose time comes soon, and for when the next ones come.
-    pub(super) fn load(&mut self, now: Now, namespaces: &Namespaces, link: &mut StoreLink) {
+    pub(super) fn load(&mut self, namespaces: &Namespaces, link: &mut StoreLink) {
         self.waits_for_memory = false;
         let queues = 0..self.queues.len();
-        let times = queues.filter_map(|queue| self.load_queue(queue, now, namespaces, link));
+        let times = queues.filter_map(|queue| self.load_queue(queue, namespaces, link));
         self.loads_at = times.min();
     }
 
@@ -233,13 +233,12 @@ impl Memory {
     pub(super) fn continue_loading(
         &mut self,
         queue: usize,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) {
-        let at = self.load_queue(queue, now, namespaces, link);
+        let at = self.load_queue(queue, namespaces, link);
         // Another handler queue may wait for the memory that was reserved for these rows: the next turn checks all.
-        let others = self.waits_for_memory.then(|| now.due());
+        let others = self.waits_for_memory.then(|| link.now.due());
         let at = at.into_iter().chain(others);
         self.loads_at = self.loads_at.into_iter().chain(at).min();
     }
@@ -248,7 +247,6 @@ impl Memory {
     fn load_queue(
         &mut self,
         index: usize,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) -> Option<Due> {
@@ -260,9 +258,10 @@ impl Memory {
         if !queue.first.is_known() {
             queue.first.ask();
             let query = Query::FirstSecond(Arc::clone(&queue.handler), queue.cursor.second);
-            link.read(query, Purpose::Second(index), now);
+            link.read(query, Purpose::Second(index));
             return None;
         }
+        let now = link.now;
         let Some(first) = queue.first.number() else {
             self.report(index, false, link);
             return None;
@@ -289,7 +288,7 @@ impl Memory {
             self.waits_for_memory = true;
             return None;
         };
-        self.load_rows(index, horizon.saturating_add(1), limit, now, link);
+        self.load_rows(index, horizon.saturating_add(1), limit, link);
         None
     }
 
@@ -317,14 +316,7 @@ impl Memory {
         });
     }
 
-    fn load_rows(
-        &mut self,
-        index: usize,
-        before: i64,
-        limit: PageLimit,
-        now: Now,
-        link: &mut StoreLink,
-    ) {
+    fn load_rows(&mut self, index: usize, before: i64, limit: PageLimit, link: &mut StoreLink) {
         let queue = &mut self.queues[index];
         if !planted::is(Planted::BoundAfterRead) {
             queue.bound = queue.bound.max(before);
@@ -342,7 +334,7 @@ impl Memory {
             limit,
         };
         self.reserved_bytes += largest(limit);
-        link.read(query, purpose, now);
+        link.read(query, purpose);
     }
 
     /// The store has said which second is the first one.

@@ -1,7 +1,8 @@
 //! The engine: which timers are loaded, delivered and settled, and when? Without a clock, a thread or a file: it is handed the time and the replies, and says what is to be
 //! done. So a simulator can run years of it, with every fault, in a millisecond.
 //!
-//! [`Engine`] is the contract, and the coordinator of its parts. A part owns its data and knows only the parts below it, which are handed to it by the call.
+//! [`Engine`] is the contract, and the coordinator of its parts. A part owns its data and knows only the parts below it, which are handed to it by the call. The link has
+//! the time that the engine was told last, so whoever is handed that needs no other.
 //!
 //! | part | question |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | `retention` | when does what was archived expire? |
 //! | `calendar/` | which occurrence of a calendar becomes a timer, and when? |
 //! | `deferred` | which cancels and reschedules wait for a commit that moves their timer? |
-//! | `store_link` | what is put out, what is written next, who waits for it, and was a reply lost? |
-//! | `clocks` | what time is it, and which tick of the wheel is that? |
+//! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
+//! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
 //! | `io` | which values go in and come out? |
 //! | `planted` | which fault is planted, to test the simulator? |
 
@@ -51,8 +52,8 @@ pub use loaded::ROW_BYTES;
 use memory::Memory;
 use namespaces::Namespaces;
 pub use namespaces::{BOUNDS, Counts, DEFAULT, Histogram};
+use namespaces::{Deliveries, burial, pause_setting, policy_setting};
 pub use namespaces::{Namespace, by_namespace, namespace_in};
-use namespaces::{burial, pause_setting, policy_setting};
 use planted::Planted;
 use poison::Poison;
 use retention::Retention;
@@ -129,7 +130,7 @@ impl Engine {
             retention: Retention::new(now),
             calendars: Calendars::new(epoch),
             deferred: Deferred::new(),
-            link: StoreLink::new(Arc::clone(&config)),
+            link: StoreLink::new(Arc::clone(&config), now),
             is_abandoned: false,
             config,
         };
@@ -153,13 +154,12 @@ impl Engine {
             self.was_set(name, Some(value));
             self.poison.note_clean_end(name, value);
         }
-        self.poison.find_suspects(self.clocks.now);
+        self.poison.find_suspects(self.link.now);
     }
 
     /// Takes over what the store has of calendars.
     pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = calendar::Stored>) {
-        self.calendars
-            .restore(stored, self.clocks.now, &mut self.link);
+        self.calendars.restore(stored, &mut self.link);
     }
 }
 
@@ -170,6 +170,7 @@ impl Engine {
         if self.link.has_failed() {
             return;
         }
+        self.link.now = now;
         let moved = self.clocks.read(now, self.config.largest_drift_micros);
         if let Some(moved) = moved {
             if moved != Moved::Slewed {
@@ -182,7 +183,7 @@ impl Engine {
             }
         }
         self.memory.expire(now);
-        self.link.resend_overdue(now);
+        self.link.resend_overdue();
         self.advance();
     }
 
@@ -212,7 +213,7 @@ impl Engine {
         let Some((query, purpose)) = self.link.complete_read(number, error) else {
             return;
         };
-        let now = self.clocks.now;
+        let now = self.link.now;
         match (purpose, reply) {
             (
                 Purpose::Rows {
@@ -237,7 +238,7 @@ impl Engine {
             }
             // A store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.handle_failure(&error),
-            (purpose, _) => self.link.retry_later(query, purpose, now),
+            (purpose, _) => self.link.retry_later(query, purpose),
         }
         match purpose {
             Purpose::Bucket(_) => self.advance(),
@@ -245,12 +246,12 @@ impl Engine {
             // One of as many as there are handlers: no other is checked.
             Purpose::Rows { queue, .. } | Purpose::Second(queue) => {
                 self.memory
-                    .continue_loading(queue, now, &self.namespaces, &mut self.link);
+                    .continue_loading(queue, &self.namespaces, &mut self.link);
             }
             Purpose::Archive(queue) => {
                 self.retention
-                    .continue_expiring(queue, now, &self.namespaces, &mut self.link);
-                self.link.commit(now);
+                    .continue_expiring(queue, &self.namespaces, &mut self.link);
+                self.link.commit();
             }
         }
     }
@@ -278,7 +279,7 @@ impl Engine {
     ///
     /// [`UnknownNamespace`](Answer::UnknownNamespace), or [`Quota`](Answer::Quota).
     pub fn charge(&mut self, counts: &[(&str, u64)]) -> Result<(), Answer> {
-        self.namespaces.charge(counts, self.clocks.now)
+        self.namespaces.charge(counts, self.link.now)
     }
 
     /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key; or what
@@ -287,7 +288,7 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
-        match self.namespaces.charge_one(&timer.handler, self.clocks.now) {
+        match self.namespaces.charge_one(&timer.handler, self.link.now) {
             Ok(()) => self.handle_charged_insert(token, timer),
             Err(answer) => self.link.answer(token, answer),
         }
@@ -306,7 +307,7 @@ impl Engine {
         if planted::is(Planted::AnswerBeforeCommit) {
             self.link.answer(token, Answer::Created(row.handle()));
         }
-        let bucket = Bucket::of(row.due, self.clocks.now.due());
+        let bucket = Bucket::of(row.due, self.link.now.due());
         self.request(Op::Insert(row, bucket), token);
     }
 
@@ -323,7 +324,7 @@ impl Engine {
 
     /// Makes a dead letter a timer again, due now: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
     pub fn handle_redrive(&mut self, token: Token, id: Id) {
-        let due = self.clocks.now.due();
+        let due = self.link.now.due();
         let bucket = Bucket::of(due, due);
         self.request(Op::Redrive(id, due, bucket), token);
     }
@@ -373,10 +374,9 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
-        let now = self.clocks.now;
         self.calendars
-            .request(name, token, plan, now, &self.namespaces, &mut self.link);
-        self.link.commit(now);
+            .request(name, token, plan, &self.namespaces, &mut self.link);
+        self.link.commit();
     }
 
     /// Carries out a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
@@ -429,7 +429,7 @@ impl Engine {
         if self.link.has_failed() {
             return false;
         }
-        let now = self.clocks.now;
+        let now = self.link.now;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {
             self.retire(id);
@@ -457,7 +457,7 @@ impl Engine {
         }
         self.link.push(op);
         self.deliver_after(queue);
-        self.link.commit(now);
+        self.link.commit();
         is_retried
     }
 
@@ -492,7 +492,7 @@ impl Engine {
         if self.link.is_stopping() {
             return store;
         }
-        let now = self.clocks.now;
+        let now = self.link.now;
         let wall = [self.buckets.cascades_at(), self.memory.loads_at()];
         let wall = wall.into_iter().flatten().min();
         [
@@ -515,7 +515,7 @@ impl Engine {
     /// The time that was told last.
     #[must_use]
     pub fn now(&self) -> Now {
-        self.clocks.now
+        self.link.now
     }
 
     /// Counts of what the engine holds and has met.
@@ -604,31 +604,35 @@ impl Engine {
         if self.link.has_failed() {
             return;
         }
-        let now = self.clocks.now;
         if !self.link.is_stopping() {
             let (namespaces, link) = (&self.namespaces, &mut self.link);
-            self.calendars.file(now, link);
-            self.memory.load(now, namespaces, link);
-            self.buckets.cascade(now, link);
-            self.retention.expire(now, namespaces, link);
-            self.namespaces
-                .deliver(now, &mut self.memory, &mut self.poison, link);
+            self.calendars.file(link);
+            self.memory.load(namespaces, link);
+            self.buckets.cascade(link);
+            self.retention.expire(namespaces, link);
+            self.deliveries().deliver();
         } else if self.link.is_clear()
             && (self.is_abandoned || self.memory.loaded.running() == 0)
             && let Some(op) = self.poison.clean_end()
         {
             self.link.push(op);
         }
-        self.link.commit(now);
+        self.link.commit();
+    }
+
+    fn deliveries(&mut self) -> Deliveries<'_> {
+        Deliveries {
+            namespaces: &mut self.namespaces,
+            memory: &mut self.memory,
+            poison: &mut self.poison,
+            link: &mut self.link,
+        }
     }
 
     /// Begins deliveries in a place that has become free.
     fn deliver_after(&mut self, queue: usize) {
         if !self.link.is_stopping() {
-            let (memory, poison) = (&mut self.memory, &mut self.poison);
-            let now = self.clocks.now;
-            self.namespaces
-                .deliver_after(queue, now, memory, poison, &mut self.link);
+            self.deliveries().deliver_after(queue);
         }
     }
 
@@ -654,7 +658,7 @@ impl Engine {
             Level::Second => {
                 let queue = self.queue(&row.handler);
                 self.memory
-                    .admit(row, queue, self.clocks.now, &self.namespaces);
+                    .admit(row, queue, self.link.now, &self.namespaces);
             }
             _ => self.buckets.written(bucket),
         }
@@ -663,7 +667,7 @@ impl Engine {
     /// Writes a caller's operation.
     fn request(&mut self, op: Op, token: Token) {
         if !self.link.refuses(token) {
-            self.link.request(op, token, self.clocks.now);
+            self.link.request(op, token);
         }
     }
 
@@ -671,16 +675,14 @@ impl Engine {
     fn change(&mut self, token: Token, change: Change) {
         if !self.link.refuses(token) {
             let loaded = &mut self.memory.loaded;
-            self.deferred
-                .request(change, self.clocks.now, loaded, &mut self.link);
+            self.deferred.request(change, loaded, &mut self.link);
         }
     }
 
     /// A timer has moved, or has not: what waited for that goes on.
     fn take_up(&mut self, id: Id) {
         let loaded = &mut self.memory.loaded;
-        self.deferred
-            .take_up(id, self.clocks.now, loaded, &mut self.link);
+        self.deferred.take_up(id, loaded, &mut self.link);
     }
 
     /// A timer that left, or was noted so that no load takes it, has left.
@@ -691,8 +693,7 @@ impl Engine {
 
     /// A setting has this value.
     fn was_set(&mut self, name: &str, value: Option<&[u8]>) {
-        let now = self.clocks.now;
-        let closed = self.namespaces.was_set(name, value, now, &mut self.link);
+        let closed = self.namespaces.was_set(name, value, &mut self.link);
         if let Some(namespace) = closed {
             self.memory
                 .evict_queues(self.namespaces[namespace].queues());
@@ -732,15 +733,14 @@ impl Engine {
     fn started(&mut self, row: &Row) {
         let queue = self.queue(&row.handler);
         let at = self.memory.queues[queue].namespace;
-        let now = self.clocks.now;
+        let now = self.link.now;
         let namespace = &mut self.namespaces[at];
         namespace.has_started();
         let is_closed = self.link.is_stopping() || namespace.is_closed();
         let may_call = !is_closed && namespace.may_call(now.boot_micros);
         self.poison.started(row);
         if may_call && now.is_past(row.due) {
-            self.namespaces
-                .call(row, at, now, &mut self.poison, &mut self.link);
+            self.deliveries().call(row, at);
         } else {
             // Not any more: a pause, a stop, a slower rate, or a clock that was set back came with it.
             self.give_back(row.id);
@@ -766,7 +766,7 @@ impl Engine {
 
     /// What follows from an operation.
     fn apply(&mut self, op: &Op, callers: Option<Callers>, outcome: Outcome) {
-        let now = self.clocks.now;
+        let now = self.link.now;
         match (op, callers, outcome) {
             (Op::Insert(row, bucket), Some(callers), Outcome::Inserted) => {
                 self.link.note_space(false);
@@ -888,7 +888,7 @@ impl Engine {
                 }
                 let token = callers.map(|it| it.token);
                 self.calendars
-                    .written(ops, token, now, &self.namespaces, &mut self.link);
+                    .written(ops, token, &self.namespaces, &mut self.link);
             }
             (op, callers, outcome) => {
                 let error = format!("the store returned {outcome:?} for {op:?}");
@@ -903,8 +903,7 @@ impl Engine {
 
     /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
     fn refused(&mut self, error: &StoreError) {
-        let now = self.clocks.now;
-        let Some(ops) = self.link.refused(now) else {
+        let Some(ops) = self.link.refused() else {
             return;
         };
         let waiting = self.link.take_waiting();
@@ -917,7 +916,7 @@ impl Engine {
             match op {
                 Op::All(ops) => {
                     self.calendars
-                        .refused(ops, now, &self.namespaces, &mut self.link);
+                        .refused(ops, &self.namespaces, &mut self.link);
                 }
                 // The clock and the policy may be others by then.
                 Op::Expire { .. } => self.retention.refused(),

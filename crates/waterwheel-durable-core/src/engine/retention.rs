@@ -81,9 +81,9 @@ impl Retention {
     }
 
     /// Expires records whose retention has ended, some at a time.
-    pub(super) fn expire(&mut self, now: Now, namespaces: &Namespaces, link: &mut StoreLink) {
+    pub(super) fn expire(&mut self, namespaces: &Namespaces, link: &mut StoreLink) {
         let queues = 0..self.archives.len();
-        let times = queues.filter_map(|queue| self.expire_queue(queue, now, namespaces, link));
+        let times = queues.filter_map(|queue| self.expire_queue(queue, namespaces, link));
         self.expires_at = times.min();
     }
 
@@ -91,11 +91,10 @@ impl Retention {
     pub(super) fn continue_expiring(
         &mut self,
         queue: usize,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) {
-        let at = self.expire_queue(queue, now, namespaces, link);
+        let at = self.expire_queue(queue, namespaces, link);
         self.expires_at = self.expires_at.into_iter().chain(at).min();
     }
 
@@ -103,7 +102,6 @@ impl Retention {
     fn expire_queue(
         &mut self,
         queue: usize,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) -> Option<u64> {
@@ -119,10 +117,11 @@ impl Retention {
             if !archive.first.is_in_flight() {
                 archive.first.ask();
                 let query = Query::FirstArchived(Arc::clone(&archive.handler));
-                link.read(query, Purpose::Archive(queue), now);
+                link.read(query, Purpose::Archive(queue));
             }
             return None;
         }
+        let now = link.now;
         let day = archive.first.number()?;
         let namespace = &namespaces[archive.namespace];
         if namespace.is_unreadable {
@@ -144,7 +143,7 @@ impl Retention {
         if now.boot_micros < calm_at {
             return Some(calm_at);
         }
-        if let Some(at) = link.delayed_until(now) {
+        if let Some(at) = link.delayed_until() {
             return Some(at);
         }
         if !self.is_expiring {

@@ -2,7 +2,7 @@
 //!
 //! | type | question |
 //! |---|---|
-//! | [`StoreLink`] | what is put out? |
+//! | [`StoreLink`] | what is put out, and at what time? |
 //! | [`InFlight`] | which requests to the store are in flight, and was a reply lost? |
 //! | [`Commits`] | what is written next, and who waits for it? |
 //!
@@ -25,6 +25,8 @@ const IS_COMMAND: Token = 1 << 63;
 #[derive(Debug)]
 pub(super) struct StoreLink {
     config: Arc<Config>,
+    /// The time that the engine was told last: all that is put out is of then.
+    pub(super) now: Now,
     output: VecDeque<Output>,
     in_flight: InFlight,
     commits: Commits,
@@ -79,9 +81,10 @@ pub(super) enum Purpose {
 }
 
 impl StoreLink {
-    pub(super) fn new(config: Arc<Config>) -> StoreLink {
+    pub(super) fn new(config: Arc<Config>, now: Now) -> StoreLink {
         StoreLink {
             config,
+            now,
             output: VecDeque::new(),
             in_flight: InFlight::default(),
             commits: Commits::default(),
@@ -159,15 +162,15 @@ impl StoreLink {
 
     // Requests to the store.
 
-    pub(super) fn read(&mut self, query: Query, purpose: Purpose, now: Now) {
-        let deadline = self.deadline(now);
+    pub(super) fn read(&mut self, query: Query, purpose: Purpose) {
+        let deadline = self.deadline();
         let number = self.in_flight.add_read(query.clone(), purpose, deadline);
         self.put_out(Output::Read(number, query));
     }
 
     /// Has the commit written that is in flight.
-    fn send_commit(&mut self, now: Now) {
-        let deadline = self.deadline(now);
+    fn send_commit(&mut self) {
+        let deadline = self.deadline();
         let Some(ops) = self.commits.in_flight.clone() else {
             return;
         };
@@ -181,21 +184,23 @@ impl StoreLink {
     }
 
     /// When a request of now counts as lost.
-    fn deadline(&self, now: Now) -> u64 {
-        now.boot_micros.saturating_add(self.config.reply_micros)
+    fn deadline(&self) -> u64 {
+        self.now
+            .boot_micros
+            .saturating_add(self.config.reply_micros)
     }
 
     /// Sends requests again that were not answered in time: their replies were lost.
-    pub(super) fn resend_overdue(&mut self, now: Now) {
+    pub(super) fn resend_overdue(&mut self) {
         let last = self.in_flight.number;
         while let Some(&(deadline, number)) = self.in_flight.deadlines.first()
-            && deadline <= now.boot_micros
+            && deadline <= self.now.boot_micros
             && number <= last
         {
             if self.in_flight.complete_commit(number) {
-                self.send_commit(now);
+                self.send_commit();
             } else if let Some((query, purpose)) = self.in_flight.complete_read(number) {
-                self.read(query, purpose, now);
+                self.read(query, purpose);
             } else {
                 return;
             }
@@ -248,9 +253,16 @@ impl StoreLink {
     }
 
     /// A read was refused. It is sent again as if its reply were lost, and soon.
-    pub(super) fn retry_later(&mut self, query: Query, purpose: Purpose, now: Now) {
-        let again = now.boot_micros.saturating_add(self.config.refused_micros);
+    pub(super) fn retry_later(&mut self, query: Query, purpose: Purpose) {
+        let again = self.tries_again_at();
         self.in_flight.add_read(query, purpose, again);
+    }
+
+    /// When what is refused now is tried again.
+    fn tries_again_at(&self) -> u64 {
+        self.now
+            .boot_micros
+            .saturating_add(self.config.refused_micros)
     }
 
     /// The number of the last request, if rows are being loaded.
@@ -281,9 +293,9 @@ impl StoreLink {
     }
 
     /// Writes a caller's operation, at once if no commit is in flight.
-    pub(super) fn request(&mut self, op: Op, callers: impl Into<Callers>, now: Now) {
+    pub(super) fn request(&mut self, op: Op, callers: impl Into<Callers>) {
         self.queue(op, callers);
-        self.commit(now);
+        self.commit();
     }
 
     /// Writes a caller's operation with the next commit.
@@ -293,16 +305,16 @@ impl StoreLink {
     }
 
     /// Writes what has come up since the last commit.
-    pub(super) fn commit(&mut self, now: Now) {
+    pub(super) fn commit(&mut self) {
         let commits = &mut self.commits;
-        if commits.in_flight.is_some() || !commits.has_ops() || commits.is_delayed(now) {
+        if commits.in_flight.is_some() || !commits.has_ops() || commits.is_delayed(self.now) {
             return;
         }
         commits.retries_at = None;
         let ops = commits.take_next(self.config.max_in_commit, self.config.max_bytes_in_commit);
         commits.count += 1;
         commits.in_flight = Some(Arc::new(ops));
-        self.send_commit(now);
+        self.send_commit();
     }
 
     /// The commit is durable, with so many outcomes. Returns its operations, whose callers are [taken](StoreLink::take_waiting) by their order.
@@ -328,10 +340,9 @@ impl StoreLink {
     }
 
     /// The store has refused the commit, and nothing of it was done. Returns its operations. The next one is smaller, and later.
-    pub(super) fn refused(&mut self, now: Now) -> Option<Arc<Vec<Op>>> {
+    pub(super) fn refused(&mut self) -> Option<Arc<Vec<Op>>> {
         let ops = self.commits.in_flight.take()?;
-        let later = now.boot_micros.saturating_add(self.config.refused_micros);
-        self.commits.retries_at = Some(later);
+        self.commits.retries_at = Some(self.tries_again_at());
         self.commits.limit = Some(ops.len() / 2);
         Some(ops)
     }
@@ -384,9 +395,9 @@ impl StoreLink {
     }
 
     /// Until when nothing is written, since the store has refused.
-    pub(super) fn delayed_until(&self, now: Now) -> Option<u64> {
+    pub(super) fn delayed_until(&self) -> Option<u64> {
         let at = self.commits.retries_at;
-        at.filter(|_| self.commits.is_delayed(now))
+        at.filter(|_| self.commits.is_delayed(self.now))
     }
 
     /// How many deliveries have ended whose end is not written.

@@ -140,10 +140,9 @@ impl Calendars {
     pub(super) fn restore(
         &mut self,
         stored: impl IntoIterator<Item = Stored>,
-        now: Now,
         link: &mut StoreLink,
     ) {
-        let now = now.due();
+        let now = link.now.due();
         for Stored { name, read } in stored {
             match read {
                 Ok((plan, progress)) => {
@@ -185,23 +184,16 @@ impl Calendars {
         name: &Arc<str>,
         token: Token,
         plan: Option<Plan>,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) {
         let request = CalendarRequest { token, plan };
         self.entry(name).waiting.push_back(request);
-        self.take_up(name, now, namespaces, link);
+        self.take_up(name, namespaces, link);
     }
 
     /// Does what waits, unless a commit has the calendar.
-    fn take_up(
-        &mut self,
-        name: &Arc<str>,
-        now: Now,
-        namespaces: &Namespaces,
-        link: &mut StoreLink,
-    ) {
+    fn take_up(&mut self, name: &Arc<str>, namespaces: &Namespaces, link: &mut StoreLink) {
         while let Some(calendar) = self.all.get_mut(name)
             && calendar.writes.is_none()
         {
@@ -215,7 +207,7 @@ impl Calendars {
                 continue;
             }
             match plan {
-                Some(plan) => self.declare(token, name, plan, now, namespaces, link),
+                Some(plan) => self.declare(token, name, plan, namespaces, link),
                 None => match self.all.get(name).map(|it| &it.state) {
                     None | Some(State::New) => link.answer(token, Answer::NotFound),
                     Some(_) => self.write(token, name, None, Writes::Removal, link),
@@ -229,7 +221,6 @@ impl Calendars {
         token: Token,
         name: &Arc<str>,
         plan: Plan,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) {
@@ -237,7 +228,7 @@ impl Calendars {
         if !namespaces.is_known(namespace) {
             return link.answer(token, Answer::UnknownNamespace(namespace.into()));
         }
-        let now = now.due();
+        let now = link.now.due();
         let of = &*plan.occurrences;
         let (progress, declared) = match self.all.get(name).map(|it| &it.state) {
             Some(State::There(before, _)) if before.definition == plan.definition => {
@@ -306,8 +297,8 @@ impl Calendars {
     }
 
     /// Files what has come.
-    pub(super) fn file(&mut self, now: Now, link: &mut StoreLink) {
-        let now = now.due();
+    pub(super) fn file(&mut self, link: &mut StoreLink) {
+        let now = link.now.due();
         while let Some((at, name)) = self.wakeups.first()
             && *at <= now
         {
@@ -360,7 +351,6 @@ impl Calendars {
         &mut self,
         ops: &[Op],
         token: Option<Token>,
-        now: Now,
         namespaces: &Namespaces,
         link: &mut StoreLink,
     ) {
@@ -399,17 +389,11 @@ impl Calendars {
         if let Some((token, answer)) = token.zip(answer) {
             link.answer(token, answer);
         }
-        self.take_up(&name, now, namespaces, link);
+        self.take_up(&name, namespaces, link);
     }
 
     /// The store has refused what was to be written of a calendar, and its caller knows. It is decided anew what is to be written.
-    pub(super) fn refused(
-        &mut self,
-        ops: &[Op],
-        now: Now,
-        namespaces: &Namespaces,
-        link: &mut StoreLink,
-    ) {
+    pub(super) fn refused(&mut self, ops: &[Op], namespaces: &Namespaces, link: &mut StoreLink) {
         let Some(name) = name_of(ops) else {
             return;
         };
@@ -427,9 +411,9 @@ impl Calendars {
             self.release(drawn);
         }
         if is_there {
-            self.wake_at(&name, Some(now.due()));
+            self.wake_at(&name, Some(link.now.due()));
         }
-        self.take_up(&name, now, namespaces, link);
+        self.take_up(&name, namespaces, link);
     }
 
     /// The store has failed: nothing more is done for what waits.

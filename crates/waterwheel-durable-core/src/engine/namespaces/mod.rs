@@ -20,6 +20,7 @@ use crate::store::{Bucket, Id, Op, Row};
 use foldhash::{HashMap, HashMapExt as _};
 
 use limiter::Limiter;
+pub(super) use round_robin::Deliveries;
 pub use stats::{BOUNDS, Counts, Histogram};
 
 use super::clocks::Now;
@@ -388,7 +389,6 @@ impl Namespaces {
         &mut self,
         name: &str,
         value: Option<&[u8]>,
-        now: Now,
         link: &mut StoreLink,
     ) -> Option<usize> {
         if let Some(name) = name.strip_prefix(PAUSED) {
@@ -410,7 +410,7 @@ impl Namespaces {
                 link.put_out(Output::UnreadablePolicy(Arc::clone(&namespace.name)));
             }
             let policy = policy.flatten().unwrap_or_default();
-            namespace.set_policy(policy, now.boot_micros);
+            namespace.set_policy(policy, link.now.boot_micros);
         }
         None
     }

@@ -144,7 +144,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
         let both = [1, 2].map(|count| Op::Insert(row(2 * at + count), bucket));
         it.engine.link.push(Op::All(both.to_vec()));
     }
-    it.engine.link.commit(it.engine.now());
+    it.engine.link.commit();
     it.follow();
     let mut sizes = Vec::new();
     while let Some(request) = it.requests.pop_front() {
