@@ -303,12 +303,15 @@ impl Loaded {
     /// The clocks have moved against each other: timers are filed by the clocks as they are now.
     pub(super) fn file_again(&mut self, now: Now) {
         self.ticks = Ticks::from(now, self.wheel.now());
-        let filed = self.wheel.iter();
-        let keys: Vec<_> = filed
-            .map(|(key, _, of)| (key, self.ticks.of(of.due)))
+        let mut filed: Vec<_> = self
+            .wheel
+            .iter()
+            .map(|(key, _, of)| (of.due, of.id, key))
             .collect();
-        for (key, tick) in keys {
-            self.wheel.reset(key, tick);
+        // Those of one tick come up in the order in which they are filed.
+        filed.sort_unstable_by_key(|(due, id, _)| (*due, *id));
+        for (due, _, key) in filed {
+            self.wheel.reset(key, self.ticks.of(due));
         }
     }
 }
