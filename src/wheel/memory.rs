@@ -3,9 +3,7 @@
 use slab::Slab;
 
 use super::dials::Dials;
-use super::lists::Lists;
-use super::timers::Entry;
-use super::timers::{QUEUES, Wheel};
+use super::timers::{Entry, Lists, QUEUES, Wheel};
 use super::{Resolution, Tick};
 
 impl<T> Wheel<T> {

@@ -86,7 +86,6 @@ mod advance;
 mod dials;
 mod in_order;
 mod invariants;
-mod lists;
 mod memory;
 mod peek;
 mod snapshot;
