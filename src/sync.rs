@@ -3,6 +3,8 @@
 //! All state that threads of the driver share is made of these, so that the models in `driver/models` run the real code. Three
 //! things are std's in either case: what is written once (`OnceLock`), counts of references, and the registry of the runtimes'
 //! timers. (loom's own `--cfg loom` would rebuild tokio as well, which breaks it.)
+//!
+//! And how foreign code is called, such as a waker's: with no lock held, and its panics end here.
 
 #[cfg(waterwheel_loom)]
 pub(crate) mod atomic;
@@ -19,7 +21,10 @@ pub(crate) use model_local as thread_local;
 #[cfg(not(waterwheel_loom))]
 pub(crate) use std::thread_local;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
+use std::task::Waker;
 use std::time::Duration;
 
 /// A mutex without poison.
@@ -129,5 +134,27 @@ impl<T> std::ops::Deref for OwnLine<T> {
     #[inline]
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+/// Wakes each. Call it with no lock held: a waker's code is not ours.
+///
+/// A waker that panics neither strands the others nor ends the driver. The panic hook has reported the panic.
+pub(crate) fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    for waker in wakers {
+        isolate(|| waker.wake(), |_| ());
+    }
+}
+
+/// Runs code that is not ours, and ends a panic of it here. `report` gets its payload; the panic hook has reported it before.
+#[inline]
+pub(crate) fn isolate(run: impl FnOnce(), report: impl FnOnce(&(dyn Any + Send))) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+        let end = move || {
+            report(&*payload);
+            drop(payload);
+        };
+        // A payload whose destructor panics as well is leaked.
+        let _ = catch_unwind(AssertUnwindSafe(end)).map_err(std::mem::forget);
     }
 }

@@ -11,8 +11,9 @@ use std::task::{Context, Poll};
 use super::call::{AnyCall, CANCELLED, EXPIRED, Head};
 use crate::Timer;
 use crate::clock::Clock;
-use crate::driver::{Lifecycle, isolate, spawn};
+use crate::driver::{Lifecycle, spawn};
 use crate::sync::Mutex;
+use crate::sync::isolate;
 use crate::wheel::Tick;
 
 /// So many callbacks run before the task gives way to others.

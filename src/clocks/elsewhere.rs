@@ -4,8 +4,7 @@ use std::sync::OnceLock;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::face::{Face, wall_now};
-use super::waiting::Timepiece;
+use super::waiting::{Face, Timepiece, wall_now};
 
 #[derive(Clone, Copy)]
 pub(super) struct Clock(pub(super) Face);
@@ -49,7 +48,7 @@ mod tests {
     use std::time::Duration;
 
     use super::Clock;
-    use crate::clocks::face::Face;
+    use crate::clocks::waiting::Face;
     use crate::clocks::waiting::{Timepiece, Waiting};
 
     #[tokio::test]

@@ -28,19 +28,16 @@
 //! `timerfd_create(2)` with `CLOCK_BOOTTIME`, and `TFD_TIMER_CANCEL_ON_SET`, which systemd's calendar timers use. Requested in
 //! [tokio#3185](https://github.com/tokio-rs/tokio/issues/3185).
 
-// From the ground up: which clock (`face`), what waits for it whatever happens to it (`waiting`), by looking (`fallback`) or by a thread
-// (`started`, `queue`, `linux`; `elsewhere` has none), and the futures (`sleep`).
+// From the ground up: which clock, and what waits for it whatever happens to it (`waiting`), by looking (`fallback`) or by a thread
+// (`queue`, `linux`; `elsewhere` has none), and the futures (`sleep`).
 #[cfg(any(test, not(target_os = "linux")))]
 mod elsewhere;
-mod face;
 mod fallback;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(any(test, target_os = "linux"))]
 mod queue;
 mod sleep;
-#[cfg(any(test, target_os = "linux"))]
-mod started;
 mod waiting;
 
 pub use sleep::{SleepBoot, SleepUntilWall, sleep_boot, sleep_until_wall};

@@ -6,10 +6,9 @@ use std::time::{Duration, SystemTime};
 
 #[cfg(not(target_os = "linux"))]
 use super::elsewhere::Clock;
-use super::face::{Face, since_1970};
 #[cfg(target_os = "linux")]
 use super::linux::Clock;
-use super::waiting::{Timepiece, Waiting};
+use super::waiting::{Face, Timepiece, Waiting, since_1970};
 
 /// Waits until the wall clock shows `deadline`. Requires the feature `clocks`.
 ///

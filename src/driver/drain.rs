@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use super::lifecycle::Lifecycle;
 use super::shard::ShardList;
-use super::wake_all::wake_all;
 use super::wakeup::Wakeup;
+use crate::sync::wake_all;
 
 /// Waits until no shard of a draining `Timer` has a pending timer and no callback is left, then stops the `Timer`. A shard that becomes
 /// empty wakes it (`Shard::unlock`), and so does the end of the last callback (`Lifecycle::end_callback`).

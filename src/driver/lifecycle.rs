@@ -8,9 +8,9 @@ use std::task::Waker;
 use tokio::runtime::Handle;
 
 use super::host;
-use super::wake_all::wake_all;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::wake_all;
 use crate::sync::{Mutex, OwnLine};
 
 /// Takes nothing new.

@@ -13,7 +13,6 @@
 //! | `lifecycle` | what state is this timer in, who waits for a drain, and how is `max_pending` counted? |
 //! | `metrics`, `snapshot` | what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
 //! | `instances` | are too many timers of one's own alive? |
-//! | `wake_all` | how are wakers woken? |
 //! | `host` | what is taken from the machine and from tokio? |
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
 //!
@@ -37,7 +36,6 @@ mod shard;
 mod snapshot;
 mod timer;
 mod turn;
-mod wake_all;
 mod wakeup;
 
 pub use builder::Builder;
@@ -51,6 +49,3 @@ pub(crate) use host::spawn;
 pub(crate) use lifecycle::{End, Lifecycle, all_are_open};
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
-pub(crate) use wake_all::isolate;
-#[cfg(all(feature = "clocks", target_os = "linux"))]
-pub(crate) use wake_all::wake_all;

@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use crate::clock::Clock;
 use crate::driver::metrics::Lateness;
 use crate::driver::shard::{Locked, Order, Shard};
-use crate::driver::wake_all::wake_all;
+use crate::sync::wake_all;
 use crate::wheel::{CASCADES_PER_TIMER, Key, Met, Tick, Verdict, Walk, Wheel};
 
 /// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve more.

@@ -30,13 +30,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The driver, from the ground up.
     ("driver/metrics", &[]),
     ("driver/snapshot", &["wheel"]),
-    ("driver/wake_all", &[]),
     ("driver/instances", &[]),
     ("driver/host", &["clock"]),
-    (
-        "driver/lifecycle",
-        &["error", "sync", "driver/host", "driver/wake_all"],
-    ),
+    ("driver/lifecycle", &["error", "sync", "driver/host"]),
     ("driver/wakeup", &["wheel", "clock", "sync", "driver/host"]),
     (
         "driver/shard",
@@ -52,12 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "driver/drain",
-        &[
-            "driver/lifecycle",
-            "driver/shard",
-            "driver/wake_all",
-            "driver/wakeup",
-        ],
+        &["sync", "driver/lifecycle", "driver/shard", "driver/wakeup"],
     ),
     (
         "driver/ending",
@@ -81,7 +72,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/lifecycle",
             "driver/metrics",
             "driver/shard",
-            "driver/wake_all",
             "driver/wakeup",
         ],
     ),
@@ -153,7 +143,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
-    ("clocks", &["sync", "driver/wake_all"]),
+    ("clocks", &["sync"]),
     ("ext", &["error", "time"]),
     (
         "rpc",
@@ -187,7 +177,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/host",
             "driver/lifecycle",
             "driver/timer",
-            "driver/wake_all",
             "time",
         ],
     ),
