@@ -143,7 +143,6 @@ mod archive;
 mod backup;
 mod cascade;
 mod check;
-mod checkpointer;
 mod commands;
 mod connection;
 mod error;

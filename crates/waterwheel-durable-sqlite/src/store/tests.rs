@@ -7,7 +7,7 @@ use waterwheel_durable_core::store::{Due, PageLimit};
 
 use std::fs;
 
-use super::maintain::FRAME;
+use super::FRAME;
 use super::*;
 use crate::connection::is_empty;
 
