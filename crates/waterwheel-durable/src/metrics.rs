@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::shell::state::View;
+use crate::shell::shared::View;
 use waterwheel_durable_core::engine::{BOUNDS, Counts, Histogram, Namespace};
 
 /// A snapshot of the service: see [`Durable::metrics`](crate::Durable::metrics). These fields are for the service as a

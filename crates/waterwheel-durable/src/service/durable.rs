@@ -14,7 +14,7 @@ use waterwheel_durable_core::engine::{Answer, Engine, Token, namespace_in};
 use waterwheel_durable_core::policy::Policy;
 
 use crate::shell::shared::Shared;
-use crate::shell::state::View;
+use crate::shell::shared::View;
 
 /// A service of durable timers: see the [crate documentation](crate).
 ///

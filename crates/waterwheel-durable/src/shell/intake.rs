@@ -75,7 +75,7 @@ mod tests {
     use futures::poll;
     use waterwheel_durable_core::store::{MemoryStore, Store};
 
-    use super::super::state::View;
+    use super::super::shared::View;
     use super::PARTS;
     use crate::{Drain, Durable, NewTimer};
     use waterwheel_durable_core::engine::DEFAULT;

@@ -2,8 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `shared` | who may use the engine, who does what it puts out, and who tells it the time? |
-//! | `state` | what lies behind the lock? |
+//! | `shared` | who may use the engine, what lies behind the lock, who does what the engine puts out, and who tells it the time? |
 //! | `clock` | what time is it, and how does one wait for it? |
 //! | `intake` | how many bytes of inserts may wait for their commits? |
 //! | `store_queue` | what is asked of the store, and when? |
@@ -20,7 +19,6 @@
 pub(crate) mod clock;
 pub(crate) mod intake;
 pub(crate) mod shared;
-pub(crate) mod state;
 mod store_queue;
 pub(crate) mod store_thread;
 mod task;
