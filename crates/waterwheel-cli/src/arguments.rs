@@ -16,11 +16,11 @@ pub(crate) struct Arguments {
     /// The file that the service opens, such as timers.db.
     pub(crate) file: PathBuf,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum Action {
     /// Counts the timers of each handler, and shows the size of the file and which process has it open.
     ///
     /// Reads all timers, which takes a few tenths of a second per million.
@@ -217,13 +217,13 @@ pub(crate) struct Named {
     pub(crate) wait: Wait,
 }
 
-impl Command {
+impl Action {
     /// How a command is carried out, if it is one.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
-            Command::Cancel(args) => Some(&args.wait),
-            Command::Redrive(args) | Command::Discard(args) => Some(&args.wait),
-            Command::Pause(args) | Command::Resume(args) => Some(&args.wait),
+            Action::Cancel(args) => Some(&args.wait),
+            Action::Redrive(args) | Action::Discard(args) => Some(&args.wait),
+            Action::Pause(args) | Action::Resume(args) => Some(&args.wait),
             _ => None,
         }
     }

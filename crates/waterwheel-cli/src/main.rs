@@ -7,16 +7,19 @@
 //! | `carry_out` | is it done here, or by the process that has the file open? |
 //! | `failure` | what is said when it does not work, and with which exit code? |
 //! | `output`, `table` | how is it printed, for people and for programs? |
-//! | `text`, `time` | how is a payload, a name, a time shown? |
+//! | `text`, `time`, `timer` | how is a payload, a name, a time, a timer shown? |
+//! | `page` | how much is read at a time? |
 
 mod arguments;
 mod carry_out;
 mod commands;
 mod failure;
 mod output;
+mod page;
 mod table;
 mod text;
 mod time;
+mod timer;
 
 use std::process::ExitCode;
 

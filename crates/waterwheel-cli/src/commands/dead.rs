@@ -5,12 +5,12 @@ use waterwheel_durable_core::store::{Dead as DeadLetter, Id, Row};
 use waterwheel_durable_sqlite::Reader;
 
 use super::list::PAYLOAD;
-use super::page;
-use super::timer::Timer;
 use crate::arguments::Dead;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::page;
 use crate::table::{self, Column};
+use crate::timer::Timer;
 use crate::{text, time};
 
 const COLUMNS: [Column; 6] = [

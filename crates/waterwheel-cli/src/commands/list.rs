@@ -4,12 +4,12 @@ use serde::Serialize;
 use waterwheel_durable_core::store::Due;
 use waterwheel_durable_sqlite::{Pending, Reader};
 
-use super::page;
-use super::timer::{Timer, level};
 use crate::arguments::List;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::page;
 use crate::table::{self, Column};
+use crate::timer::{Timer, level};
 use crate::{text, time};
 
 const COLUMNS: [Column; 6] = [

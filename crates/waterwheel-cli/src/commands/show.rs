@@ -5,11 +5,11 @@ use waterwheel_durable_core::store::{Dead, Handle, Id, Level, Row, Scope};
 use waterwheel_durable_sqlite::{Keyed, Pending, Reader};
 
 use super::dead::{Listed as DeadListed, attempts};
-use super::page;
-use super::timer::{Timer, level};
 use crate::arguments::{Name, Show};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::page;
+use crate::timer::{Timer, level};
 use crate::{text, time};
 
 /// How much of a payload is shown.

@@ -4,11 +4,11 @@ use serde::Serialize;
 use waterwheel_durable_core::store::{Due, Level, Scope};
 use waterwheel_durable_sqlite::{Count, Extent, Holder, Reader};
 
-use super::timer::level;
 use crate::arguments::Json;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{self, Column};
+use crate::timer::level;
 use crate::{text, time};
 
 const LEVELS: [Level; 5] = [

@@ -15,12 +15,12 @@ const BYTES: usize = 32 << 20;
 const NAMES: usize = 20;
 
 /// A page of so many rows.
-pub(super) fn limit(rows: usize) -> PageLimit {
+pub(crate) fn limit(rows: usize) -> PageLimit {
     PageLimit { rows, bytes: BYTES }
 }
 
 /// The last one of a page, if it may not be the last one that there is.
-pub(super) fn last<T>(page: &[T], limit: PageLimit, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
+pub(crate) fn last<T>(page: &[T], limit: PageLimit, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
     let bytes: usize = page.iter().map(bytes_of).sum();
     page.last()
         .filter(|_| page.len() == limit.rows || bytes >= limit.bytes)
@@ -28,7 +28,7 @@ pub(super) fn last<T>(page: &[T], limit: PageLimit, bytes_of: impl Fn(&T) -> usi
 
 /// Refuses a name that the file does not know: by a slip, a command would find nothing to do. Until a first timer is inserted, it
 /// knows no handler, and none is refused.
-pub(super) fn is_known(reader: &Reader, scope: &Scope<'_>) -> Result<(), Failure> {
+pub(crate) fn is_known(reader: &Reader, scope: &Scope<'_>) -> Result<(), Failure> {
     let (handlers, settings);
     let (name, what, known): (_, _, BTreeSet<&str>) = match *scope {
         Scope::All => return Ok(()),

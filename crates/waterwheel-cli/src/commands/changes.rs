@@ -3,11 +3,11 @@
 use waterwheel_durable_core::store::{Command, Id, Scope};
 use waterwheel_durable_sqlite::Reader;
 
-use super::page;
 use crate::arguments::{Cancel, DeadLetters, Name, Named, Wait};
 use crate::carry_out::{NOT_PENDING, NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
+use crate::page;
 use crate::text;
 
 /// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
