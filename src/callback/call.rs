@@ -44,7 +44,7 @@ pub(super) struct Call<F> {
     closure: Mutex<Option<F>>,
 }
 
-/// What does not depend on the closure's type.
+/// The part that does not depend on the closure's type.
 pub(super) struct Head {
     state: AtomicU8,
     pub(super) deadline: Instant,

@@ -70,7 +70,7 @@ impl World {
         })
     }
 
-    /// What became of the callback: once it has run, its handle says so and no other thing.
+    /// Asserts whether the callback has run, and that its handle says so.
     fn assert_ran(&self, handle: &TimeoutHandle, has_run: bool) {
         assert_eq!(self.ran(), usize::from(has_run));
         assert_eq!(handle.is_expired(), has_run);

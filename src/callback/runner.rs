@@ -1,4 +1,4 @@
-//! What runs the callbacks of a timer that are due: a queue, and a task that is there while the queue has any.
+//! Runs the due callbacks of a timer: a queue, and a task that is there while the queue has any.
 
 use std::any::Any;
 use std::cmp::Ordering;

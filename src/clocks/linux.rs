@@ -54,7 +54,7 @@ impl Timepiece for Clock {
     }
 }
 
-/// What the sleeps share with the thread.
+/// The state that the sleeps share with the thread.
 struct Thread {
     queues: Mutex<Queues>,
     signal: OwnedFd,
@@ -194,7 +194,7 @@ impl Timers {
     }
 }
 
-/// What is started at its first use, and again at the next if that has failed.
+/// A value that is started at its first use, and again at the next if that has failed.
 struct Started<T> {
     value: OnceLock<T>,
     /// Held while it is started: two must not be.

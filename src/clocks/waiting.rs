@@ -22,13 +22,13 @@ pub(super) fn wall_now() -> Duration {
     since_1970(SystemTime::now())
 }
 
-/// What is before 1970 has passed in any case.
+/// Zero for times before 1970: they have passed in any case.
 pub(super) fn since_1970(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
 }
 
-/// What a wait asks of its clock. The tests have one that they set.
+/// The clock of a wait. The tests have one that they set.
 pub(super) trait Timepiece {
     /// The name of a waker that waits.
     type Key: Copy;

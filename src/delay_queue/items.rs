@@ -1,4 +1,4 @@
-//! What the queue and its handles share, behind one lock.
+//! The state that the queue and its handles share, behind one lock.
 //!
 //! Values are dropped, and wakers are cloned, woken and dropped, after the lock is given back.
 
@@ -254,7 +254,7 @@ impl<T> Items<T> {
         self.now = self.now.max(clock.now_tick());
     }
 
-    /// What a poll does that has found nothing due. `is_stored` says that this poll has stored its waker: two clones of a waker
+    /// The next step of a poll that has found nothing due. `is_stored` says that this poll has stored its waker: two clones of a waker
     /// need not say that they wake the same task.
     pub(super) fn next_step(&mut self, clock: &Clock, waker: &Waker, is_stored: bool) -> Step {
         let stored = self.waker.as_ref();
@@ -375,7 +375,7 @@ impl<T: fmt::Debug> fmt::Debug for Expired<T> {
     }
 }
 
-/// What turns a queue's ticks into instants, without its clock: an item that was handed out takes it along.
+/// Converts a queue's ticks into instants without its clock. An item that was handed out takes it along.
 #[derive(Clone, Copy)]
 pub(super) struct Ticking {
     epoch: Instant,

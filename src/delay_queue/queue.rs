@@ -23,11 +23,11 @@ use crate::wheel::{Removed, Tick, Wheel};
 pub struct DelayQueue<T> {
     /// `None` until the first call that needs a timer. So `new` works outside of a runtime, as tokio-util's does.
     bound: Option<Bound<T>>,
-    /// What `with_capacity` and `reserve` asked for before that.
+    /// The capacity that `with_capacity` and `reserve` asked for before that.
     capacity: usize,
 }
 
-/// What a queue has from its first call on that needs a timer.
+/// The timer and the items of a queue, from its first call on that needs them.
 pub(super) struct Bound<T> {
     pub(super) place: Place<T>,
     /// Towards the next expiration.

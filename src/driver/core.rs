@@ -1,4 +1,4 @@
-//! What the handles of a `Timer` share, and how its driver is started.
+//! The state that the handles of a `Timer` share, and how its driver is started.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::clock::{Clock, ManualClock};
 use crate::error::Error;
 use crate::wheel::Resolution;
 
-/// What the handles of a `Timer` share. It owns the shards.
+/// The state that the handles of a `Timer` share. It owns the shards.
 ///
 /// Aligned to cache lines of its own: a clone of a handle is counted beside what all futures read, and not on the same line.
 #[repr(align(128))]

@@ -1,4 +1,4 @@
-//! What the driver takes from the machine and from tokio, but for the time: sleeps on tokio's clock, tasks, and the
+//! The machine and tokio as the driver sees them, apart from the time: sleeps on tokio's clock, tasks, and the
 //! watchdog thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
 
 #[cfg(waterwheel_loom)]

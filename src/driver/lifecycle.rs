@@ -180,7 +180,7 @@ impl Lifecycle {
         self.home_by_hand.is_some()
     }
 
-    /// What a future that finds its wheel gone is to make of it.
+    /// How a future that finds its wheel gone ends.
     #[cold]
     pub(crate) fn end_seen_here(&self) -> End {
         if self.is_stopped() {

@@ -1,4 +1,4 @@
-//! What a timer has done: counted by each shard under its own lock, added up when asked.
+//! The counters of a timer: kept by each shard under its own lock, added up when asked.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a `Timer` looks like inside: its dials, hands and slots, and how many timers each slot has.
+//! The inside of a `Timer`: its dials, hands and slots, and how many timers each slot has.
 //!
 //! | file | concept |
 //! |---|---|
@@ -75,7 +75,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of a `Timer`, seen from `now`, which is in the tick `tick`: what its shards show of themselves, each with its number.
+    /// The snapshot of a `Timer`, seen from `now`, which is in the tick `tick`, made of its shards, each with its number.
     pub(super) fn of(
         name: Option<&str>,
         resolution: Resolution,
@@ -263,7 +263,7 @@ impl DialSnapshot {
     }
 }
 
-/// What the wheel of a shard shows of itself; or those of several, together.
+/// The wheel of one shard, or the sum of several.
 pub(in crate::driver) struct Look {
     pub(in crate::driver) pending: usize,
     pub(in crate::driver) next_expiration: Option<Instant>,

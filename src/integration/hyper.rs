@@ -87,7 +87,7 @@ impl rt::Timer for Timer {
 /// Makes a [`Sleep`] usable as hyper's sleep. Requires the feature `hyper`.
 impl rt::Sleep for Sleep {}
 
-/// What hyper holds. `None` once the timer takes nothing: never ready.
+/// The sleep that hyper holds. `None` once the timer takes nothing: never ready.
 struct Limit(Option<Sleep>);
 
 impl Future for Limit {

@@ -1,4 +1,4 @@
-//! What is current within a scope: its deadline, and the timer whose clock the deadline is an instant of.
+//! The current values within a scope: its deadline, and the timer whose clock the deadline is an instant of.
 //!
 //! Both are thread-locals, which a scope sets for as long as it is polled ([`Entered`]). Instants of two clocks have nothing to do with
 //! each other, so a deadline that crosses over to another clock is carried by what remains of it.

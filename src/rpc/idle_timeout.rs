@@ -247,7 +247,7 @@ pin_project! {
     }
 }
 
-/// What a guard waits for beside its future.
+/// How a guard waits while its future is pending.
 #[derive(Debug)]
 pub(super) enum Delay {
     /// The deadline as of the last look at the cell; it may be later by now.

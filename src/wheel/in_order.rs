@@ -5,7 +5,7 @@
 //!
 //! # Why equal ticks keep their order
 //!
-//! Of two timers for the same tick, the one that was filed long before may lie on a higher dial than the other. Its
+//! If two timers have the same tick, the one that was filed long before may lie on a higher dial than the other. Its
 //! slot then cascades into the slot of the other. Two rules keep the order of filing:
 //!
 //! 1. The hand never passes a slot that cascades. It stops one tick before it, and the timers of the slot are
@@ -52,7 +52,7 @@ impl Course {
     }
 }
 
-/// What [`Wheel::move_on`] found.
+/// The result of [`Wheel::move_on`].
 #[derive(PartialEq, Eq)]
 pub(super) enum Found {
     /// Timers that are due: they are in the queue of the fresh.

@@ -1,4 +1,4 @@
-//! What a wheel shows of itself.
+//! The parts of a wheel that a snapshot shows.
 //!
 //! [`Standing`] is of one moment: where the hand stands on each dial, and which slots hold a timer. The timers themselves are too
 //! many for one moment. [`Wheel::read_deadlines`] reads a portion of them, and the owner may give its lock back before the next

@@ -423,7 +423,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What the slab keeps of a timer.
+/// An entry of the slab: one timer.
 ///
 /// 40 bytes with a payload of 16. The slab keeps its own flag in the value that the generation never
 /// has, zero.

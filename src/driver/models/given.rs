@@ -8,7 +8,7 @@ use crate::driver::Timer;
 use crate::driver::shard::set_thread_number;
 use crate::time::Sleep;
 
-/// What each of two shards has: the first turn and the driver's serve two each.
+/// The number of timers in each of two shards: the first turn and the driver's serve two each.
 const EACH: usize = 7;
 
 /// Two shards with a backlog. The driver has kept one and given the other away.
@@ -67,7 +67,7 @@ fn settle_all(driver: &mut Driver, herd: &mut [Task<Sleep>], others: &mut [&mut 
     settle(&mut parts);
 }
 
-/// The same time for each of the herd, and one wake.
+/// Asserts that each of the herd ran at this time, after one wake.
 fn assert_served(herd: &[Task<Sleep>], at: u64) {
     for task in herd {
         assert_eq!((task.done_at, task.flag().wakes()), (Some(at), 1));

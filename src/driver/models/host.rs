@@ -1,4 +1,4 @@
-//! What a model has instead of the machine and of tokio: sleeps on the model's clock, tasks that run when the model runs them,
+//! A model's substitute for the machine and for tokio: sleeps on the model's clock, tasks that run when the model runs them,
 //! and the watchdog thread. The clock is `clock/model`.
 
 #![cfg_attr(not(test), allow(dead_code))]
@@ -30,7 +30,7 @@ loom::lazy_static! {
 
 #[derive(Default)]
 struct Host {
-    /// What tokio's clock knows of.
+    /// The sleeps that tokio's clock knows.
     sleeps: Vec<Entry>,
     last_id: u64,
     has_ended: bool,
@@ -55,7 +55,7 @@ struct Entry {
 /// As good as never.
 const FAR: Duration = Duration::from_secs(86_400 * 30);
 
-/// What becomes of a sleep of tokio's that is moved to the past.
+/// When a tokio sleep fires that is moved to the past.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(super) enum Nudges {
     /// It fires on the thread that moves it, as it does if tokio's clock was turned just before.
@@ -205,7 +205,7 @@ pub(super) fn move_clock_for_thread(millis: u64) {
     wakeup::clock_has_moved();
 }
 
-/// What a worker does that waits on tokio's clock: fires the sleeps that are due.
+/// Fires the sleeps that are due, as a worker does that waits on tokio's clock.
 pub(super) fn turn_tokios_clock() {
     let now = tokio_now();
     let mut due = Vec::new();
@@ -220,7 +220,7 @@ pub(super) fn turn_tokios_clock() {
     due.into_iter().for_each(Waker::wake);
 }
 
-/// What a runtime does that has dropped its tasks: ends tokio's clock, which wakes every sleep.
+/// Ends tokio's clock, which wakes every sleep, as a runtime does that has dropped its tasks.
 pub(super) fn end_clock() {
     let mut host = HOST.lock().unwrap();
     host.has_ended = true;

@@ -1,4 +1,4 @@
-//! What the models are made of: a timer, its driver polled by hand, tasks, and time that goes on when
+//! The parts of the models: a timer, its driver polled by hand, tasks, and time that goes on when
 //! there is nothing left to do.
 
 use std::collections::BTreeSet;
@@ -235,7 +235,7 @@ impl<F: Future + Unpin> Task<F> {
     }
 }
 
-/// What can be woken, and has something to do then.
+/// Something that can be woken, and has something to do then.
 pub(crate) trait Run {
     /// Does it, once; whether there was anything.
     fn run(&mut self) -> bool;
@@ -332,7 +332,7 @@ pub(super) fn settle(parts: &mut [&mut dyn Run]) {
     panic!("something spins");
 }
 
-/// What a timer did. The books always balance.
+/// The counters of a timer. The books always balance.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Books {
     pub(super) armed: u64,

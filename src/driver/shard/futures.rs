@@ -1,4 +1,4 @@
-//! What a future does with its timer: arm it, poll it, move it, cancel it.
+//! The operations of a future on its timer: arm, poll, reset, cancel.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -10,7 +10,7 @@ use crate::wheel::{Key, Tick};
 /// A shard without a pending timer gives back the memory of its entries if it is for more than this many: 40 KiB.
 pub(super) const KEPT: usize = 1024;
 
-/// What a shard says of a timer.
+/// A shard's answer about a timer.
 pub(crate) enum Answer<T> {
     Pending(T),
     /// Its tick has come.

@@ -138,7 +138,7 @@ impl ShardList {
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What all shards have counted.
+    /// The sum of the counters of all shards.
     pub(in crate::driver) fn metrics(&self) -> Metrics {
         let mut metrics = Metrics {
             turns: self.turns.load(Ordering::Relaxed),
@@ -150,8 +150,7 @@ impl ShardList {
         metrics
     }
 
-    /// What the shards that are in use show of themselves, one after the other, as seen from `now`, each with its number. One that was stopped
-    /// shows nothing.
+    /// The shards that are in use, one after the other, as seen from `now`, each with its number. A stopped shard is left out.
     pub(in crate::driver) fn look(&self, now: Tick) -> impl Iterator<Item = (usize, Look)> + use<> {
         let shards = self.in_use().into_iter();
         shards.filter_map(move |shard| shard.look(now))

@@ -70,7 +70,7 @@ pub(crate) struct Shard {
     position: usize,
 }
 
-/// What all shards and handles of a `Timer` share.
+/// The state that all shards and handles of a `Timer` share.
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) lifecycle: Arc<Lifecycle>,
@@ -79,7 +79,7 @@ pub(super) struct Common {
     pub(super) permits: Option<Arc<Permits>>,
 }
 
-/// What a shard's lock protects: the wheel, and that the counters agree with it.
+/// The state behind a shard's lock: the wheel, and counters that agree with it.
 pub(super) struct Locked {
     /// `None` once the timer is stopped.
     pub(super) wheel: Option<Wheel<Option<Waker>>>,

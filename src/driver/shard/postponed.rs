@@ -113,7 +113,7 @@ impl Postponed {
         deadline.unwrap_or(filed)
     }
 
-    /// What is in the cell of this place.
+    /// The deadline in the cell of this place.
     fn later(&self, index: u32) -> Option<Tick> {
         let (segment, offset) = locate(index);
         let deadlines = self.segments[segment].deadlines.get()?;

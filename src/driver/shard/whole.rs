@@ -1,4 +1,4 @@
-//! What a timer does with a whole shard: stop it, drain it, count it.
+//! The operations of a `Timer` on a whole shard: stop, drain, count.
 
 use std::task::Waker;
 

@@ -36,7 +36,7 @@ pub(crate) use catch_up::spawn_catch_up;
 
 // A turn of every shard that is due, and the driver's next target.
 
-/// What a turn works with. Its memory is kept from one turn to the next.
+/// The buffers of a turn. Their memory is kept from one turn to the next.
 struct Workspace {
     /// The shards that are in use. Empty between two turns.
     shards: Vec<Arc<Shard>>,

@@ -97,7 +97,7 @@ pub(super) fn turn(
     turn_to_the_end(shard, now, tick, allowance, wakers)
 }
 
-/// The same by a catch-up task that has the shard from the driver.
+/// A turn by a catch-up task, which the driver has given the shard to.
 pub(super) fn turn_given(
     shard: &Shard,
     now: Instant,
@@ -241,7 +241,7 @@ fn read_ahead(shard: &Shard, wheel: &Wheel<Option<Waker>>, until: Tick) -> Tick 
 /// Decides on each timer that comes up in a turn.
 struct Judge<'a> {
     shard: &'a Shard,
-    /// What time it is.
+    /// The current time.
     nanos: u128,
     fired: &'a mut u64,
     lateness: &'a mut Lateness,
@@ -313,7 +313,7 @@ pub(super) enum Waiting {
     SinceTarget(Tick),
 }
 
-/// What a turn may do with one shard.
+/// The limits of a turn of one shard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     /// At most so many timers.
@@ -325,7 +325,7 @@ pub(super) struct Allowance {
 }
 
 impl Waiting {
-    /// What a turn may do that begins at `now`, which is in `tick`.
+    /// The limits of a turn that begins at `now`, which is in `tick`.
     pub(super) fn allowance(self, clock: &Clock, now: Instant, tick: Tick) -> Allowance {
         let (least, waited) = match self {
             Waiting::Never => (BATCH, Duration::ZERO),
@@ -351,7 +351,7 @@ impl Waiting {
 #[derive(Default)]
 pub(super) struct Wakers {
     ready: Vec<Waker>,
-    /// Of one slot, last filed first.
+    /// The wakers of one slot, last filed first.
     back: Vec<Waker>,
     /// The hand at that slot.
     slot: Tick,
@@ -429,9 +429,9 @@ mod tests {
     use crate::time::Sleep;
     use crate::wheel::Tick;
 
-    /// What is due before all that arrives.
+    /// The timers that are due before all that arrive.
     const HERD: usize = 20_000;
-    /// What comes due in each step, in which a turn serves a batch.
+    /// The timers that come due in each step, in which a turn serves a batch.
     const ARRIVALS: usize = 500;
     const STEPS: usize = 40;
 

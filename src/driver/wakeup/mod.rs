@@ -161,7 +161,7 @@ impl Wakeup {
 
     // ----- the driver's side -----
 
-    /// What tokio's clock is to wake. Called once, before the driver's task is spawned.
+    /// Sets the waker that tokio's clock wakes. Called once, before the driver's task is spawned.
     pub(super) fn set_first_turn(&self, waker: Waker) {
         self.first_turn.get_or_init(|| waker);
     }

@@ -102,7 +102,7 @@ const IN_ADVANCE: u64 = 32;
 pub(super) struct Pace {
     /// When all turns so far will have been paid for, as a tick.
     paid: AtomicU64,
-    /// What a turn costs: a millisecond, or a tick where that is more.
+    /// The cost of a turn: a millisecond, or a tick where that is more.
     millisecond: Ticks,
 }
 

@@ -99,7 +99,7 @@ struct Member {
     alert_until: Option<Instant>,
 }
 
-/// What a driver keeps of its membership.
+/// The membership of a driver.
 pub(super) struct Membership {
     /// Its place in the list, `OUTSIDE` or `LEFT`. Written with the lock held.
     place: AtomicUsize,
@@ -141,7 +141,7 @@ impl Membership {
     }
 }
 
-/// What is to be done for a driver.
+/// The action that a driver needs.
 enum Look {
     /// Nothing before this instant; `None` for never.
     Wait(Option<Instant>),

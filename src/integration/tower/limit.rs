@@ -7,7 +7,7 @@ use crate::rpc::{self, Deadline, Entered};
 use crate::time::poll_delay;
 use crate::{Sleep, Timer};
 
-/// What a response carries of its limit, from the call to the end of its body.
+/// The limit that a response carries, from the call to the end of its body.
 #[derive(Debug)]
 pub(super) struct Limit {
     /// `None` for never.
@@ -21,7 +21,7 @@ pub(super) struct Limit {
 enum Role {
     /// A time limit for the whole response, which leaves what is current as it is.
     Whole,
-    /// The same, with one for each frame of the body. The sleep waits for the earlier of the two while a frame is awaited, and else
+    /// As `Whole`, with a limit for each frame of the body as well. The sleep waits for the earlier of the two while a frame is awaited, and else
     /// for the end of the whole.
     Frames { timeout: Duration, is_awaited: bool },
     /// Makes the deadline current while what is limited is polled.
@@ -97,7 +97,7 @@ impl Limit {
         }
     }
 
-    /// The same, but within a scope that ends no later, it is that scope which ends the response.
+    /// Leaves it to an enclosing scope that ends no later to end the response.
     ///
     /// Else the code of the scope, which waits for the response, would get an error at its own deadline and go on, where it is to be
     /// dropped.
@@ -176,7 +176,7 @@ pub(super) fn timer_of(layers: Option<&Timer>) -> Option<Timer> {
     layers.cloned().or_else(rpc::current_timer)
 }
 
-/// What remains of a deadline by the clock of this timer, or of the runtime's.
+/// The time that remains until a deadline, by the clock of this timer, or of the runtime's.
 pub(super) fn remaining(deadline: Deadline, timer: Option<&Timer>) -> Option<Duration> {
     match timer {
         Some(timer) => deadline.remaining_at(timer.now()),
