@@ -241,7 +241,7 @@ pub(crate) struct Wait {
     pub(crate) accept_loss: bool,
 }
 
-/// What names a timer.
+/// The name of a timer: its handle or its id.
 #[derive(Debug, Clone)]
 pub(crate) enum Name {
     Handle(waterwheel_durable_core::store::Handle),

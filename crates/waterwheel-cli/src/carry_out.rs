@@ -15,14 +15,14 @@ use crate::arguments::Wait;
 use crate::failure::{Failure, chain, say};
 use crate::time::now;
 
-/// What came of a command.
+/// The result of a command.
 pub(crate) type Carried = Result<(), NotDone>;
 
 /// Why a command is not carried out.
 #[derive(Debug)]
 pub(crate) struct NotDone {
     pub(crate) why: String,
-    /// What it names is not there any more, or has fired: others may be carried out.
+    /// The target no longer exists, or has fired: other commands may succeed.
     pub(crate) is_gone: bool,
 }
 
@@ -144,7 +144,7 @@ fn here(
     Ok(Some(ends.collect()))
 }
 
-/// What is refused for now, because another command writes at that moment, is tried again.
+/// Commits, and retries a commit that is refused because another command is writing at that moment.
 fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<Outcome>, Failure> {
     loop {
         match store.commit(1, steps) {

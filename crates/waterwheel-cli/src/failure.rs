@@ -1,4 +1,4 @@
-//! What went wrong, and what is said of it.
+//! The failures of the command, and their messages.
 
 use std::error::Error;
 use std::io;

@@ -23,7 +23,7 @@ impl Output {
         Ok(writeln!(self.0)?)
     }
 
-    /// What is in memory is written now: the next line may take a while.
+    /// Writes what is buffered: the next line may take a while.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.0.flush()?)
     }

@@ -27,7 +27,7 @@ const FIRST: &str = "
 /// How many entries a block has at most.
 const MAX: u32 = 512;
 
-/// What a commit archives, by handlers and days.
+/// The timers that a commit archives, by handlers and days.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks(Vec<(i64, i64, Block)>);
 
@@ -113,7 +113,7 @@ impl Block {
     }
 }
 
-/// What is archived in a block. `None` if it is damaged.
+/// The archived timers of a block. `None` if it is damaged.
 pub(crate) fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
     let mut all = Vec::new();
     let mut last = Last::default();

@@ -209,7 +209,7 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// The same, whatever is in the file.
+/// Connects to a file, whatever it contains.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     refuse_wal_alone(path)?;
     // SQLite's own words are the same for all of these.

@@ -115,7 +115,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// What to do to have it back.
+    /// How to get it back.
     fn cure(&self) -> &'static str {
         match self {
             Loss::Commits { .. } => "put the original `-wal` of the file back, or restore a backup",
@@ -214,7 +214,7 @@ impl OpenError {
         matches!(code, Some(CannotOpen | DiskFull | SystemIoFailure))
     }
 
-    /// The same, of a file that has passed for a store: what is missing in it is damage.
+    /// An error of a file that has been recognised as a store: a missing part is damage.
     pub(crate) fn in_tables(error: rusqlite::Error) -> OpenError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, Unknown};
         let is_damage = match error.sqlite_error_code() {
@@ -228,7 +228,7 @@ impl OpenError {
     }
 }
 
-/// What the operating system has against one of the files or the folder, if it is that.
+/// Why the operating system refuses one of the files or the folder, if it does.
 fn why_refused(
     path: &Path,
     is_written: bool,
@@ -268,7 +268,7 @@ fn writable(folder: &Path) -> io::Result<()> {
     std::fs::metadata(folder).map(drop)
 }
 
-/// What to do about an error of the operating system.
+/// The advice about an error of the operating system.
 pub(crate) fn cure(error: &io::Error) -> &'static str {
     use io::ErrorKind::{
         FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
@@ -401,7 +401,7 @@ pub(crate) fn damaged(what: impl Into<String>) -> Sqlite {
     Sqlite::FromSqlConversionFailure(0, Type::Null, what.into())
 }
 
-/// What was read of a row. If that makes no sense, the error names the table and the row.
+/// A value that was read of a row. If it makes no sense, the error names the table and the row.
 pub(crate) fn in_row<T>(
     table: &str,
     row: impl fmt::Display,
@@ -413,7 +413,7 @@ pub(crate) fn in_row<T>(
     })
 }
 
-/// What an error says of a value or a row. `None`: it is an error of SQLite itself, which has words.
+/// The description of a damaged value or row. `None`: it is an error of SQLite itself, which has words.
 pub(crate) fn describe_damage(error: &Sqlite) -> Option<String> {
     Some(match error {
         Sqlite::FromSqlConversionFailure(_, _, what) if what.is::<Damage>() => what.to_string(),

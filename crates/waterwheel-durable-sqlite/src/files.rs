@@ -42,11 +42,11 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// What is done with files beside SQLite: its WAL is read, and the reserve is written.
+/// The file operations that bypass SQLite: reading the WAL, and writing the reserve.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Files {
-    /// What a file has from this byte on: so many, or fewer if it ends before.
+    /// Reads up to so many bytes of a file, from this byte on.
     pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
     /// How long a file is. A link is none.
     pub length: fn(&Path) -> io::Result<u64>,

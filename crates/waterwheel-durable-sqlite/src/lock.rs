@@ -108,7 +108,7 @@ impl Holder {
         }
     }
 
-    /// The same for a file that it may have locked only for a while. `again` says how to try again.
+    /// The cure for a file that may be locked only for a while. `again` says how to try again.
     pub(crate) fn cure_or(&self, again: &str) -> String {
         match self.is_stopped() {
             true => self.cure(),

@@ -1,4 +1,4 @@
-//! What is in the tables?
+//! Reads from the tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ pub(crate) fn find_waiting(
     Ok(waits.then_some(found))
 }
 
-/// What names the timer that has a key of this handler.
+/// The handle of the timer that has a key of this handler.
 pub(crate) fn handle(handler: &Arc<str>, Holder { id, due }: Holder) -> Handle {
     Handle {
         id: Id::from_stored(id.unsigned_abs()),

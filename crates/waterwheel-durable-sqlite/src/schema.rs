@@ -11,9 +11,9 @@ pub const VERSION: i64 = 1;
 pub struct Step {
     /// The version that it begins with.
     pub from: i64,
-    /// What it does.
+    /// The statements of the step.
     pub sql: &'static str,
-    /// What it does after that.
+    /// The code that runs after them.
     pub then: Option<fn(&Connection) -> rusqlite::Result<()>>,
 }
 
@@ -23,7 +23,7 @@ pub const STEPS: [Step; 0] = [];
 /// In the file's header: `WWdt`.
 pub(crate) const APPLICATION: i64 = 0x5757_6474;
 
-/// The same of development versions, whose tables and version numbers were others.
+/// The application id of development versions, whose tables and version numbers were others.
 pub(crate) const DEVELOPMENT: i64 = 0x5757_746d;
 
 /// `handler` is 0 in coarser levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.

@@ -22,7 +22,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::files::{Files, beside, is_full, wal_of};
 use super::options::OpenOptions;
 
-/// Of a limit, one such part is kept for other steps than inserts.
+/// One such part of a limit is reserved for steps other than inserts.
 const KEPT: u64 = 8;
 
 /// So many pages are not looked at one by one.
@@ -127,7 +127,7 @@ impl Space {
         self.is_full() && self.reserve.give_up()
     }
 
-    /// The same, before there is a connection.
+    /// As `give_up`, before there is a connection.
     pub(crate) fn give_up_to_open(&mut self) -> bool {
         self.full.begin();
         self.reserve.give_up()

@@ -41,7 +41,7 @@ pub struct SqliteStore {
     checkpointer: Checkpointer,
     connection: Connection,
     acknowledged: Acknowledged,
-    /// What was accepted as lost, until it is told.
+    /// The accepted loss, until it is reported.
     loss: Option<Loss>,
     handlers: Handlers,
     keys: KeyIndex,
@@ -67,7 +67,7 @@ pub struct SqliteStore {
     now: fn() -> SystemTime,
     space: Space,
     path: PathBuf,
-    /// Of the file as it was opened. `None` on a VFS of a test.
+    /// The identity of the file as it was opened. `None` on a VFS of a test.
     identity: Option<Identity>,
     /// How many names of the file the operator knows of.
     known_links: u64,
@@ -518,7 +518,7 @@ impl SqliteStore {
         }
     }
 
-    /// What is written to a file that was removed is lost with the process, and another process may open a new one under its name.
+    /// Fails if the file was removed: its contents are lost with the process, and another process may open a new one under its name.
     fn is_there(&self) -> Result<(), StoreError> {
         let is_there = |opened| Identity::of(&self.path).is_ok_and(|now| now == opened);
         match self.identity.is_none_or(is_there) {
@@ -536,7 +536,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same, also of the thread that copies the WAL: before anything is written.
+    /// Fails if the store or the thread that copies its WAL has failed. Called before anything is written.
     fn is_well(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let copies = self.copies_well();
@@ -840,7 +840,7 @@ impl SqliteStore {
         copied.map(drop)
     }
 
-    /// The same, in the space of the reserve if there is no other.
+    /// As `checkpoint`, in the space of the reserve if there is no other.
     fn checkpoint_in_space(&mut self) -> Result<bool, StoreError> {
         let mut copied = self.checkpoint();
         if let Err(error) = &copied

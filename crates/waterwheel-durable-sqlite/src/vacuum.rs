@@ -1,6 +1,6 @@
 //! When does the file become shorter?
 //!
-//! What was deleted leaves free pages in the file, which the next inserts use. A file that has many more of them than it needs gives them back: in steps, each of
+//! Deleted rows leave free pages in the file, which the next inserts use. A file that has many more of them than it needs gives them back: in steps, each of
 //! which moves pages from the end of the file to free ones, in a transaction of its own. That takes a note of who refers to each page, and a file has these from
 //! the beginning or never (`PRAGMA auto_vacuum = INCREMENTAL`): 1 page in 800, and no cost of inserts and settles beyond the spread of their measurement.
 //!

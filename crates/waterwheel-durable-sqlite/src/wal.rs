@@ -180,7 +180,7 @@ impl fmt::Debug for UnderWay {
     }
 }
 
-/// What interrupts the connection of a pass, once it has one.
+/// The handle that interrupts the connection of a pass, once it has one.
 type Interrupt = Arc<OnceLock<InterruptHandle>>;
 
 /// How often a pass is interrupted until it ends: what comes before its copying begins is lost on SQLite.
@@ -195,7 +195,7 @@ struct Pass {
     is_whole: bool,
 }
 
-/// What a thread hands back. `None`: it could not begin.
+/// The result of the thread. `None`: it could not begin.
 pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 
 /// Runs checkpoints on a connection of its own, beside the store's, and ends before the store does.
@@ -285,7 +285,7 @@ impl Checkpointer {
     ///
     /// # Errors
     ///
-    /// What SQLite says of it, once.
+    /// SQLite's error for the pass, once.
     pub(crate) fn poll(&mut self) -> Copied {
         match &self.under_way {
             Some(pass) if pass.thread.is_finished() => self.wait(),
@@ -293,7 +293,7 @@ impl Checkpointer {
         }
     }
 
-    /// The same, and waits for it.
+    /// Waits for the pass, and returns its result.
     pub(crate) fn wait(&mut self) -> Copied {
         let Some(pass) = self.under_way.take() else {
             return Ok(None);
@@ -320,7 +320,7 @@ impl Checkpointer {
     ///
     /// # Errors
     ///
-    /// What SQLite says of a pass that has failed before.
+    /// SQLite's error for a pass that has failed before.
     pub(crate) fn end(&mut self) -> rusqlite::Result<()> {
         while let Some(pass) = &self.under_way
             && !pass.thread.is_finished()

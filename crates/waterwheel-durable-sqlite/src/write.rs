@@ -1,4 +1,4 @@
-//! What does a step of a commit change?
+//! Writes the operations of a commit.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
@@ -22,7 +22,7 @@ const TAKE: &str = "
     AND far_handler IS ?5
     RETURNING id, due, failures, has_moved, key, payload, starts, coalesce(far_handler, handler)";
 
-/// What is archived keeps its key.
+/// An archived timer keeps its key.
 const ARCHIVE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
     AND has_moved = ?4";

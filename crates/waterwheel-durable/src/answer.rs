@@ -1,4 +1,4 @@
-//! What came of a request.
+//! The results of requests.
 
 use waterwheel_durable_core::store::Handle;
 

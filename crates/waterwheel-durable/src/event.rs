@@ -103,7 +103,7 @@ pub enum Event {
     AcknowledgedLost {
         /// The file.
         file: Arc<str>,
-        /// What is missing.
+        /// The loss, in words.
         loss: Arc<str>,
     },
     /// The store cannot record which commits it has acknowledged, in a small file next to the database. The commits are
@@ -126,7 +126,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What the store notices. `None`: it is of a newer kind.
+    /// The event for a notice of the store. `None`: the notice is of a newer kind.
     pub(crate) fn of_notice(notice: Notice) -> Option<Event> {
         match notice {
             Notice::HardLinked { file, links, .. } => Some(Event::HardLinked { file, links }),
@@ -138,7 +138,7 @@ impl Event {
         }
     }
 
-    /// What the engine reports. `None`: it has put out something else.
+    /// The event for an output of the engine. `None`: the output is none.
     pub(crate) fn of_output(output: Output) -> Option<Event> {
         Some(match output {
             Output::Unhandled(handler) => Event::Unhandled { handler },

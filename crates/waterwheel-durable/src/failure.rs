@@ -29,7 +29,7 @@ pub struct Failure {
     then: Then,
 }
 
-/// What follows from a failure.
+/// The consequence of a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     /// The next of the retry delays.

@@ -110,7 +110,7 @@ pub struct NamespaceMetrics {
 }
 
 impl NamespaceMetrics {
-    /// Of one that has not been seen, there is nothing.
+    /// The metrics of a namespace. One that has not been seen has none.
     pub(crate) fn of(
         view: &View<'_>,
         name: &Arc<str>,

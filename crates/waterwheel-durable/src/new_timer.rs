@@ -74,7 +74,7 @@ impl NewTimer {
         self
     }
 
-    /// The same for another handler, whose name follows from this one's.
+    /// The timer for another handler, whose name follows from this one's.
     pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> NewTimer {
         self.handler = name(&self.handler).into();
         self

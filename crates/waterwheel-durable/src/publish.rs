@@ -1,4 +1,4 @@
-//! What goes on, for the crate `metrics`.
+//! Publishes the metrics through the crate `metrics`.
 
 use std::time::{Duration, SystemTime};
 

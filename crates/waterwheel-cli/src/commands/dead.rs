@@ -1,4 +1,4 @@
-//! What was given up?
+//! `dead`: the dead letters.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Dead as DeadLetter, Id, Row};

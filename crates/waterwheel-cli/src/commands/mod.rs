@@ -1,4 +1,4 @@
-//! What does each command do?
+//! The subcommands, one module each.
 
 mod backup;
 mod changes;

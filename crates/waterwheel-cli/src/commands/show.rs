@@ -1,4 +1,4 @@
-//! What is known of one timer?
+//! `show`: everything that is known of one timer.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Dead, Handle, Id, Level, Row, Scope};

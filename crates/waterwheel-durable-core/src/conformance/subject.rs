@@ -98,7 +98,7 @@ impl<'a> Subject<'a> {
         store.load(handler, after, before, limit).map_err(words)
     }
 
-    /// Of [`MAIL`].
+    /// The first second of [`MAIL`].
     pub(crate) fn first_second(&mut self, from: i64) -> Result<Option<i64>, String> {
         self.store()?.first_second(MAIL, from).map_err(words)
     }
@@ -217,7 +217,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What a page of a cascade replies, sorted.
+/// The reply to a page of a cascade, sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) is_empty: bool,

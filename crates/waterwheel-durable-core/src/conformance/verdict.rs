@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     name: &'static str,
@@ -12,20 +12,20 @@ impl Verdict {
         Verdict { name, failure }
     }
 
-    /// What the case says of the store: a sentence in `snake_case`.
+    /// The claim of the case about the store: a sentence in `snake_case`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What the store did instead. `None` if it has passed.
+    /// The store's actual behaviour. `None` if the case has passed.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 }
 
-/// What came of all cases. As text, a line each.
+/// The results of all cases. As text, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Report {

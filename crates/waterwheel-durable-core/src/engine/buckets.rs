@@ -86,7 +86,7 @@ impl First {
         self.lower_known(number);
     }
 
-    /// The same, if a reply in flight is corrected by the caller.
+    /// Lowers the known bound only: the caller corrects a reply that is in flight.
     pub(super) fn lower_known(&mut self, number: i64) {
         self.known = match self.known {
             // The store is asked after the write.
@@ -97,7 +97,7 @@ impl First {
     }
 }
 
-/// What is known of the levels above the seconds, the finest first.
+/// The known lower bounds of the levels above the seconds, the finest first.
 #[derive(Debug)]
 pub(super) struct Buckets {
     /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.

@@ -51,7 +51,7 @@ impl Now {
     }
 }
 
-/// What the engine knows of the clocks.
+/// The engine's view of the clocks.
 #[derive(Debug)]
 pub(super) struct Clocks {
     /// The reading by which the timers in memory were filed.

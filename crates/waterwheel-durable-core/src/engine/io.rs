@@ -7,7 +7,7 @@ use crate::store::{Due, Handle, Id, Level, Op, PageLimit, Row, RowCursor, Store,
 
 use super::calendar::Declared;
 
-/// What names a request in the answer to it.
+/// Identifies a request in its answer.
 pub type Token = u64;
 
 /// How the engine works.
@@ -89,7 +89,7 @@ pub enum Ended {
     Dead(Arc<str>),
 }
 
-/// What is to be done.
+/// An action that the engine asks for.
 #[derive(Debug, Clone)]
 pub enum Output {
     /// Have the store [commit](Store::commit) these operations. One commit is in flight at a time.
@@ -113,9 +113,9 @@ pub enum Output {
     NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
-    /// What the store has of this calendar cannot be read, for this reason. It files nothing until it is declared anew.
+    /// The stored calendar cannot be read, for this reason. It files nothing until it is declared anew.
     UnreadableCalendar(Arc<str>, Arc<str>),
-    /// What the store has of this namespace's policy cannot be read. Nothing of it is delivered until it is given another one.
+    /// The stored policy of this namespace cannot be read. Nothing of the namespace is delivered until another policy is set.
     UnreadablePolicy(Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
@@ -127,7 +127,7 @@ pub enum Output {
     Failed(Arc<str>),
 }
 
-/// What is read from the store.
+/// A read from the store.
 #[derive(Debug, Clone)]
 pub enum Query {
     /// [`Store::load`](crate::store::Store::load).
@@ -170,7 +170,7 @@ impl Query {
     }
 }
 
-/// What the store has replied to a query.
+/// The store's reply to a query.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// To a load.
@@ -211,7 +211,7 @@ pub struct Stats {
     pub is_full: bool,
 }
 
-/// What is beyond the quota of a namespace.
+/// A quota that an insert exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverQuota {
     /// The namespace. Of several, the one that makes a batch wait for the longest time.
@@ -220,7 +220,7 @@ pub struct OverQuota {
     pub retry_after: Option<Duration>,
 }
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The timer is durable.

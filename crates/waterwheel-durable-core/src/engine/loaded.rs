@@ -12,7 +12,7 @@ use super::planted::{self, Planted};
 /// How many timers are taken from the wheel in a turn.
 const BATCH: usize = 4_096;
 
-/// What a row takes in memory beside its key and its payload, about: its places in the tables, and what the allocator adds.
+/// The approximate memory of a row apart from its key and its payload: its places in the tables, and the allocator's overhead.
 pub const ROW_BYTES: usize = 256;
 
 /// A timer that counts as one in memory, until it is known that it has left.
@@ -23,7 +23,7 @@ pub(super) struct Share {
     pub(super) second: i64,
 }
 
-/// What is known of a timer.
+/// The state of a known timer.
 #[derive(Debug)]
 enum Known {
     /// It is in memory, for this handler queue.
@@ -32,7 +32,7 @@ enum Known {
     Leaving(Leaving),
 }
 
-/// What a timer in memory waits for.
+/// The event that a timer in memory waits for.
 #[derive(Debug)]
 enum Awaits {
     /// Its time, in the wheel, or its handler, in the queue of its handler. The key says which entry there is its own.
@@ -70,7 +70,7 @@ pub(super) enum Free {
     Moving,
 }
 
-/// What the wheel keeps of a timer.
+/// A wheel entry.
 #[derive(Debug, Clone, Copy)]
 struct Filed {
     id: Id,
@@ -349,7 +349,7 @@ fn share(row: &Row, queue: usize) -> Share {
 pub(super) struct Tombstones {
     /// The last request by the time that the timer left.
     last: HashMap<Id, u64>,
-    /// The same, in order of the requests.
+    /// The tombstones in the order of the requests.
     order: VecDeque<(u64, Id)>,
 }
 

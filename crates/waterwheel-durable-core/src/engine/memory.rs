@@ -1,4 +1,4 @@
-//! What is in memory: the rows of the next seconds, by the queues of their handlers, within a budget.
+//! Memory: the rows of the next seconds, by the queues of their handlers, within a budget.
 //!
 //! So many timers of each handler are in memory at most, and so many bytes of all. The timers of a handler may take as many bytes as are left free. So one that hangs has half of
 //! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. After some twenty of them nothing would be left: so each
@@ -6,7 +6,7 @@
 //!
 //! A namespace that is paused or drained has nothing in memory but what is with its handlers: how much of it is overdue is nothing to the others.
 //!
-//! What is in memory for its time keeps nothing out that is due in an earlier second: it leaves memory again, and is read once there is memory.
+//! No timer in memory keeps out one that is due in an earlier second: the later one leaves memory, and is read again once there is room.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::planted::{self, Planted};
 use super::poison::Poison;
 use super::store_link::{Purpose, StoreLink};
 
-/// What a handler may have in memory however little is free: some hundred light timers, so that its places are taken while the next ones are loaded. It is less
+/// The memory that a handler may use however little is free: some hundred light timers, so that its places are taken while the next ones are loaded. It is less
 /// where there is little memory at all.
 const FLOOR_BYTES: usize = 64 << 10;
 
@@ -62,7 +62,7 @@ pub(super) struct HandlerQueue {
     pub(super) running: usize,
     /// Due, in order. Some may have left since.
     pub(super) ready: VecDeque<Up>,
-    /// Of those, the accused that wait until another one was tried.
+    /// The accused ones among them, which wait until another one was tried.
     accused: VecDeque<Up>,
     /// The first that was overdue as it came into memory: the next turn of the wheel brings it up.
     late: Option<Due>,
@@ -74,7 +74,7 @@ pub(super) struct HandlerQueue {
     last: i64,
     /// All rows up to here are in memory, or have left.
     cursor: RowCursor,
-    /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
+    /// A timer that is due before this second goes into memory as it is written: a load has been requested for all of it.
     bound: i64,
     /// The first second that has rows beyond the cursor.
     first: First,
@@ -140,7 +140,7 @@ impl HandlerQueue {
     }
 }
 
-/// What a load may bring, but for the last row.
+/// The memory that a load may take, apart from its last row.
 fn largest(limit: PageLimit) -> usize {
     limit.bytes + limit.rows * ROW_BYTES
 }
@@ -441,7 +441,7 @@ impl Memory {
         })
     }
 
-    /// What the timers of a handler may take.
+    /// The memory that the timers of a handler may still take.
     fn free_bytes(&self) -> usize {
         let limit = self.config.max_bytes_in_memory;
         let taken = self.held_bytes.saturating_add(self.reserved_bytes);
@@ -588,14 +588,14 @@ impl Memory {
         is_any && queue.running < queue.concurrency
     }
 
-    /// The same, of what is not cleared of what has left.
+    /// As [`is_ready`](Memory::is_ready), without clearing the queue of timers that have left.
     pub(super) fn has_ready(&self, queue: usize) -> bool {
         let queue = &self.queues[queue];
         let is_up = |up: &Up| self.loaded.waiting(up).is_some();
         queue.running < queue.concurrency && queue.ready.iter().any(is_up)
     }
 
-    /// What was cancelled would stay in the queues for as long as a handler hangs, or its namespace is paused.
+    /// Clears the queues of cancelled timers, which would stay there for as long as a handler hangs or its namespace is paused.
     pub(super) fn tidy(&mut self) {
         for queue in &mut self.queues {
             for ups in [&mut queue.ready, &mut queue.accused] {
@@ -621,7 +621,7 @@ impl Memory {
         ready.into_iter().chain(queue.late).chain(stored).min()
     }
 
-    /// The same of some of which a few may have left.
+    /// The earliest due time among queued timers, a few of which may have left.
     fn oldest_waiting<'a>(&self, queued: impl Iterator<Item = &'a Up>) -> Option<Due> {
         let mut oldest: Option<Due> = None;
         // They are in the order in which they came up. Few are older than all before them, and only those are looked up.

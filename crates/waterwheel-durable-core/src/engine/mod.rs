@@ -98,7 +98,7 @@ use store_link::{Callers, Purpose, StoreLink};
 pub struct Engine {
     config: Arc<Config>,
     clocks: Clocks,
-    /// Of the ids: see [`Id::new`].
+    /// The epoch of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
     memory: Memory,
@@ -597,7 +597,7 @@ impl Engine {
     }
 }
 
-/// What concerns several parts.
+/// Methods that concern several parts.
 impl Engine {
     /// Does what can be done now.
     fn advance(&mut self) {
@@ -748,7 +748,7 @@ impl Engine {
     }
 }
 
-/// What follows from a commit.
+/// The consequences of a commit.
 impl Engine {
     /// The commit is durable.
     fn committed(&mut self, outcomes: Vec<Outcome>) {
@@ -764,7 +764,7 @@ impl Engine {
         }
     }
 
-    /// What follows from an operation.
+    /// Applies the outcome of an operation.
     fn apply(&mut self, op: &Op, callers: Option<Callers>, outcome: Outcome) {
         let now = self.link.now;
         match (op, callers, outcome) {

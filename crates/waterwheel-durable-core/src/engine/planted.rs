@@ -5,13 +5,13 @@
 pub enum Planted {
     /// The bound of what is loaded is published after the read.
     BoundAfterRead,
-    /// What is known is taken again by a load.
+    /// A load takes timers again that are already known.
     KnownTakenAgain,
     /// An insert is answered before its commit.
     AnswerBeforeCommit,
     /// Due times are rounded down to a tick, and the present time up to a millisecond.
     RoundedDown,
-    /// What does not fit in memory is passed over for good.
+    /// Timers that do not fit in memory are passed over for good.
     CursorOverUndelivered,
     /// A timer is forgotten as its settling is written, and not when that is answered.
     ForgottenBeforeSettled,
@@ -29,11 +29,11 @@ pub enum Planted {
     PauseForgotten,
     /// A namespace's rate limits nothing.
     RateIgnored,
-    /// What a namespace could not begin for want of places is not begun first once there are some.
+    /// A namespace that could not begin for want of places is not served first once there are some.
     QuantumForgotten,
     /// An occurrence of a calendar is written without how far the calendar has come with it.
     CursorNotWritten,
-    /// What is archived never expires.
+    /// Archived timers never expire.
     ExpiresNothing,
     /// Starts that were noted before the last end in order count as well.
     OldStartsCount,

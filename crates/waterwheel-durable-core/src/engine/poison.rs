@@ -4,7 +4,7 @@
 //! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
 //! without order.
 //!
-//! What was noted before the last end in order is of no consequence. So a note has a count and its series: the epoch of the last run that had ended in order by then.
+//! Notes from before the last clean end do not count. So a note has a count and its series: the epoch of the last run that had ended in order by then.
 //! A note of another series counts for nothing. So it is with a copy that is restored, though its epochs say that many runs had no end in order.
 //!
 //! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
@@ -52,11 +52,11 @@ impl Trial {
 
 #[derive(Debug)]
 pub(super) struct Poison {
-    /// Of this run: see [`Id::new`].
+    /// The epoch of this run: see [`Id::new`].
     epoch: u64,
     /// The last run that ended in order.
     clean: u64,
-    /// What was due by then may have been started by runs before.
+    /// Timers that were due by then may have been started by earlier runs.
     suspects_until: Option<Due>,
     /// The accused timers that are with their handlers, by their namespaces.
     trials: HashMap<usize, Trial>,

@@ -36,7 +36,7 @@ pub(super) struct Retention {
     pub(super) checks: usize,
 }
 
-/// What is archived of the timers of a handler.
+/// The archive of a handler's timers.
 #[derive(Debug)]
 struct Archive {
     handler: Arc<str>,

@@ -38,7 +38,7 @@ const LONGEST_RETENTION: u32 = 3_660;
 pub struct InvalidPolicy {
     /// The name of the method that sets the field.
     pub field: &'static str,
-    /// What is wrong with its value, and what is allowed.
+    /// The problem with its value, and the values that are allowed.
     pub why: &'static str,
 }
 

@@ -268,7 +268,7 @@ pub enum Notice {
     AcknowledgedLost {
         /// The file.
         file: Arc<str>,
-        /// What is missing.
+        /// The loss, in words.
         loss: Arc<str>,
     },
     /// The store cannot record which commits it has acknowledged. The commits are in the file and its WAL nevertheless.

@@ -144,7 +144,7 @@ impl MemoryStore {
         self.moved.insert(row.id, due);
     }
 
-    /// What an insert is answered if another timer has its key.
+    /// The outcome of an insert whose key another timer has.
     fn existing(&self, row: &Row) -> Option<Outcome> {
         let key = (Arc::clone(&row.handler), Arc::clone(row.key.as_ref()?));
         let other = self.keys.get(&key).filter(|other| other.id != row.id);

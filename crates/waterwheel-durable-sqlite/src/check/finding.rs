@@ -16,7 +16,7 @@ pub struct Finding {
     pub timer: Option<Id>,
     /// A description of the problem.
     pub what: String,
-    /// What to do about it.
+    /// The advice to the operator.
     pub cure: &'static str,
 }
 

@@ -194,7 +194,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What was read of a table. What is damaged is a finding.
+    /// Reads a table. Damaged rows are findings.
     fn of_table<T>(
         &mut self,
         table: Option<&str>,
@@ -329,7 +329,7 @@ impl Check<'_> {
     }
 }
 
-/// What SQLite says of the pages: the tables, if it names them, and what is wrong.
+/// SQLite's findings about the pages: the tables, if it names them, and the problem.
 fn integrity(connection: &Connection) -> rusqlite::Result<Vec<(Option<String>, String)>> {
     let mut check = connection.prepare("PRAGMA integrity_check")?;
     let said = check.query_map([], |row| row.get::<_, String>(0))?;

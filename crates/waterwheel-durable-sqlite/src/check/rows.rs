@@ -298,7 +298,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// What a timer and a dead letter have.
+    /// The columns that a timer and a dead letter share.
     fn common(&mut self) {
         self.count("failures", i64::from(u32::MAX));
         self.count("has_moved", 1);

@@ -1,4 +1,4 @@
-//! What do other processes ask of the one that has the file open?
+//! Commands of other processes to the one that has the file open.
 //!
 //! A command is a row of the table `commands`. Each step of its life is one transaction, so that both sides know how far it has come:
 //!
@@ -33,14 +33,14 @@ const KEPT: i64 = 3_600_000;
 /// The commands that the store has taken.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
-    /// What SQLite had counted when the commands were taken last.
+    /// SQLite's change counter when the commands were last taken.
     seen: Option<i64>,
     /// By their numbers: some thousands come at once, and each is answered on its own.
     taken: BTreeMap<u64, Command>,
 }
 
 impl Commands {
-    /// What SQLite counts up, if another connection has written since the orders were taken last.
+    /// SQLite's change counter, if another connection has written since the commands were last taken.
     pub(crate) fn news(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let mut version = connection.prepare_cached("PRAGMA data_version")?;
         let version = version.query_row([], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! What does the index say of a key, and how does that lie in the file?
+//! An entry of the index, and its form in the file.
 
 use std::hash::Hasher;
 
@@ -27,7 +27,7 @@ impl Name {
     }
 }
 
-/// What the names of a file are made with: two random numbers.
+/// The two random numbers with which the names of a file are hashed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Secret(pub(super) i64, pub(super) i64);
 

@@ -75,11 +75,11 @@ pub(crate) struct KeyIndex {
     changes: usize,
     /// The youngest first.
     runs: Vec<Run>,
-    /// What this transaction has changed, in order, and what the map had of it.
+    /// The entries that this transaction has changed, in order, with their values before.
     changed: Vec<(Entry, Option<Holder>)>,
     /// How many steps this transaction has.
     steps: u64,
-    /// What this transaction has merged or written.
+    /// The step that this transaction has merged or written.
     step: Option<Step>,
     /// How many entries are to be merged for what was changed.
     owed: u64,
@@ -250,10 +250,10 @@ impl KeyIndex {
 /// So many runs of about the same size are merged.
 const ALIKE: usize = 4;
 
-/// What a transaction has done.
+/// A step of a transaction.
 #[derive(Debug)]
 enum Step {
-    /// What was fresh has become a run. `None` if nothing is left of it.
+    /// The fresh entries have become a run. `None` if nothing is left of them.
     Fresh(Option<Run>),
     /// A part was merged into the run with this number.
     Merge {
@@ -521,12 +521,12 @@ fn has_much_freed(runs: &[Run]) -> bool {
     runs.len() > 1 && freed * 4 > entries
 }
 
-/// What is left of a run that is merged into another one.
+/// The rest of a run that is merged into another one.
 struct Stream<'a> {
     run: &'a Run,
     /// The next chunk to be read.
     chunk: u32,
-    /// What was read and not taken, the least name last.
+    /// The entries that were read and not taken, the least name last.
     entries: Vec<Entry>,
 }
 

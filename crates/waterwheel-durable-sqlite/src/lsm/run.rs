@@ -22,7 +22,7 @@ const CHUNK: &str = "SELECT entries FROM key_chunks WHERE number = ?1";
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) number: i64,
-    /// Of two entries of a name, that of the younger run holds.
+    /// If a name has two entries, that of the younger run holds.
     pub(super) age: i64,
     pub(super) bits: u32,
     pub(super) entries: u64,
@@ -113,7 +113,7 @@ impl Run {
         Name::first_of(self.done, self.bits)
     }
 
-    /// What it says of a name.
+    /// Finds a name.
     pub(super) fn find(
         &self,
         connection: &Connection,
@@ -209,15 +209,15 @@ impl Run {
 /// 512 bytes a chunk.
 const WORDS: usize = 64;
 const LINE_WORDS: usize = 8;
-/// Of the 512 in a line.
+/// The number of bits set in each line of 512.
 const BITS: u32 = 6;
 
-/// Of all chunks of a run.
+/// The filter over all chunks of a run.
 #[derive(Debug)]
 pub(super) struct Filter(Vec<u64>);
 
 impl Filter {
-    /// Of chunks that have nothing.
+    /// A filter of chunks that contain nothing.
     pub(super) fn new(chunks: usize) -> Filter {
         Filter(vec![0; chunks * WORDS])
     }

@@ -1,4 +1,4 @@
-//! What is in a file, read beside the process that has it open?
+//! Reads a file while another process may have it open.
 //!
 //! Each call reads one point in time: what one commit has left, and nothing of the next one. It holds up no commit. While it lasts, the WAL is not begun
 //! again, so it grows by what is committed meanwhile: [`Reader::count`] and [`backup`](super::backup()) last as long as it takes to read the file.

@@ -12,7 +12,7 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Of a transaction that has read nothing yet.
+    /// Begins a transaction that has read nothing yet.
     pub(crate) fn new(connection: &'a Connection) -> rusqlite::Result<Snapshot<'a>> {
         Ok(Snapshot {
             connection,

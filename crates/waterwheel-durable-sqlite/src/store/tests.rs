@@ -1,4 +1,4 @@
-//! What is refused, and what is left then?
+//! Refused steps, and the state that they leave.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -336,7 +336,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     expect_whole(&folder, number + 19);
 }
 
-/// What was committed is there, one timer each, and each page makes sense.
+/// Expects all committed timers, one each, on sound pages.
 fn expect_whole(folder: &Path, timers: u64) {
     let file = Connection::open(folder.join("timers.db")).unwrap();
     let query = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0));
@@ -399,7 +399,7 @@ fn a_store_that_ends_copies_nothing_after_a_failed_pass() {
     }
 }
 
-/// What the file and its WAL have.
+/// The contents of the file and its WAL.
 fn files(folder: &Path) -> [Vec<u8>; 2] {
     ["timers.db", "timers.db-wal"].map(|name| fs::read(folder.join(name)).unwrap())
 }

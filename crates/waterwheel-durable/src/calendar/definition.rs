@@ -98,7 +98,7 @@ impl Calendar {
         self
     }
 
-    /// The same for another handler, whose name follows from this one's, if it has one.
+    /// The calendar for another handler, whose name follows from this one's, if it has one.
     pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> Calendar {
         self.handler = self.handler.map(|handler| name(&handler).into());
         self

@@ -1,4 +1,4 @@
-//! What is a calendar to its user, and how is it stored?
+//! Calendars as users define them, and their stored form.
 //!
 //! | file | question |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `info` | what is seen of one that is there? |
 //! | `stored` | what is kept of it, as JSON? |
 //!
-//! What becomes of the occurrences is for [`engine::calendar`](waterwheel_durable_core::engine::calendar) to say.
+//! For what becomes of the occurrences, see [`engine::calendar`](waterwheel_durable_core::engine::calendar).
 
 mod cron;
 mod definition;

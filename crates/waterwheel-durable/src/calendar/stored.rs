@@ -8,7 +8,7 @@ use super::cron::Cron;
 use super::error::CalendarError;
 use waterwheel_durable_core::engine::calendar::{Cursor, Misfire, Plan, Progress};
 
-/// Of the form. A newer one is not read.
+/// The version of the form. A newer one is not read.
 const VERSION: u32 = 1;
 
 /// A calendar in the store: the definition, and how far it has come. Times are milliseconds since 1970.
@@ -26,7 +26,7 @@ struct Form {
     calendar: Definition,
 }
 
-/// What the user has said.
+/// The user's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
@@ -49,7 +49,7 @@ enum Payload {
     Bytes(Vec<u8>),
 }
 
-/// What cannot be read.
+/// A form that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     /// Its number is not another calendar's.
@@ -80,7 +80,7 @@ impl Definition {
         }
     }
 
-    /// What the engine has of it.
+    /// The engine's plan of it.
     pub(super) fn plan(self, schedule: Schedule) -> Plan {
         Plan {
             definition: to_json(&self).into(),
@@ -120,7 +120,7 @@ pub(super) fn write(definition: &Definition, progress: &Progress) -> Arc<[u8]> {
 ///
 /// In words: the form is newer, or none of ours, or this machine does not know the zone.
 pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Progress), Unreadable> {
-    /// What each form has.
+    /// The fields that each form has.
     #[derive(Deserialize)]
     struct Common {
         version: u32,

@@ -1,4 +1,4 @@
-//! What does the clock on a zone's wall show, and by which rules?
+//! The local time of a zone, and its rules.
 
 use waterwheel_cron::jiff::Timestamp;
 use waterwheel_cron::jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -13,7 +13,7 @@ pub(super) fn timestamp(at: Due) -> Option<Timestamp> {
     Timestamp::from_millisecond(at.as_millis()).ok()
 }
 
-/// What a clock on the wall shows: milliseconds since it showed the start of 1970. Beyond jiff's calendar, as in UTC.
+/// The local time: milliseconds since local 1970. Beyond jiff's calendar, as in UTC.
 pub(super) fn civil(zone: &TimeZone, at: Due) -> i64 {
     let ahead = timestamp(at).map_or(0, |at| millis(zone.to_offset(at)));
     at.as_millis().saturating_add(ahead)

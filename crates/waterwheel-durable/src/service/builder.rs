@@ -277,7 +277,7 @@ fn begin(
     Ok((store, shared))
 }
 
-/// What the store has of calendars.
+/// The calendars in the store.
 #[cfg(feature = "calendar")]
 fn calendars(settings: &[Setting]) -> Vec<Stored> {
     let stored = settings.iter().filter_map(|it| {

@@ -62,7 +62,7 @@ impl Namespace {
     }
 }
 
-/// Of a namespace, or of all.
+/// Reads the dead letters of a namespace, or of all.
 async fn read(
     shared: &Shared,
     namespace: Option<&Arc<str>>,

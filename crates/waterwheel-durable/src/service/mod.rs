@@ -1,4 +1,4 @@
-//! What do users have of a service?
+//! The service as its users see it.
 
 mod archived;
 mod builder;

@@ -27,7 +27,7 @@ use waterwheel_durable_core::engine::{
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;
 
-/// What callers, workers, the driver and the store's thread have in common.
+/// The state that callers, workers, the driver and the store's thread share.
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) queue: StoreQueue,
@@ -538,7 +538,7 @@ impl Shared {
         }
     }
 
-    /// What is foreign in it may panic: that is nothing to the rest.
+    /// Carries out what was collected under the lock. User code in it may panic without harm to the rest.
     fn carry_out(self: &Arc<Shared>, todo: Todo) {
         let mut callers = todo.callers.into_iter();
         for output in todo.outputs {
@@ -631,7 +631,7 @@ impl Drop for End {
     }
 }
 
-/// What lies behind the lock.
+/// The state behind the lock.
 #[derive(Debug)]
 struct State {
     engine: Engine,
@@ -657,12 +657,12 @@ struct State {
     closes: Closes,
     /// The store's thread was asked to end.
     is_closing: bool,
-    /// What was left to do when the store was closed.
+    /// The work that was left when the store was closed.
     left: Left,
     is_closed: bool,
 }
 
-/// What was left to do when the store was closed.
+/// The work that was left when the store was closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Left {
     /// How many deliveries had not ended.
@@ -678,7 +678,7 @@ enum Closes {
     ByRequest,
     /// As soon as no handler runs and nothing is to be written; at once, if the store has failed.
     WhenUnused,
-    /// The same, and handlers may end also if the store has failed.
+    /// As `WhenUnused`, and handlers may end also if the store has failed.
     WhenIdle,
     /// As soon as nothing is to be written, whatever the handlers do.
     WhenWritten,
@@ -705,16 +705,16 @@ impl Waiting {
     }
 }
 
-/// What is done after the lock was let go of.
+/// Actions to take after the lock is released.
 #[derive(Debug, Default)]
 struct Todo {
-    /// What the engine has put out, but for what is asked of the store.
+    /// The engine's outputs, apart from the requests to the store.
     outputs: Vec<Output>,
     /// Who waits for the answers among them, in their order.
     callers: Vec<Waiting>,
     /// Who waits for the end of deliveries that have ended.
     drained: Vec<oneshot::Sender<()>>,
-    /// What the shell itself has noticed.
+    /// Events that the shell itself has noticed.
     events: Vec<Event>,
 }
 
@@ -775,7 +775,7 @@ impl State {
         }
     }
 
-    /// Of some namespaces that are drained, no delivery goes on any more.
+    /// Notes which drained namespaces have no delivery in flight any more.
     fn note_drained(&mut self, todo: &mut Todo) {
         if self.draining.is_empty() {
             return;
@@ -819,7 +819,7 @@ impl State {
     }
 }
 
-/// What can be seen of the engine.
+/// A read-only view of the engine.
 pub(crate) struct View<'a>(&'a State, Due);
 
 impl View<'_> {
@@ -828,7 +828,7 @@ impl View<'_> {
         self.1
     }
 
-    /// What was left to do when the store was closed.
+    /// The work that was left when the store was closed.
     pub(crate) fn left(&self) -> Left {
         self.0.left
     }

@@ -1,4 +1,4 @@
-//! What is asked of the store, and when.
+//! The requests to the store, in order.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +9,7 @@ use waterwheel_durable_core::store::{Op, Store, StoreError};
 
 use waterwheel_durable_core::engine::Query;
 
-/// What is asked of the store, in order.
+/// The requests to the store, in order.
 #[derive(Debug, Default)]
 pub(crate) struct StoreQueue {
     inside: Mutex<Inside>,

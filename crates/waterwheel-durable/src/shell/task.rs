@@ -1,4 +1,4 @@
-//! What the tasks and threads of the shell have in common: user code that panics, and giving way to other tasks.
+//! Helpers of the tasks and threads of the shell: user code that panics, and giving way to other tasks.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use waterwheel_durable_core::store::StoreError;
 
-/// What a panic says.
+/// The message of a panic.
 pub(super) fn message_of(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

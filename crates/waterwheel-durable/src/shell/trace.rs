@@ -1,10 +1,10 @@
-//! What does a delivery look like to the crate `tracing`?
+//! The spans of deliveries, for the crate `tracing`.
 //!
 //! A span `delivery` for each attempt, and an event for each [`Event`]. Without the feature, nothing.
 
 use crate::event::Event;
 
-/// What filters know it by.
+/// The target by which filters select it.
 #[cfg(feature = "tracing")]
 const TARGET: &str = "waterwheel_durable";
 

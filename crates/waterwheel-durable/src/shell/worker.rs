@@ -131,7 +131,7 @@ impl Workers {
 pub(super) struct Called {
     pub(super) id: Id,
     pub(super) due: Due,
-    /// Of the attempt, from 1 on.
+    /// The number of the attempt, from 1 on.
     pub(super) number: u32,
     /// When, by the wall clock.
     pub(super) wall: i64,

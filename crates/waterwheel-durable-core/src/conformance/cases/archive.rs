@@ -1,4 +1,4 @@
-//! What is kept of a timer that was delivered, and for how long?
+//! The archive of delivered timers, and its expiry.
 
 use crate::store::{ArchiveCursor, Archived, Op, Outcome, Row};
 

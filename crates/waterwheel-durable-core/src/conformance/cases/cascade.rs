@@ -19,7 +19,7 @@ fn spread(bucket: Bucket, count: u64) -> Vec<Row> {
         .collect()
 }
 
-/// What a cascade of these rows replies.
+/// The expected reply to a cascade of these rows.
 fn expected(bucket: Bucket, now: Due, rows: &[Row], is_empty: bool) -> Page {
     let (mut buckets, mut seconds) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {

@@ -1,4 +1,4 @@
-//! What is a commit, and when is it done?
+//! Commits: atomic, durable and repeatable.
 
 use crate::store::{Op, Outcome};
 

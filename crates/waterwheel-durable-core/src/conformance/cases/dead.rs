@@ -1,4 +1,4 @@
-//! What becomes of a timer that was given up?
+//! Dead letters.
 
 use crate::store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
 

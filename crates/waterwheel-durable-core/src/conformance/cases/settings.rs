@@ -1,4 +1,4 @@
-//! What else does a store keep?
+//! Settings, and everything else that a store holds.
 
 use std::sync::Arc;
 

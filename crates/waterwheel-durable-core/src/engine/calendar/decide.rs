@@ -4,7 +4,7 @@ use crate::store::Due;
 
 use super::plan::{Cursor, MISSED_AFTER, Misfire, Occurrences, Plan};
 
-/// What is to be done for a calendar.
+/// The action that a calendar needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The occurrences to file, in order. They are not later than the present.

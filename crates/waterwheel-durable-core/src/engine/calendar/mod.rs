@@ -38,16 +38,16 @@ const NUMBERS: u32 = 1 << 22;
 const MAX: usize = 64;
 const MAX_BYTES: usize = 1 << 20;
 
-/// What the store has of a calendar.
+/// A calendar in the store.
 #[derive(Debug)]
 pub struct Stored {
     /// The name.
     pub name: Arc<str>,
-    /// What was read, or why it could not be, and the number if that could.
+    /// The plan and its progress, or why they cannot be read, and the number if that could be.
     pub read: Result<(Plan, Progress), (Option<u32>, Arc<str>)>,
 }
 
-/// What a caller is told of a calendar.
+/// The description of a calendar for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
     /// The name.
@@ -63,7 +63,7 @@ pub struct Info {
 /// All calendars.
 #[derive(Debug)]
 pub(super) struct Calendars {
-    /// Of the ids: see [`Id::new`].
+    /// The epoch of the ids: see [`Id::new`].
     epoch: u64,
     all: BTreeMap<Arc<str>, Calendar>,
     /// When each is decided, but for those that wait for a commit.
@@ -76,7 +76,7 @@ pub(super) struct Calendars {
 #[derive(Debug)]
 struct Calendar {
     state: State,
-    /// What a commit is to make of it.
+    /// The changes that a commit is to write.
     writes: Option<Writes>,
     /// Requests that wait for that commit.
     waiting: VecDeque<CalendarRequest>,
@@ -88,7 +88,7 @@ enum State {
     /// It is about to be declared for the first time.
     New,
     There(Plan, Progress),
-    /// What the store has of it cannot be read, for this reason. It stays as it is until it is declared anew.
+    /// The stored calendar cannot be read, for this reason. It stays as it is until it is declared anew.
     Unreadable(Option<u32>, Arc<str>),
 }
 
@@ -346,7 +346,7 @@ impl Calendars {
 
     // What follows from a commit.
 
-    /// What was written of a calendar is durable.
+    /// The written changes of a calendar are durable.
     pub(super) fn written(
         &mut self,
         ops: &[Op],

@@ -1,4 +1,4 @@
-//! What is a calendar to the engine, and how far has it come, if its zone's rules have changed, or the clock was wrong?
+//! The engine's plan of a calendar, and its progress when the rules of the zone have changed or the clock was wrong.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub trait Occurrences: fmt::Debug + Send + Sync {
     /// none any more.
     fn next_after(&self, after: Due) -> Option<Due>;
 
-    /// What a clock on the wall shows there at this time: milliseconds since it showed the start of 1970.
+    /// The local time at this instant, in milliseconds since local 1970.
     fn civil(&self, at: Due) -> i64;
 
     /// When a clock on the wall shows that. Of two times, the one that is nearer to `near`.
@@ -27,22 +27,22 @@ pub trait Occurrences: fmt::Debug + Send + Sync {
     /// A number that changes with the rules which `civil` follows, those of this time and of some years after it.
     fn rules(&self, from: Due) -> u64;
 
-    /// What the store keeps of the calendar. Nothing but this reads it, at the next opening.
+    /// The stored form of the calendar. Only this type reads it, at the next opening.
     fn stored(&self, progress: &Progress) -> Arc<[u8]>;
 }
 
-/// What is delivered by a calendar, and when.
+/// The timers that a calendar delivers, and when.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The definition as text. Plans that have the same one are the same.
     pub definition: Arc<str>,
-    /// What of it the times of the occurrences depend on.
+    /// The part of the definition that the times of the occurrences depend on.
     pub times: Arc<str>,
     /// The handler that each occurrence is delivered to.
     pub handler: Arc<str>,
-    /// What the handler is handed each time.
+    /// The payload of each occurrence.
     pub payload: Arc<[u8]>,
-    /// What becomes of occurrences whose time has passed unnoticed.
+    /// The policy for occurrences whose time has passed unnoticed.
     pub misfire: Misfire,
     /// When they are.
     pub occurrences: Arc<dyn Occurrences>,
@@ -75,7 +75,7 @@ pub enum Misfire {
 /// misfire.
 pub const MISSED_AFTER: i64 = 60_000;
 
-/// What the engine keeps of a calendar beside its plan.
+/// The progress of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The calendar's part of the [ids](crate::store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
@@ -88,9 +88,9 @@ pub struct Progress {
 /// How far a calendar has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// What was to come up to this time, and at it, was filed or passed over.
+    /// All occurrences up to and including this time were filed or passed over.
     pub at: Due,
-    /// What the clock on the wall showed then,
+    /// The local time then,
     pub civil: i64,
     /// by these rules.
     pub rules: u64,
@@ -167,7 +167,7 @@ pub enum Declared {
 pub struct Hash(u64);
 
 impl Hash {
-    /// Of nothing yet.
+    /// Progress before the first occurrence.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "nothing is generic over it")]
     pub fn new() -> Hash {

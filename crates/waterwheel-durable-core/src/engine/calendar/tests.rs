@@ -1,4 +1,4 @@
-//! What the tests of this room share, and those of decisions.
+//! Helpers of the tests of calendars, and the tests of decisions.
 
 use std::ops::Range;
 use std::sync::Arc;

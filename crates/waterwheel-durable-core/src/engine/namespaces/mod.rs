@@ -30,7 +30,7 @@ use crate::policy::{LONGEST_DELAY, Policy};
 /// Before the name of a namespace, in the name of the setting that has its policy.
 const POLICY: &str = "namespace/";
 
-/// The same of the setting that is there while it is paused.
+/// The prefix of the setting that exists while the namespace is paused.
 const PAUSED: &str = "paused/";
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Namespace {
     /// It has a policy of its own in the store.
     is_created: bool,
     pub policy: Policy,
-    /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
+    /// The stored policy cannot be read: nothing begins or expires until another one is set.
     pub is_unreadable: bool,
     /// As long as the store says so.
     is_paused: bool,
@@ -56,7 +56,7 @@ pub struct Namespace {
     /// How many have begun whose starts are being noted. Each takes its turn of the rate when its handler is called, and has it until then.
     starting: u64,
     insert_rate: Option<Limiter>,
-    /// What is left of its quantum, where places are short.
+    /// The rest of its quantum, where places are short.
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
@@ -192,7 +192,7 @@ impl Namespace {
         })
     }
 
-    /// What follows from the end of a delivery that went well.
+    /// The operation that settles a successful delivery.
     pub(super) fn settling(&self, row: Row, now: Now) -> Op {
         match self.policy.retention {
             None | Some(0) => Op::Settle(row),
@@ -248,7 +248,7 @@ pub fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str
     counts
 }
 
-/// What follows from a failure after which a timer is not tried again.
+/// The operation that makes a failed timer a dead letter.
 pub(super) fn burial(row: Row, error: Arc<str>, now: Now) -> Op {
     let at = now.due();
     Op::Bury { row, at, error }
@@ -470,7 +470,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// What follows from a failure: another attempt, after the delay that the handler has asked for or the next retry delay, or the end.
+    /// The operation that follows a failure: another attempt, after the delay that the handler has asked for or the next retry delay, or the end.
     pub(super) fn retrial(
         &self,
         namespace: usize,
@@ -490,7 +490,7 @@ impl Namespaces {
     }
 }
 
-/// What has come of a namespace's timers since the store was opened.
+/// The counters of a namespace since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     pub inserted: u64,
@@ -528,7 +528,7 @@ impl Histogram {
         self.sum_micros = self.sum_micros.saturating_add(micros);
     }
 
-    /// Of each bucket.
+    /// The count of each bucket.
     #[must_use]
     pub fn counts(&self) -> &[u64; BOUNDS.len() + 1] {
         &self.counts

@@ -1,4 +1,4 @@
-//! What goes into a commit, and when is the store asked?
+//! The contents of a commit, and when the store is asked.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is in memory, and what leaves it?
+//! Timers that enter memory and leave it.
 
 use super::*;
 

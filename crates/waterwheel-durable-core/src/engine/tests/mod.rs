@@ -1,4 +1,4 @@
-//! What the simulator cannot see from outside, or meets too seldom.
+//! Cases that the simulator cannot see from outside, or meets too seldom.
 //!
 //! | file | question |
 //! |---|---|
@@ -63,7 +63,7 @@ struct Subject {
     on_their_way: Vec<Delivery>,
     /// How many commits were asked for.
     commits: usize,
-    /// What was put out of names without a handler, of policies and of space.
+    /// The outputs about names without a handler, policies and space.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
     /// Those that were given up, and why.

@@ -1,4 +1,4 @@
-//! What goes on in a namespace that is paused or drained?
+//! Namespaces that are paused or drained.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn subject() -> Subject {
     it
 }
 
-/// What waits is read again.
+/// Resumes, and reads again what waits.
 fn resume(it: &mut Subject, name: &str) {
     it.pause(name, false);
     it.pass(1_000);

@@ -1,4 +1,4 @@
-//! What becomes of what the store refuses?
+//! Commits and reads that the store refuses.
 
 use super::*;
 

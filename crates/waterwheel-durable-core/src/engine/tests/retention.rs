@@ -1,4 +1,4 @@
-//! What is archived, and when does it expire?
+//! The archive: which timers enter it, and when they expire.
 
 use crate::store::ArchiveCursor;
 

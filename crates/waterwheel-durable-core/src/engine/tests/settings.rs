@@ -1,4 +1,4 @@
-//! What becomes of a policy?
+//! Policies that are set, read and refused.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What becomes of a timer whose start is noted first?
+//! Timers whose start is noted before they are delivered.
 
 use crate::store::RowCursor;
 
