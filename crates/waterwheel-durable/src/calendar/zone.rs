@@ -53,7 +53,7 @@ pub(super) fn rules(zone: &TimeZone, from: Due) -> u64 {
     };
     let until = from.as_second().saturating_add(YEARS);
     let mut offset = zone.to_offset(from);
-    let mut hash = Hash::new();
+    let mut hash = Hash::default();
     hash.number(i64::from(offset.seconds()));
     for change in zone.following(from) {
         let at = change.timestamp().as_second();

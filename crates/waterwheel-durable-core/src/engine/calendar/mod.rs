@@ -454,7 +454,7 @@ impl Calendars {
     /// A number that no other calendar has, and that hardly one has had: what was filed by that may still be there.
     fn draw(&mut self, name: &str) -> Option<u32> {
         self.drawn += 1;
-        let mut hash = Hash::new();
+        let mut hash = Hash::default();
         hash.bytes(name.as_bytes());
         hash.number(self.epoch.cast_signed());
         hash.number(self.drawn);

@@ -166,14 +166,14 @@ pub enum Declared {
 #[derive(Debug, Clone, Copy)]
 pub struct Hash(u64);
 
-impl Hash {
-    /// Progress before the first occurrence.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "nothing is generic over it")]
-    pub fn new() -> Hash {
+impl Default for Hash {
+    /// The hash of no bytes.
+    fn default() -> Hash {
         Hash(0xcbf2_9ce4_8422_2325)
     }
+}
 
+impl Hash {
     /// Goes on by these bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
@@ -205,7 +205,7 @@ mod tests {
             ("a", 0xaf63_dc4c_8601_ec8c),
             ("foobar", 0x8594_4171_f739_67e8),
         ] {
-            let mut hash = Hash::new();
+            let mut hash = Hash::default();
             hash.bytes(text.as_bytes());
             assert_eq!(hash.finish(), expected, "{text}");
         }

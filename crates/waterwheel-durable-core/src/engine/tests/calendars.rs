@@ -253,7 +253,7 @@ fn a_refused_declaration_leaves_nothing() {
 
 /// The number that a calendar would have, as the first or second … one that a store's first run draws.
 fn drawn(name: &str, count: i64) -> u32 {
-    let mut hash = calendar::Hash::new();
+    let mut hash = calendar::Hash::default();
     hash.bytes(name.as_bytes());
     hash.number(1);
     hash.number(count);
