@@ -1,20 +1,14 @@
 //! What is cancelled of a handler, or of a namespace, and what is left?
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{
-    Cancelled, Delivery, Drain, Durable, Handle, Inserted, NewTimer, Policy, Retry,
-};
+use waterwheel_durable::{Cancelled, Delivery, Durable, Handle, Inserted, NewTimer, Policy, Retry};
 use waterwheel_durable_core::store::{Bucket, Command, Due, Op, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
-use crate::support::{
-    DAY, Folder, Said, beside, cli, dead, insert, now, row, store, within, words,
-};
+use crate::support::*;
 
 /// More than one page.
 const MANY: u64 = 1_200;
@@ -33,11 +27,6 @@ async fn insert_many(timers: &Durable, handler: &str, count: u64) -> Vec<Handle>
     inserted.iter().map(handle).collect()
 }
 
-async fn stop(timers: &Durable) {
-    let drain = Drain::within(Duration::from_secs(60));
-    timers.shutdown(drain).await.unwrap();
-}
-
 /// What the command says of timers that it has cancelled.
 fn cancelled<'a>(handles: impl IntoIterator<Item = &'a Handle>) -> String {
     let lines = handles
@@ -46,21 +35,22 @@ fn cancelled<'a>(handles: impl IntoIterator<Item = &'a Handle>) -> String {
     lines.collect()
 }
 
-fn pending(file: &Path) -> HashMap<String, u64> {
-    let stats = cli(file, ["stats", "--json"]).json();
+/// Fails unless so many timers of each handler are pending.
+#[track_caller]
+fn expect_pending(file: &TimersFile, expected: &[(&str, u64)]) {
+    let stats = file.json("stats --json");
     let handlers = stats["handlers"].as_array().unwrap().iter();
     let counts = handlers.map(|it| {
-        let handler = it["handler"].as_str().unwrap().to_owned();
+        let handler = it["handler"].as_str().unwrap();
         (handler, it["pending"].as_u64().unwrap())
     });
-    counts.collect()
+    assert_eq!(counts.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_cancels_all_that_waits_of_a_handler() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     timers
         .create_namespace("shop", Policy::default())
         .await
@@ -69,34 +59,28 @@ async fn a_service_cancels_all_that_waits_of_a_handler() {
     for other in ["closed", "mail", "shop/close"] {
         insert_many(&timers, other, 3).await;
     }
-    let said = beside(&file, "cancel --handler close").await.well();
+    let said = file.beside("cancel --handler close").await.well();
     assert_eq!(said, cancelled(&close));
     assert_eq!(timers.metrics().namespaces[0].cancelled, MANY);
     for handle in close.iter().step_by(100) {
         assert_eq!(timers.cancel(handle).await.unwrap(), Cancelled::NotFound);
     }
-    let said = beside(&file, "cancel --namespace shop").await.well();
+    let said = file.beside("cancel --namespace shop").await.well();
     assert_eq!(said.lines().count(), 3, "{said}");
     // There is nothing to do any more.
     for line in ["cancel --handler close", "cancel --namespace shop"] {
-        assert!(
-            beside(&file, line)
-                .await
-                .nothing()
-                .contains("no timer is pending")
-        );
+        let said = file.beside(line).await.nothing();
+        assert!(said.contains("no timer is pending"), "{line}: {said}");
     }
     stop(&timers).await;
     let expected = [("close", 0), ("closed", 3), ("mail", 3), ("shop/close", 0)];
-    let expected = expected.map(|(name, count)| (name.to_owned(), count));
-    assert_eq!(pending(&file), HashMap::from(expected));
+    expect_pending(&file, &expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_timer_between_two_attempts_is_cancelled_with_the_rest() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     let policy = Policy::default().retry_delays([HOUR]);
     let shop = timers.create_namespace("shop", policy).await.unwrap();
     let (sender, mut delivered) = mpsc::unbounded_channel();
@@ -112,17 +96,16 @@ async fn a_timer_between_two_attempts_is_cancelled_with_the_rest() {
         }
     })
     .await;
-    let said = beside(&file, "cancel --handler shop/notify").await.well();
+    let said = file.beside("cancel --handler shop/notify").await.well();
     assert_eq!(said, format!("cancelled {id}\n"));
     stop(&timers).await;
-    assert_eq!(pending(&file)["shop/notify"], 0);
+    expect_pending(&file, &[("shop/notify", 0)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     let (sender, mut delivered) = mpsc::unbounded_channel();
     let (end, ended) = tokio::sync::watch::channel(false);
     timers.handle("close", move |delivery: Delivery| {
@@ -142,22 +125,21 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
     let id = within(delivered.recv()).await.unwrap();
     // They are on the page of that one, and on the next.
     let others = insert_many(&timers, "close", 700).await;
-    let said = beside(&file, "cancel --handler close").await;
+    let said = file.beside("cancel --handler close").await;
     assert_eq!(said.out, cancelled(&others));
     let what = format!("{id}: {}\n", Command::FIRED);
     let said = said.failure();
     assert!(said.ends_with(&what), "{said}");
     end.send(true).unwrap();
     stop(&timers).await;
-    assert_eq!(pending(&file)["close"], 0);
+    expect_pending(&file, &[("close", 0)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
-    let connection = rusqlite::Connection::open(&file).unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
+    let connection = rusqlite::Connection::open(&*file).unwrap();
     let commands = || {
         let count = "SELECT count(*) FROM commands WHERE is_taken = 0";
         let count = connection.query_row(count, [], |row| row.get::<_, i64>(0));
@@ -167,10 +149,7 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
     // The service may be faster than this caller.
     for _ in 0..30 {
         let handles = insert_many(&timers, "close", 700).await;
-        let line = tokio::spawn({
-            let file = file.clone();
-            async move { beside(&file, "cancel --handler close").await }
-        });
+        let line = tokio::spawn(file.beside("cancel --handler close"));
         while commands() == 0 && !line.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -189,20 +168,19 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
     }
     assert!(seen, "the service was always faster");
     stop(&timers).await;
-    assert_eq!(pending(&file)["close"], 0);
+    expect_pending(&file, &[("close", 0)]);
 }
 
 /// Carries out commands as a service does, one commit for each. `answer` has other steps and another answer for some.
 fn serve(
-    file: &Path,
+    file: &TimersFile,
     line: &str,
     mut answer: impl FnMut(&Handle) -> Option<(Op, &'static str)>,
 ) -> (Said, SqliteStore) {
-    let mut store = SqliteStore::open(file).unwrap();
-    store.begin().unwrap();
+    let mut store = reopened(file);
     let mut commit = 0;
     let said = thread::scope(|scope| {
-        let sending = scope.spawn(|| cli(file, words(line)));
+        let sending = scope.spawn(|| file.cli(line));
         while !sending.is_finished() {
             // Another connection may have the file for a moment.
             let commands = store.commands().unwrap_or_default();
@@ -230,11 +208,8 @@ fn serve(
 
 #[test]
 fn what_fires_and_is_tried_again_later_is_cancelled_then() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows: Vec<_> = (0..700).map(|it| row(it, "mail", it as i64)).collect();
-    let steps: Vec<_> = rows.iter().map(insert).collect();
-    drop(store(&file, &steps));
+    let rows = rows(700, "mail", 0);
+    let file = TimersFile::with(&inserts(&rows));
     let later = Due::from_millis(now().as_millis() + DAY);
     let mut has_fired = false;
     let fires = |handle: &Handle| {
@@ -248,16 +223,13 @@ fn what_fires_and_is_tried_again_later_is_cancelled_then() {
     assert_eq!(said.out.lines().count(), 700);
     let said = said.failure();
     assert!(said.contains("handler is running"), "{said}");
-    assert_eq!(pending(&file)["mail"], 0);
+    expect_pending(&file, &[("mail", 0)]);
 }
 
 #[test]
 fn the_rest_is_left_once_a_service_refuses() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows: Vec<_> = (0..MANY).map(|it| row(it, "mail", it as i64)).collect();
-    let steps: Vec<_> = rows.iter().map(insert).collect();
-    drop(store(&file, &steps));
+    let rows = rows(MANY, "mail", 0);
+    let file = TimersFile::with(&inserts(&rows));
     let mut results = 0;
     let refuses = |handle: &Handle| {
         results += 1;
@@ -269,15 +241,15 @@ fn the_rest_is_left_once_a_service_refuses() {
     assert_eq!((said.out.lines().count(), results), (PAGE - 1, PAGE));
     assert!(said.failure().ends_with("the service shuts down\n"));
     // Nor if it does not answer.
-    let said = cli(&file, words("cancel --handler mail --wait 0.3"));
+    let said = file.cli("cancel --handler mail --wait 0.3");
     assert_eq!((said.code, &*said.out), (1, ""));
     assert_eq!(said.err.lines().count(), PAGE);
     drop(store);
-    assert_eq!(pending(&file)["mail"], MANY - (PAGE as u64 - 1));
+    expect_pending(&file, &[("mail", MANY - (PAGE as u64 - 1))]);
 }
 
 /// A file that no process holds, with timers of three handlers in buckets of all levels, due and not, tried before and not, and dead letters.
-fn free(file: &Path) -> Vec<Row> {
+fn free() -> (TimersFile, Vec<Row>) {
     let distance = [-5_000, 500, 60_000, 2 * 3_600_000, 3 * DAY, 200 * DAY];
     let rows = (0..MANY).map(|number| {
         let mut row = row(number, "mail", distance[number as usize % 6]);
@@ -286,7 +258,7 @@ fn free(file: &Path) -> Vec<Row> {
         row
     });
     let mut rows: Vec<_> = rows.collect();
-    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    let mut steps = inserts(&rows);
     for number in 2_000..2_006 {
         let handler = ["shop/close", "shop/mail", "mails"][number as usize % 3];
         steps.push(insert(&row(number, handler, 3 * DAY)));
@@ -295,41 +267,33 @@ fn free(file: &Path) -> Vec<Row> {
         let handler = ["mail", "shop/close"][number as usize % 2];
         steps.extend(dead(&row(number, handler, -5_000), "it said no"));
     }
-    drop(store(file, &steps));
     rows.sort_by_key(|row| (row.due, row.id));
-    rows
+    (TimersFile::with(&steps), rows)
 }
 
 #[test]
 fn what_no_process_holds_is_cancelled_by_the_command_itself() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows = free(&file);
+    let (file, rows) = free();
     let handles: Vec<_> = rows.iter().map(Row::handle).collect();
-    let said = cli(&file, words("cancel --handler mail")).well();
+    let said = file.well("cancel --handler mail");
     assert_eq!(said, cancelled(&handles));
-    let expected = [
+    let left = [
         ("mail", 0),
         ("mails", 2),
         ("shop/close", 2),
         ("shop/mail", 2),
     ];
-    let expected = expected.map(|(name, count)| (name.to_owned(), count));
-    assert_eq!(pending(&file), HashMap::from(expected));
+    expect_pending(&file, &left);
     // Their keys are free.
-    let said = cli(&file, words("show --handler mail --key key-7")).failure();
+    let said = file.failure("show --handler mail --key key-7");
     assert!(said.contains("no timer of mail has the key"), "{said}");
-    let said = cli(&file, words("cancel --namespace shop")).well();
+    let said = file.well("cancel --namespace shop");
     assert_eq!(said.lines().count(), 4, "{said}");
-    let stats = cli(&file, ["stats", "--json"]).json();
-    // Dead dead letters are not cancelled.
-    assert_eq!((&stats["pending"], &stats["dead"]), (&2.into(), &4.into()));
-    assert_eq!(stats["epoch"], 1);
+    // Dead letters are not cancelled.
+    assert_eq!(file.counts(), (2, 4));
+    assert_eq!(file.json("stats --json")["epoch"], 1);
     for line in ["cancel --handler mail", "cancel --namespace shop"] {
-        assert!(
-            cli(&file, words(line))
-                .nothing()
-                .contains("no timer is pending")
-        );
+        let said = file.cli(line).nothing();
+        assert!(said.contains("no timer is pending"), "{line}: {said}");
     }
 }

@@ -10,13 +10,12 @@ use rusqlite::Connection;
 use waterwheel_durable_core::store::{Due, Level, Op, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
-use crate::support::{Folder, Said, cli, filled, insert, now, row, words};
+use crate::support::*;
 
 /// A file with a row in each table but those of the index that need many keys. It is closed.
 fn with_all(file: &Path) {
     filled(file);
-    let mut store = SqliteStore::open(file).unwrap();
-    store.begin().unwrap();
+    let mut store = reopened(file);
     let near = |number, key: &[u8]| {
         let mut row = row(number, "mail", -1_000);
         row.key = Some(key.into());
@@ -77,341 +76,254 @@ const OTHERS: [&str; 12] = [
 
 #[test]
 fn a_sound_file_passes() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
+    let file = TimersFile::new();
     with_all(&file);
-    let before = fs::read(&file).unwrap();
-    let said = cli(&file, ["check"]).well();
+    let before = fs::read(&*file).unwrap();
+    let said = file.well("check");
     assert!(
         said.contains(": no damage found in all pages and "),
         "{said}"
     );
-    let json = cli(&file, words("check --json")).json();
+    let json = file.json("check --json");
     assert_eq!(json["is_sound"], true);
     assert_eq!(json["is_beside"], false);
     assert_eq!(json["all_pages"], true);
     assert_eq!(json["findings"].as_array().unwrap().len(), 0);
     assert!(json["rows"].as_u64().unwrap() > 70, "{json}");
-    assert!(fs::read(&file).unwrap() == before);
+    assert!(fs::read(&*file).unwrap() == before);
 }
 
 #[test]
 fn each_damage_by_hand_is_found_and_named_in_words() {
     let mail = "handler = (SELECT number FROM handlers WHERE name = 'mail')";
-    let of_mail = format!("level = 0 AND {mail}");
+    let of_mail = format!(" WHERE level = 0 AND {mail}");
     let keyed = "id = (SELECT min(id) FROM timers WHERE key IS NOT NULL AND has_moved = 0)";
-    let cases = [
+    // What is set in rows of a table, and what is said of it.
+    let updates: [(&str, &str, &[(&str, &str)]); 8] = [
         (
-            format!("UPDATE timers SET due = 'soon' WHERE {of_mail}"),
             "timers",
-            "`due` has text instead of a whole number",
+            &of_mail,
+            &[
+                ("due = 'soon'", "`due` has text instead of a whole number"),
+                ("due = 7.5", "`due` has a number with a fraction"),
+                ("failures = -1", "`failures` has -1"),
+                ("has_moved = 'x'", "`has_moved` has text"),
+                ("starts = x'00'", "`starts` has bytes"),
+                ("payload = 'text'", "`payload` has text instead of bytes"),
+                ("bucket = bucket + 1", "by its due time"),
+                ("handler = 99", "no number 99"),
+                ("far_handler = 1", "`far_handler` has a value"),
+            ],
         ),
         (
-            format!("UPDATE timers SET due = 7.5 WHERE {of_mail}"),
             "timers",
-            "`due` has a number with a fraction",
+            " WHERE level = 3",
+            &[
+                ("far_handler = NULL", "`far_handler` has no value"),
+                ("level = 9", "no level 9"),
+                ("level = 'x'", "`level` has text"),
+            ],
+        ),
+        ("moved", "", &[("due = 'later'", "`due` has text")]),
+        (
+            "dead",
+            "",
+            &[
+                ("handler = 99", "no number 99"),
+                ("error = x'ff'", "`error` has bytes"),
+                ("at = 'never'", "`at` has text"),
+                ("failures = 1 << 40", "`failures` has 1099511627776"),
+            ],
+        ),
+        ("settings", "", &[("value = 'text'", "`value` has text")]),
+        (
+            "archive",
+            "",
+            &[
+                ("count = count + 1", "`count` is not"),
+                ("count = 'x'", "`count` has text"),
+                ("last_id = 1", "do not match its entries"),
+                ("day = day + 1", "of another day"),
+                ("entries = x'ff'", "`entries` cannot be read"),
+                ("entries = 7", "`entries` has a whole number"),
+            ],
         ),
         (
-            format!("UPDATE timers SET failures = -1 WHERE {of_mail}"),
-            "timers",
-            "`failures` has -1",
+            "commands",
+            "",
+            &[
+                ("body = 'dance'", "not a request"),
+                ("body = x'ff'", "`body` has bytes"),
+                ("until = 'late'", "`until` has text"),
+            ],
         ),
         (
-            format!("UPDATE timers SET has_moved = 'x' WHERE {of_mail}"),
-            "timers",
-            "`has_moved` has text",
+            "key_changes",
+            "",
+            &[
+                ("entries = x'00'", "its entries cannot be read"),
+                ("entries = 'text'", "`entries` has text"),
+            ],
         ),
+    ];
+    let others = [
         (
-            format!("UPDATE timers SET starts = x'00' WHERE {of_mail}"),
-            "timers",
-            "`starts` has bytes",
-        ),
-        (
-            format!("UPDATE timers SET payload = 'text' WHERE {of_mail}"),
-            "timers",
-            "`payload` has text instead of bytes",
-        ),
-        (
-            "UPDATE timers SET key = 7 WHERE key IS NOT NULL".to_owned(),
+            "UPDATE timers SET key = 7 WHERE key IS NOT NULL",
             "timers",
             "`key` has a whole number",
         ),
         (
-            format!("UPDATE timers SET bucket = bucket + 1 WHERE {of_mail}"),
-            "timers",
-            "by its due time",
-        ),
-        (
-            format!("UPDATE timers SET handler = 99 WHERE {of_mail}"),
-            "timers",
-            "no number 99",
-        ),
-        (
-            format!("UPDATE timers SET far_handler = 1 WHERE {of_mail}"),
-            "timers",
-            "`far_handler` has a value",
-        ),
-        (
-            "UPDATE timers SET far_handler = NULL WHERE level = 3".to_owned(),
-            "timers",
-            "`far_handler` has no value",
-        ),
-        (
-            "UPDATE timers SET level = 9 WHERE level = 3".to_owned(),
-            "timers",
-            "no level 9",
-        ),
-        (
-            "UPDATE timers SET level = 'x' WHERE level = 3".to_owned(),
-            "timers",
-            "`level` has text",
-        ),
-        (
-            format!("UPDATE timers SET id = id + (77 << 40) WHERE {of_mail} AND key IS NULL"),
+            &format!("UPDATE timers SET id = id + (77 << 40){of_mail} AND key IS NULL"),
             "timers",
             "opened for the 78th time",
         ),
         (
-            format!("UPDATE timers SET id = -id WHERE {of_mail} AND key IS NULL"),
+            &format!("UPDATE timers SET id = -id{of_mail} AND key IS NULL"),
             "timers",
             "`id` has -",
         ),
         (
-            format!("UPDATE timers SET key = x'0102' WHERE {keyed}"),
+            &format!("UPDATE timers SET key = x'0102' WHERE {keyed}"),
             "timers",
             "its key is not in the index",
         ),
         (
-            format!("DELETE FROM timers WHERE {keyed}"),
+            &format!("DELETE FROM timers WHERE {keyed}"),
             "key_changes",
             "which does not exist",
         ),
         (
-            "UPDATE timers SET has_moved = 0 WHERE has_moved = 1".to_owned(),
+            "UPDATE timers SET has_moved = 0 WHERE has_moved = 1",
             "timers",
             "it has not moved",
         ),
+        ("DELETE FROM moved", "timers", "`moved` does not have it"),
         (
-            "DELETE FROM moved".to_owned(),
-            "timers",
-            "`moved` does not have it",
-        ),
-        (
-            "UPDATE moved SET due = due + 1".to_owned(),
+            "UPDATE moved SET due = due + 1",
             "timers",
             "another due time",
         ),
         (
-            "UPDATE moved SET due = 'later'".to_owned(),
-            "moved",
-            "`due` has text",
-        ),
-        (
-            "INSERT INTO moved VALUES (123, 456)".to_owned(),
+            "INSERT INTO moved VALUES (123, 456)",
             "moved",
             "there is no such timer",
         ),
         (
-            "UPDATE handlers SET name = x'ff' WHERE name = 'mail'".to_owned(),
+            "UPDATE handlers SET name = x'ff' WHERE name = 'mail'",
             "handlers",
             "`name` has bytes",
         ),
         (
-            "UPDATE handlers SET name = CAST(x'6dff' AS TEXT) WHERE name = 'mail'".to_owned(),
+            "UPDATE handlers SET name = CAST(x'6dff' AS TEXT) WHERE name = 'mail'",
             "handlers",
             "not UTF-8",
         ),
         (
-            "DELETE FROM handlers WHERE number = 1".to_owned(),
+            "DELETE FROM handlers WHERE number = 1",
             "handlers",
             "row 1 before it is missing",
         ),
         (
-            "UPDATE dead SET handler = 99".to_owned(),
-            "dead",
-            "no number 99",
-        ),
-        (
-            "UPDATE dead SET error = x'ff'".to_owned(),
-            "dead",
-            "`error` has bytes",
-        ),
-        (
-            "UPDATE dead SET at = 'never'".to_owned(),
-            "dead",
-            "`at` has text",
-        ),
-        (
-            "UPDATE dead SET failures = 1 << 40".to_owned(),
-            "dead",
-            "`failures` has 1099511627776",
-        ),
-        (
-            "UPDATE settings SET value = 'text'".to_owned(),
-            "settings",
-            "`value` has text",
-        ),
-        (
-            "UPDATE settings SET name = x'ff' WHERE name = 'paused/shop'".to_owned(),
+            "UPDATE settings SET name = x'ff' WHERE name = 'paused/shop'",
             "settings",
             "`name` has bytes",
         ),
+        ("DELETE FROM archive", "key_changes", "which does not exist"),
         (
-            "UPDATE archive SET count = count + 1".to_owned(),
-            "archive",
-            "`count` is not",
-        ),
-        (
-            "UPDATE archive SET count = 'x'".to_owned(),
-            "archive",
-            "`count` has text",
-        ),
-        (
-            "UPDATE archive SET last_id = 1".to_owned(),
-            "archive",
-            "do not match its entries",
-        ),
-        (
-            "UPDATE archive SET day = day + 1".to_owned(),
-            "archive",
-            "of another day",
-        ),
-        (
-            "UPDATE archive SET entries = x'ff'".to_owned(),
-            "archive",
-            "`entries` cannot be read",
-        ),
-        (
-            "UPDATE archive SET entries = 7".to_owned(),
-            "archive",
-            "`entries` has a whole number",
-        ),
-        (
-            "DELETE FROM archive".to_owned(),
-            "key_changes",
-            "which does not exist",
-        ),
-        (
-            "UPDATE commands SET body = 'dance'".to_owned(),
-            "commands",
-            "not a request",
-        ),
-        (
-            "UPDATE commands SET body = x'ff'".to_owned(),
-            "commands",
-            "`body` has bytes",
-        ),
-        (
-            "UPDATE commands SET until = 'late'".to_owned(),
-            "commands",
-            "`until` has text",
-        ),
-        (
-            "UPDATE key_changes SET entries = x'00'".to_owned(),
-            "key_changes",
-            "its entries cannot be read",
-        ),
-        (
-            "UPDATE key_changes SET entries = 'text'".to_owned(),
-            "key_changes",
-            "`entries` has text",
-        ),
-        (
-            "DELETE FROM key_changes".to_owned(),
+            "DELETE FROM key_changes",
             "timers",
             "its key is not in the index",
         ),
         (
-            "INSERT INTO key_filters VALUES (99 << 32, x'00')".to_owned(),
+            "INSERT INTO key_filters VALUES (99 << 32, x'00')",
             "key_filters",
             "a chunk that does not exist",
         ),
         (
-            "INSERT INTO key_runs VALUES (7, 7, 99, 0, 0, NULL, 0)".to_owned(),
+            "INSERT INTO key_runs VALUES (7, 7, 99, 0, 0, NULL, 0)",
             "key_runs",
             "`bits` has 99",
         ),
         (
-            "INSERT INTO key_runs VALUES (7, 7, 'x', 0, 0, NULL, 0)".to_owned(),
+            "INSERT INTO key_runs VALUES (7, 7, 'x', 0, 0, NULL, 0)",
             "key_runs",
             "`bits` has text",
         ),
         (
-            "INSERT INTO key_runs VALUES (7, 7, 0, 0, 0, 9, 1)".to_owned(),
+            "INSERT INTO key_runs VALUES (7, 7, 0, 0, 0, 9, 1)",
             "key_runs",
             "merged into 9",
         ),
         (
-            "UPDATE meta SET value = 'x' WHERE key = 'epoch'".to_owned(),
+            "UPDATE meta SET value = 'x' WHERE key = 'epoch'",
             "meta",
             "`epoch`",
         ),
         (
-            "DELETE FROM meta WHERE key = 'key secret 1'".to_owned(),
+            "DELETE FROM meta WHERE key = 'key secret 1'",
             "meta",
             "`key secret 1` is missing",
         ),
-        ("DROP TABLE moved".to_owned(), "moved", "no such table"),
+        ("DROP TABLE moved", "moved", "no such table"),
         (
-            "ALTER TABLE dead DROP COLUMN error".to_owned(),
+            "ALTER TABLE dead DROP COLUMN error",
             "dead",
             "no such column",
         ),
     ];
-    let folder = Folder::new();
-    let (whole, file) = (folder.file("whole.db"), folder.file("timers.db"));
+    let folder = TimersFile::new();
+    let whole = folder.sibling("whole.db");
     with_all(&whole);
-    for (at, (sql, table, words_of_it)) in cases.iter().enumerate() {
-        for beside in ["-wal", "-shm", "-lock", "-reserve"] {
-            let _: Result<(), _> = fs::remove_file(folder.file(&format!("timers.db{beside}")));
+    for (table, condition, cases) in updates {
+        for (value, words) in cases {
+            let sql = format!("UPDATE {table} SET {value}{condition}");
+            is_found(&folder, &whole, &sql, table, words);
         }
-        fs::copy(&whole, &file).unwrap();
-        damage(&file, sql);
-        let said = cli(&file, ["check"]);
-        assert_eq!((said.code, &*said.err), (1, ""), "{sql}: {said:?}");
+    }
+    for (sql, table, words) in others {
+        is_found(&folder, &whole, sql, table, words);
+    }
+}
+
+/// Damages a copy of a file, which is said of the table by these words, and by no command in other words than ours.
+fn is_found(file: &TimersFile, whole: &Path, sql: &str, table: &str, words: &str) {
+    for other in ["-wal", "-shm", "-lock", "-reserve", "-copy"] {
+        let _: Result<(), _> = fs::remove_file(file.sibling(&format!("timers.db{other}")));
+    }
+    fs::copy(whole, &**file).unwrap();
+    damage(file, sql);
+    let said = file.cli("check");
+    assert_eq!((said.code, &*said.err), (1, ""), "{sql}: {said:?}");
+    is_in_our_words(&said, sql);
+    let place = format!("table `{table}`");
+    let is_named = |line: &str| line.starts_with(&place) && line.contains(words);
+    assert!(said.out.lines().any(is_named), "{sql}: {said:?}");
+    let json = file.cli("check --json");
+    assert_eq!(json.code, 1, "{sql}");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["is_sound"], false);
+    let lines = said.out.lines().count() as u64 - 1;
+    assert_eq!(json["finding_count"], lines, "{sql}: {said:?}");
+    let copy = file.sibling("timers.db-copy");
+    for line in OTHERS {
+        let line = line.replace("COPY", copy.to_str().unwrap());
+        is_in_our_words(&file.cli(&line), &format!("{sql}: {line}"));
+    }
+    if let Err(error) = SqliteStore::open(&**file) {
+        let said = Said {
+            code: 1,
+            out: String::new(),
+            err: error.to_string(),
+        };
         is_in_our_words(&said, sql);
-        let place = format!("table `{table}`");
-        let is_named = |line: &str| line.starts_with(&place) && line.contains(words_of_it);
-        assert!(said.out.lines().any(is_named), "{sql}: {said:?}");
-        let json = cli(&file, words("check --json"));
-        assert_eq!(json.code, 1, "{sql}");
-        let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-        assert_eq!(json["is_sound"], false);
-        let lines = said.out.lines().count() as u64 - 1;
-        assert_eq!(
-            json["finding_count"].as_u64(),
-            Some(lines),
-            "{sql}: {said:?}"
-        );
-        for line in OTHERS {
-            let copy = folder.file(&format!("copy-{at}.db"));
-            let line = line.replace("COPY", copy.to_str().unwrap());
-            is_in_our_words(&cli(&file, words(&line)), &format!("{sql}: {line}"));
-        }
-        if let Err(error) = SqliteStore::open(&file) {
-            let said = Said {
-                code: 1,
-                out: String::new(),
-                err: format!("{error} {error:?}"),
-            };
-            let display = error.to_string();
-            is_in_our_words(
-                &Said {
-                    err: display,
-                    ..said
-                },
-                sql,
-            );
-        }
     }
 }
 
 #[test]
 fn a_damaged_page_is_found_wherever_it_lies() {
-    let folder = Folder::new();
-    let (whole, file) = (folder.file("whole.db"), folder.file("timers.db"));
-    with_all(&whole);
-    let bytes = fs::read(&whole).unwrap();
+    let file = TimersFile::new();
+    with_all(&file);
+    let bytes = fs::read(&*file).unwrap();
     // The first page says that it is a file of ours. Each other one is garbage, zeros, or another page.
     for at in 1..bytes.len() / 4_096 {
         for kind in 0..3 {
@@ -426,10 +338,10 @@ fn a_damaged_page_is_found_wherever_it_lies() {
                 continue;
             }
             for beside in ["-wal", "-shm"] {
-                let _: Result<(), _> = fs::remove_file(folder.file(&format!("timers.db{beside}")));
+                let _: Result<(), _> = fs::remove_file(file.sibling(&format!("timers.db{beside}")));
             }
-            fs::write(&file, &damaged).unwrap();
-            let said = cli(&file, ["check"]);
+            fs::write(&*file, &damaged).unwrap();
+            let said = file.cli("check");
             let of = format!("page {}, {kind}", at + 1);
             assert_eq!((said.code, &*said.err), (1, ""), "{of}: {said:?}");
             is_in_our_words(&said, &of);
@@ -439,12 +351,9 @@ fn a_damaged_page_is_found_wherever_it_lies() {
 
 #[test]
 fn what_is_found_often_is_counted_and_not_all_shown() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows: Vec<_> = (1..=300).map(|it| insert(&row(it, "mail", -1))).collect();
-    drop(crate::support::store(&file, &rows));
+    let file = TimersFile::with(&inserts(&rows(300, "mail", -1)));
     damage(&file, "UPDATE timers SET failures = 'x'");
-    let said = cli(&file, ["check"]);
+    let said = file.cli("check");
     assert_eq!((said.code, said.out.lines().count()), (1, 102), "{said:?}");
     assert!(said.out.contains("200 more in `timers`"), "{said:?}");
     assert!(said.out.contains("300 findings"), "{said:?}");
@@ -457,9 +366,8 @@ const MAX: u64 = 3_000;
 
 #[test]
 fn beside_commits_it_ends_and_the_wal_stays_short() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let mut store = SqliteStore::open(&file).unwrap();
+    let file = TimersFile::new();
+    let mut store = SqliteStore::open(&*file).unwrap();
     assert_eq!(store.begin().unwrap(), 1);
     let mut number = 0;
     let mut waiting = VecDeque::new();
@@ -497,7 +405,7 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
     let (mut last, mut begun_again, mut commits) = (number_of_wal(), 0, 0);
     std::thread::scope(|scope| {
         let checks = scope.spawn(|| {
-            let said = cli(&file, words("check --json")).json();
+            let said = file.json("check --json");
             has_ended.store(true, Ordering::Release);
             said
         });

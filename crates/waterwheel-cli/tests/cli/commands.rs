@@ -7,23 +7,27 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Policy};
-use waterwheel_durable_core::store::{DeadLetters, Op, Row, Scope, Setting, Store};
+use waterwheel_durable::{Cancelled, Dead, Delivery, Durable, Handle, Policy};
+use waterwheel_durable_core::store::{Command, DeadLetters, Id, Op, Row, Scope, Setting, Store};
 use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
-use crate::support::{
-    DAY, Folder, beside, cli, command, dead, insert, row, set, store, within, words,
-};
+use crate::support::*;
 
 /// Waits until the command lists three dead letters.
 #[track_caller]
-fn three_are_dead(file: &Path) -> impl Future<Output = ()> {
+fn three_are_dead(file: &TimersFile) -> impl Future<Output = ()> {
     within(async {
-        let listed = || async { beside(file, "dead --json").await.json() };
+        let listed = || async { file.beside("dead --json").await.json() };
         while listed().await["dead"].as_array().unwrap().len() < 3 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })
+}
+
+/// What the command says of these ids.
+fn done(verb: &str, ids: impl IntoIterator<Item = Id>) -> String {
+    let lines = ids.into_iter().map(|id| format!("{verb} {id}\n"));
+    lines.collect()
 }
 
 fn in_days(days: u64) -> SystemTime {
@@ -32,45 +36,37 @@ fn in_days(days: u64) -> SystemTime {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_cancels_what_the_command_names() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     let mut handles: Vec<Handle> = Vec::new();
     for days in [0, 3, 300] {
         let inserted = timers.at("close", in_days(days) + Duration::from_secs(600));
         handles.push(inserted.insert().await.unwrap().handle().clone());
     }
-    let said = beside(&file, &format!("cancel {}", handles[0]))
-        .await
-        .well();
-    assert_eq!(said, format!("cancelled {}\n", handles[0].id));
+    let [first, second, third] = &handles[..] else {
+        unreachable!();
+    };
+    let said = file.beside(format!("cancel {first}")).await.well();
+    assert_eq!(said, done("cancelled", [first.id]));
     // By its id, and more than one.
-    let line = format!("cancel {} {}", handles[1].id, handles[2]);
-    let said = beside(&file, &line).await.well();
-    assert_eq!(
-        said,
-        format!("cancelled {}\ncancelled {}\n", handles[1].id, handles[2].id)
-    );
+    let line = format!("cancel {} {third}", second.id);
+    let said = file.beside(line).await.well();
+    assert_eq!(said, done("cancelled", [second.id, third.id]));
     for handle in &handles {
         assert_eq!(timers.cancel(handle).await.unwrap(), Cancelled::NotFound);
-        let said = beside(&file, &format!("cancel {handle}")).await.failure();
+        let said = file.beside(format!("cancel {handle}")).await.failure();
         assert!(said.contains("there is no such timer"), "{said}");
-        let said = beside(&file, &format!("cancel {}", handle.id))
-            .await
-            .failure();
+        let line = format!("cancel {}", handle.id);
+        let said = file.beside(line).await.failure();
         assert!(said.contains("no pending timer has this id"), "{said}");
     }
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await
-        .unwrap();
+    stop(&timers).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_pauses_and_resumes_a_namespace() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     let shop = timers
         .create_namespace("shop", Policy::default())
         .await
@@ -85,7 +81,7 @@ async fn a_service_pauses_and_resumes_a_namespace() {
     };
     shop.handle("close", handler.clone());
     timers.handle("mail", handler);
-    assert_eq!(beside(&file, "pause shop").await.well(), "paused shop\n");
+    assert_eq!(file.beside("pause shop").await.well(), "paused shop\n");
     shop.after("close", Duration::ZERO).insert().await.unwrap();
     // Some time later: these are delivered one after the other.
     for _ in 0..20 {
@@ -96,27 +92,23 @@ async fn a_service_pauses_and_resumes_a_namespace() {
             .unwrap();
         assert_eq!(within(delivered.recv()).await.unwrap(), "mail");
     }
-    let listed = beside(&file, "namespaces --json").await.json();
+    let listed = file.beside("namespaces --json").await.json();
     assert_eq!(listed["namespaces"][1]["is_paused"], true);
     assert_eq!(listed["namespaces"][1]["pending"], 1);
-    assert_eq!(beside(&file, "resume shop").await.well(), "resumed shop\n");
+    assert_eq!(file.beside("resume shop").await.well(), "resumed shop\n");
     assert_eq!(within(delivered.recv()).await.unwrap(), "shop/close");
-    let said = beside(&file, "pause none").await.failure();
+    let said = file.beside("pause none").await.failure();
     assert!(
         said.contains("none: there is no namespace \"none\""),
         "{said}"
     );
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await
-        .unwrap();
+    stop(&timers).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_redrives_and_discards_its_dead_letters() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let timers = Durable::open(&file).await.unwrap();
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
     let (sender, mut delivered) = mpsc::unbounded_channel();
     timers.handle("notify", move |delivery: Delivery| {
         sender.send(delivery.id()).unwrap();
@@ -131,17 +123,17 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
             .unwrap();
         ids.push(within(delivered.recv()).await.unwrap());
     }
-    let dead_letters = || beside(&file, "dead --json");
+    let dead_letters = || file.beside("dead --json");
     three_are_dead(&file).await;
     // As `DeadLetter::attempts` has it.
     assert_eq!(dead_letters().await.json()["dead"][1]["attempts"], 1);
-    let shown = beside(&file, &format!("show {}", ids[1])).await.well();
+    let shown = file.beside(format!("show {}", ids[1])).await.well();
     assert!(shown.contains("attempts  1\n"), "{shown}");
-    let said = beside(&file, &format!("redrive {}", ids[1])).await.well();
+    let said = file.beside(format!("redrive {}", ids[1])).await.well();
     assert_eq!(said, format!("redriven {}\n", ids[1]));
     assert_eq!(within(delivered.recv()).await, Some(ids[1]));
     three_are_dead(&file).await;
-    let said = beside(&file, "redrive --handler notify").await.well();
+    let said = file.beside("redrive --handler notify").await.well();
     assert_eq!(said.lines().count(), 3, "{said}");
     let mut again = Vec::new();
     for _ in 0..3 {
@@ -150,38 +142,50 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
     again.sort_unstable();
     assert_eq!(again, ids);
     for line in ["redrive 77", "discard 77"] {
-        let said = beside(&file, line).await.failure();
+        let said = file.beside(line).await.failure();
         assert!(said.contains("77: there is no such"), "{said}");
     }
     three_are_dead(&file).await;
-    let said = beside(&file, &format!("discard {} {}", ids[0], ids[1]))
-        .await
-        .well();
-    assert_eq!(
-        said,
-        format!("discarded {}\ndiscarded {}\n", ids[0], ids[1])
-    );
+    let line = format!("discard {} {}", ids[0], ids[1]);
+    let said = file.beside(line).await.well();
+    assert_eq!(said, done("discarded", [ids[0], ids[1]]));
     let left = dead_letters().await.json();
     assert_eq!(left["dead"].as_array().unwrap().len(), 1);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await
-        .unwrap();
+    stop(&timers).await;
 }
 
 /// A file with a namespace, timers and dead letters, which no process holds.
-fn free(file: &Path) -> Vec<Row> {
+fn free() -> (TimersFile, Vec<Row>) {
     let rows: Vec<_> = (0..4)
         .map(|it| row(it, "shop/close", [60_000, 90 * DAY][it as usize % 2]))
         .collect();
-    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    let mut steps = inserts(&rows);
     for number in 100..104 {
         let handler = ["mail", "shop/close"][number as usize % 2];
         steps.extend(dead(&row(number, handler, -5_000), "it said no"));
     }
     steps.push(set("namespace/shop", "{}"));
-    drop(store(file, &steps));
-    rows
+    (TimersFile::with(&steps), rows)
+}
+
+/// Runs `pause shop` while something else is done, which can ask whether the command has ended.
+fn paused_while(file: &TimersFile, wait: u32, meanwhile: impl FnOnce(&dyn Fn() -> bool)) -> Said {
+    thread::scope(|scope| {
+        let sending = scope.spawn(|| file.cli(format!("pause shop --wait {wait}")));
+        meanwhile(&|| sending.is_finished());
+        sending.join().unwrap()
+    })
+}
+
+/// Waits until the store has a command, and takes it.
+fn take(store: &mut SqliteStore, has_ended: &dyn Fn() -> bool) -> Vec<(u64, Command)> {
+    loop {
+        let commands = store.commands().unwrap();
+        if has_ended() || !commands.is_empty() {
+            return commands;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn settings(file: &Path) -> Vec<String> {
@@ -192,60 +196,41 @@ fn settings(file: &Path) -> Vec<String> {
 
 #[test]
 fn what_no_process_holds_is_changed_by_the_command_itself() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows = free(&file);
-    let line = format!("cancel {} {}", rows[0].handle(), rows[1].id);
-    let said = cli(&file, words(&line)).well();
-    assert_eq!(
-        said,
-        format!("cancelled {}\ncancelled {}\n", rows[0].id, rows[1].id)
-    );
-    let said = cli(
-        &file,
-        [
-            "cancel",
-            &rows[0].handle().to_string(),
-            &rows[2].id.to_string(),
-        ],
-    );
-    assert_eq!(said.out, format!("cancelled {}\n", rows[2].id));
+    let (file, rows) = free();
+    let said = file.well(format!("cancel {} {}", rows[0].handle(), rows[1].id));
+    assert_eq!(said, done("cancelled", [rows[0].id, rows[1].id]));
+    let said = file.cli(format!("cancel {} {}", rows[0].handle(), rows[2].id));
+    assert_eq!(said.out, done("cancelled", [rows[2].id]));
     assert!(said.failure().contains("no pending timer has this id"));
-    let stats = cli(&file, ["stats", "--json"]).json();
-    assert_eq!((&stats["pending"], &stats["dead"]), (&1.into(), &4.into()));
+    assert_eq!(file.counts(), (1, 4));
     // Nothing is opened in the sense in which ids are given.
-    assert_eq!(stats["epoch"], 1);
+    assert_eq!(file.json("stats --json")["epoch"], 1);
 
-    assert_eq!(
-        cli(&file, ["redrive", "10000000064"]).well(),
-        "redriven 10000000064\n"
-    );
-    let said = cli(&file, ["redrive", "10000000064"]).failure();
+    let said = file.well("redrive 10000000064");
+    assert_eq!(said, "redriven 10000000064\n");
+    let said = file.failure("redrive 10000000064");
     assert!(said.contains("there is no such dead letter"), "{said}");
-    let said = cli(&file, ["redrive", "--namespace", "shop"]).well();
+    let said = file.well("redrive --namespace shop");
     assert_eq!(said, "redriven 10000000065\nredriven 10000000067\n");
-    let due = cli(&file, words("list --overdue --json")).json();
+    let due = file.json("list --overdue --json");
     assert_eq!(due["timers"].as_array().unwrap().len(), 3);
     assert_eq!(due["timers"][0]["failures"], 0);
-    assert_eq!(
-        cli(&file, ["discard", "--all"]).well(),
-        "discarded 10000000066\n"
-    );
-    let stats = cli(&file, ["stats", "--json"]).json();
-    assert_eq!((&stats["pending"], &stats["dead"]), (&4.into(), &0.into()));
-    let said = cli(&file, ["discard", "10000000066"]).failure();
+    let said = file.well("discard --all");
+    assert_eq!(said, "discarded 10000000066\n");
+    assert_eq!(file.counts(), (4, 0));
+    let said = file.failure("discard 10000000066");
     assert!(said.contains("there is no such dead letter"), "{said}");
 
-    assert_eq!(cli(&file, ["pause", "shop"]).well(), "paused shop\n");
-    assert_eq!(cli(&file, ["pause", "default"]).well(), "paused default\n");
-    assert_eq!(settings(&file), ["default", "shop"]);
-    assert_eq!(
-        cli(&file, ["resume", "default"]).well(),
-        "resumed default\n"
-    );
-    assert_eq!(settings(&file), ["shop"]);
+    for (line, said, paused) in [
+        ("pause shop", "paused shop\n", &["shop"][..]),
+        ("pause default", "paused default\n", &["default", "shop"]),
+        ("resume default", "resumed default\n", &["shop"]),
+    ] {
+        assert_eq!(file.well(line), said);
+        assert_eq!(settings(&file), paused, "{line}");
+    }
     for line in ["pause none", "resume none"] {
-        let said = cli(&file, words(line)).failure();
+        let said = file.failure(line);
         assert!(said.contains("there is no namespace \"none\""), "{said}");
     }
     assert_eq!(settings(&file), ["shop"]);
@@ -253,38 +238,32 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
 
 #[test]
 fn a_command_that_finds_no_dead_letter_says_so() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    cli(&file, ["discard", "--all"]).well();
+    let (file, _) = free();
+    file.well("discard --all");
     for line in ["redrive --all", "discard --namespace shop"] {
-        let said = cli(&file, words(line)).nothing();
+        let said = file.cli(line).nothing();
         assert!(said.contains("there are no dead letters"), "{line}: {said}");
     }
 }
 
 #[test]
 fn a_command_that_carries_a_command_out_makes_no_reserve() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    let reserve = folder.file("timers.db-reserve");
+    let (file, _) = free();
+    let reserve = file.sibling("timers.db-reserve");
     // As after a full disk. The service could not make one longer that is another user's.
     std::fs::remove_file(&reserve).unwrap();
-    cli(&file, ["pause", "shop"]).well();
+    file.well("pause shop");
     assert!(!reserve.exists());
     assert_eq!(settings(&file), ["shop"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_paused_before_the_start_waits_until_it_is_resumed() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
+    let (file, _) = free();
     for line in ["redrive --all", "pause shop"] {
-        beside(&file, line).await.well();
+        file.beside(line).await.well();
     }
-    let timers = Durable::open(&file).await.unwrap();
+    let timers = Durable::open(&*file).await.unwrap();
     let (sender, mut delivered) = mpsc::unbounded_channel();
     let handler = move |delivery: Delivery| {
         sender.send(delivery.handler().to_owned()).unwrap();
@@ -298,23 +277,17 @@ async fn what_was_paused_before_the_start_waits_until_it_is_resumed() {
     for _ in 0..2 {
         assert_eq!(within(delivered.recv()).await.unwrap(), "mail");
     }
-    beside(&file, "resume shop").await.well();
+    file.beside("resume shop").await.well();
     for _ in 0..2 {
         assert_eq!(within(delivered.recv()).await.unwrap(), "shop/close");
     }
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await
-        .unwrap();
+    stop(&timers).await;
 }
 
 #[test]
 fn a_command_that_is_not_answered_is_not_carried_out() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows = free(&file);
-    let mut store = SqliteStore::open(&file).unwrap();
-    store.begin().unwrap();
+    let (file, rows) = free();
+    let mut store = reopened(&file);
     let expected = format!(
         "process {} has the file open and did not respond within 0.3 s",
         std::process::id()
@@ -324,32 +297,25 @@ fn a_command_that_is_not_answered_is_not_carried_out() {
         "redrive 10000000064 --wait 0.3".to_owned(),
         "pause shop --wait 0.3".to_owned(),
     ] {
-        let said = cli(&file, words(&line)).failure();
+        let said = file.failure(&line);
         assert!(said.contains(&expected), "{line}: {said}");
         assert_eq!(store.commands().unwrap(), [], "{line}");
     }
     // Of many, the rest is not asked for one by one.
-    let said = cli(&file, words("redrive --all --wait 0.3"));
+    let said = file.cli("redrive --all --wait 0.3");
     assert_eq!((said.code, said.err.lines().count()), (1, 4), "{said:?}");
     assert!(settings(&file).is_empty());
-    let stats = cli(&file, ["stats", "--json"]).json();
-    assert_eq!((&stats["pending"], &stats["dead"]), (&4.into(), &4.into()));
+    assert_eq!(file.counts(), (4, 4));
 }
 
 #[test]
 fn a_command_that_was_taken_and_not_answered_may_be_carried_out() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    let mut store = SqliteStore::open(&file).unwrap();
-    store.begin().unwrap();
-    let said = thread::scope(|scope| {
-        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 3")));
-        while !sending.is_finished() && store.commands().unwrap().is_empty() {
-            thread::sleep(Duration::from_millis(1));
-        }
-        sending.join().unwrap().failure()
+    let (file, _) = free();
+    let mut store = reopened(&file);
+    let said = paused_while(&file, 3, |has_ended| {
+        take(&mut store, has_ended);
     });
+    let said = said.failure();
     let expected = format!(
         "process {} accepted the request but did not answer",
         std::process::id()
@@ -360,86 +326,60 @@ fn a_command_that_was_taken_and_not_answered_may_be_carried_out() {
 
 #[test]
 fn what_a_process_answers_that_will_not_is_said() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    let mut store = SqliteStore::open(&file).unwrap();
-    store.begin().unwrap();
-    let said = thread::scope(|scope| {
-        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
-        let commands = loop {
-            let commands = store.commands().unwrap();
-            if sending.is_finished() || !commands.is_empty() {
-                break commands;
-            }
-            thread::sleep(Duration::from_millis(1));
-        };
+    let (file, _) = free();
+    let mut store = reopened(&file);
+    let said = paused_while(&file, 60, |has_ended| {
+        let commands = take(&mut store, has_ended);
         let reply = Op::Reply(commands[0].0, "the service shuts down".into());
         store.commit(1, &[reply]).unwrap();
-        sending.join().unwrap().failure()
     });
-    assert_eq!(said, "waterwheel: shop: the service shuts down\n");
+    assert_eq!(said.failure(), "waterwheel: shop: the service shuts down\n");
 }
 
 #[test]
 fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    let store = SqliteStore::open(&file).unwrap();
-    let said = thread::scope(|scope| {
-        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
-        let connection = rusqlite::Connection::open(&file).unwrap();
+    let (file, _) = free();
+    let store = SqliteStore::open(&*file).unwrap();
+    let said = paused_while(&file, 60, |has_ended| {
+        let connection = rusqlite::Connection::open(&*file).unwrap();
         let count = "SELECT count(*) FROM commands";
-        let count = || {
-            connection
-                .query_row(count, [], |row| row.get::<_, i64>(0))
-                .unwrap()
-        };
-        while !sending.is_finished() && count() == 0 {
+        let count = || connection.query_row(count, [], |row| row.get::<_, i64>(0));
+        while !has_ended() && count() == Ok(0) {
             thread::sleep(Duration::from_millis(1));
         }
         drop(store);
-        sending.join().unwrap().well()
     });
-    assert_eq!(said, "paused shop\n");
+    assert_eq!(said.well(), "paused shop\n");
     assert_eq!(settings(&file), ["shop"]);
 }
 
 #[test]
 fn what_another_connection_holds_up_is_done_after_it() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    free(&file);
-    let connection = rusqlite::Connection::open(&file).unwrap();
+    let (file, _) = free();
+    let connection = rusqlite::Connection::open(&*file).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let said = thread::scope(|scope| {
-        let sending = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+    let said = paused_while(&file, 60, |_| {
         // Ten times as long as the store itself waits.
         thread::sleep(Duration::from_millis(500));
         connection.execute_batch("ROLLBACK").unwrap();
-        sending.join().unwrap().well()
     });
-    assert_eq!(said, "paused shop\n");
+    assert_eq!(said.well(), "paused shop\n");
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let said = cli(&file, words("resume shop --wait 0.2")).failure();
+    let said = file.failure("resume shop --wait 0.2");
     assert!(said.contains("database is locked"), "{said}");
     assert_eq!(settings(&file), ["shop"]);
 }
 
 #[test]
 fn commands_at_once_are_all_carried_out() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let rows: Vec<_> = (0..8).map(|it| row(it, "mail", DAY)).collect();
-    let steps: Vec<_> = rows.iter().map(insert).collect();
-    drop(store(&file, &steps));
+    let rows = rows(8, "mail", DAY);
+    let file = TimersFile::with(&inserts(&rows));
     let begun = Instant::now();
     thread::scope(|scope| {
         let commands = rows.iter().map(|row| {
             let file = &file;
             let line = format!("cancel {} --wait 60", row.handle());
-            scope.spawn(move || cli(file, words(&line)).well())
+            scope.spawn(move || file.well(line))
         });
         let commands: Vec<_> = commands.collect();
         for (command, row) in commands.into_iter().zip(&rows) {
@@ -448,20 +388,17 @@ fn commands_at_once_are_all_carried_out() {
     });
     // None has waited until its command was withdrawn.
     assert!(begun.elapsed() < Duration::from_secs(60));
-    assert_eq!(cli(&file, ["stats", "--json"]).json()["pending"], 0);
+    assert_eq!(file.json("stats --json")["pending"], 0);
 }
 
 #[test]
 fn a_command_that_is_killed_has_done_all_or_nothing() {
     const LETTERS: u64 = 300;
-    let folder = Folder::new();
     let (mut killed, mut done) = (0, 0);
     for round in 0..40_u64 {
-        let file = folder.file(&format!("{round}.db"));
-        let dead_letters = (0..LETTERS).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-        drop(store(&file, &dead_letters.collect::<Vec<_>>()));
+        let file = TimersFile::with(&dead_mail(LETTERS));
         let mut child = command()
-            .arg(&file)
+            .arg(&*file)
             .args(["redrive", "--all"])
             .stdout(Stdio::null())
             .spawn()
@@ -469,14 +406,12 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
         thread::sleep(Duration::from_micros(round * 700));
         child.kill().unwrap();
         killed += u32::from(child.wait().unwrap().code().is_none());
-        let mut store = SqliteStore::open(&file).unwrap();
-        store.begin().unwrap();
+        let mut store = reopened(&file);
         let left = DeadLetters::all(&mut store, Scope::All).unwrap().len() as u64;
         assert!(left == 0 || left == LETTERS, "{left} are left");
         done += u32::from(left == 0);
         drop(store);
-        let pending = &cli(&file, ["stats", "--json"]).json()["pending"];
-        assert_eq!(*pending, LETTERS - left);
+        assert_eq!(file.counts(), (LETTERS - left, left));
     }
     println!("{killed} killed, {done} done");
     assert!(killed > 0, "none was killed in time");
@@ -484,13 +419,10 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
 
 #[test]
 fn more_dead_letters_than_go_in_one_commit_are_redriven() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    let dead_letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-    drop(store(&file, &dead_letters.collect::<Vec<_>>()));
-    let said = cli(&file, ["redrive", "--all"]).well();
+    let file = TimersFile::with(&dead_mail(1_200));
+    let said = file.well("redrive --all");
     assert_eq!(said.lines().count(), 1_200);
-    let stats = cli(&file, ["stats", "--json"]).json();
+    let stats = file.json("stats --json");
     assert_eq!(
         (&stats["overdue"], &stats["dead"]),
         (&1_200.into(), &0.into())

@@ -3,17 +3,14 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use serde_json::Value;
 use waterwheel_durable_core::store::{Op, Row};
 
-use crate::support::{
-    Folder, Said, cli, command, dead, filled, insert, row, run, set, store, words,
-};
+use crate::support::*;
 
 #[test]
 fn what_is_not_understood_has_the_exit_code_2() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     for line in [
         "dance",
         "stats --json --json",
@@ -48,15 +45,15 @@ fn what_is_not_understood_has_the_exit_code_2() {
         "backup",
         "stats more",
     ] {
-        let said = cli(&file, words(line));
+        let said = file.cli(line);
         assert_eq!((said.code, &*said.out), (2, ""), "{line}: {said:?}");
         assert!(said.err.starts_with("error: "), "{line}: {said:?}");
         assert!(!said.err.contains("panicked"), "{said:?}");
     }
     assert_eq!(run(command()).code, 2);
-    assert_eq!(cli(&file, [""; 0]).code, 2);
+    assert_eq!(file.cli("").code, 2);
     for line in ["--help", "--version", "stats --help", "help list"] {
-        let said = cli(&file, words(line));
+        let said = file.cli(line);
         assert_eq!((said.code, &*said.err), (0, ""), "{line}");
         assert!(said.out.len() > 10);
     }
@@ -64,12 +61,8 @@ fn what_is_not_understood_has_the_exit_code_2() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
     // More than a pipe takes.
-    let rows: Vec<_> = (0..3_000).map(|it| row(it, "mail", 5_000)).collect();
-    let steps: Vec<_> = rows.iter().map(insert).collect();
-    drop(store(&file, &steps));
+    let file = TimersFile::with(&inserts(&rows(3_000, "mail", 5_000)));
     for line in ["list --limit 100000", "list --limit 100000 --json"] {
         let said = unread(&file, line);
         assert_eq!((said.code, &*said.err), (0, ""), "{line}");
@@ -93,21 +86,18 @@ fn unread(file: &Path, line: &str) -> Said {
 
 #[test]
 fn commands_that_an_output_cut_off_are_no_success() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
     // More than are asked for in one commit.
-    let dead_letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
-    let mut steps: Vec<_> = dead_letters.collect();
+    let mut steps = dead_mail(1_200);
     steps.extend((2_000..3_200).map(|it| insert(&row(it, "close", 60_000))));
     steps.push(set("namespace/shop", "{}"));
-    drop(store(&file, &steps));
+    let file = TimersFile::with(&steps);
     let said = unread(&file, "redrive --all").failure();
     assert!(said.contains("may or may not have been made"), "{said}");
-    let stats = cli(&file, ["stats", "--json"]).json();
+    let stats = file.json("stats --json");
     assert!(stats["dead"].as_i64() > Some(0), "{stats}");
     let said = unread(&file, "cancel --handler close").failure();
     assert!(said.contains("may or may not have been made"), "{said}");
-    let left = cli(&file, words("list --handler close --json")).json();
+    let left = file.json("list --handler close --json");
     assert!(!left["timers"].as_array().unwrap().is_empty());
     // All is done, and it cannot be said.
     let said = unread(&file, "pause shop").failure();
@@ -119,16 +109,14 @@ fn commands_that_an_output_cut_off_are_no_success() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_that_cannot_be_written_is_a_failure() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     for line in ["stats", "list --json", "pause default"] {
         let full = std::fs::OpenOptions::new()
             .write(true)
             .open("/dev/full")
             .unwrap();
         let mut command = command();
-        command.arg(&file).args(words(line)).stdout(full);
+        command.arg(&*file).args(words(line)).stdout(full);
         let said = run(command).failure();
         assert!(
             said.contains("cannot write to the standard output"),
@@ -190,12 +178,10 @@ fn hostile() -> Vec<Op> {
 
 #[test]
 fn each_table_fits_and_no_terminal_is_harmed() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    drop(store(&file, &hostile()));
+    let file = TimersFile::with(&hostile());
     let mut lines = 0;
     for line in ["stats", "list", "dead", "namespaces", "list --overdue"] {
-        let text = cli(&file, words(line)).well();
+        let text = file.well(line);
         for line in text.lines() {
             // The path of the file is as long as it is.
             let is_path = line.ends_with("timers.db");
@@ -206,21 +192,16 @@ fn each_table_fits_and_no_terminal_is_harmed() {
         is_harmless(&text);
     }
     assert!(lines > 80, "{lines} lines");
-    let all = cli(&file, words("list --json")).json();
+    let all = file.json("list --json");
+    let show = |it: &Value| file.well(format!("show {}", it["id"].as_str().unwrap()));
     for timer in all["timers"].as_array().unwrap() {
-        is_harmless(&cli(&file, ["show", timer["id"].as_str().unwrap()]).well());
+        is_harmless(&show(timer));
     }
-    let dead_letters = cli(&file, words("dead --json")).json();
-    is_harmless(
-        &cli(
-            &file,
-            ["show", dead_letters["dead"][0]["id"].as_str().unwrap()],
-        )
-        .well(),
-    );
-    is_harmless(&cli(&folder.file("\x1b[2J\n.db"), ["stats"]).failure());
-    is_harmless(&cli(&file, ["pause", "\x1b[7m"]).failure());
-    is_harmless(&cli(&file, ["cancel", "7@7@\x1b[7m"]).failure());
+    let dead_letters = file.json("dead --json");
+    is_harmless(&show(&dead_letters["dead"][0]));
+    is_harmless(&cli(&file.sibling("\x1b[2J\n.db"), "stats").failure());
+    is_harmless(&file.failure("pause \x1b[7m"));
+    is_harmless(&file.failure("cancel 7@7@\x1b[7m"));
 }
 
 #[track_caller]
@@ -231,27 +212,19 @@ fn is_harmless(text: &str) {
 
 #[test]
 fn a_payload_is_text_or_hexadecimal_as_a_whole_in_json() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
     let payloads = [
         b"plain".to_vec(),
         vec![0xff; 5_000],
         "é".repeat(5_000).into(),
     ];
-    let rows = (0..3).map(|at| {
-        let (payload, key) = (
-            payloads[at].as_slice().into(),
-            Some([0xfe, at as u8].as_slice().into()),
-        );
-        Row {
-            payload,
-            key,
-            ..row(at as u64, "mail", at as i64)
-        }
+    let rows = [0, 1, 2].map(|at| {
+        let mut row = row(at as u64, "mail", at as i64);
+        row.payload = payloads[at].as_slice().into();
+        row.key = Some([0xfe, at as u8].as_slice().into());
+        row
     });
-    let steps: Vec<_> = rows.map(|row| insert(&row)).collect();
-    drop(store(&file, &steps));
-    let all = cli(&file, words("list --json")).json();
+    let file = TimersFile::with(&rows.map(|row| insert(&row)));
+    let all = file.json("list --json");
     let payload = |at: usize| {
         let timer = &all["timers"][at];
         assert_eq!(timer["payload_bytes"], payloads[at].len());
@@ -267,7 +240,7 @@ fn a_payload_is_text_or_hexadecimal_as_a_whole_in_json() {
     assert_eq!(payload(0), ("plain", "utf-8"));
     assert_eq!(payload(1), (&*"ff".repeat(5_000), "hex"));
     assert_eq!(payload(2), (&*"é".repeat(5_000), "utf-8"));
-    let text = cli(&file, ["show", "10000000001"]).well();
+    let text = file.well("show 10000000001");
     assert!(text.contains("key       0xfe01"), "{text}");
     assert!(text.contains("ffff… (5000 bytes)"), "{text}");
 }

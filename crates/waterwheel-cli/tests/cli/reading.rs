@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use waterwheel_durable_core::store::{Level, Op, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, dead, filled, insert, now, row, store, words};
+use crate::support::*;
 
 /// The names of the fields of a JSON object.
 fn fields(value: &Value) -> BTreeSet<String> {
@@ -33,10 +33,8 @@ fn documented(of: &str) -> BTreeSet<String> {
 
 #[test]
 fn each_json_document_has_the_fields_that_are_documented() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let run = |line: &str| cli(&file, words(line)).json();
+    let file = TimersFile::filled();
+    let run = |line: &str| file.json(line);
     let stats = run("stats --json");
     assert_eq!(fields(&stats), documented("`stats`"));
     assert_eq!(fields(&stats["handlers"][0]), documented("a handler"));
@@ -70,17 +68,16 @@ fn each_json_document_has_the_fields_that_are_documented() {
         fields(&namespaces["calendars"][0]),
         documented("a calendar")
     );
-    let copy = folder.file("copy.db");
+    let copy = file.sibling("copy.db");
     let copied = run(&format!("backup {} --json", copy.display()));
     assert_eq!(fields(&copied), documented("`backup`"));
 }
 
 #[test]
 fn stats_count_what_there_is() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
+    let file = TimersFile::new();
     let rows = filled(&file);
-    let stats = cli(&file, ["stats", "--json"]).json();
+    let stats = file.json("stats --json");
     assert_eq!(stats["pending"], 60);
     assert_eq!(stats["overdue"], 12);
     assert_eq!(stats["failed"], 45);
@@ -95,10 +92,7 @@ fn stats_count_what_there_is() {
     );
     assert!(levels["month"].as_u64().unwrap() == 12, "{levels:?}");
     let handlers = stats["handlers"].as_array().unwrap();
-    let names: Vec<_> = handlers
-        .iter()
-        .map(|it| it["handler"].as_str().unwrap())
-        .collect();
+    let names: Vec<_> = handlers.iter().map(|it| &it["handler"]).collect();
     assert_eq!(names, ["mail", "shop/close", "shop/notify"]);
     assert_eq!(handlers[0]["namespace"], "default");
     for handler in handlers {
@@ -107,7 +101,7 @@ fn stats_count_what_there_is() {
             .filter(|row| *row.handler == *handler["handler"].as_str().unwrap());
         assert_eq!(handler["pending"], own.count());
     }
-    let text = cli(&file, ["stats"]).well();
+    let text = file.well("stats");
     assert!(
         text.contains("60 pending, 12 overdue, 45 failed before, 10 dead"),
         "{text}"
@@ -118,26 +112,37 @@ fn stats_count_what_there_is() {
 
 #[test]
 fn a_service_that_holds_the_file_is_named() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     // This process.
-    let store = SqliteStore::open(&file).unwrap();
-    let text = cli(&file, ["stats"]).well();
+    let store = SqliteStore::open(&*file).unwrap();
+    let text = file.well("stats");
     let expected = format!("held by process {}", std::process::id());
     assert!(text.contains(&expected), "{text}");
-    let holder = &cli(&file, ["stats", "--json"]).json()["holder"];
+    let holder = &file.json("stats --json")["holder"];
     assert_eq!(holder["state"], "process");
     assert_eq!(holder["process"], std::process::id());
     drop(store);
-    let text = cli(&file, ["stats"]).well();
+    let text = file.well("stats");
     assert!(text.contains("held by no process"), "{text}");
+}
+
+/// All that a command lists, page by page.
+fn listed(file: &TimersFile, line: &str, of: &str) -> Vec<Value> {
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = file.json(format!("{line}{after}"));
+        listed.extend(page[of].as_array().unwrap().iter().cloned());
+        assert!(listed.len() <= 60, "it begins again");
+        match page["next"].as_str() {
+            Some(next) => after = format!(" --after {next}"),
+            None => return listed,
+        }
+    }
 }
 
 #[test]
 fn timers_are_listed_page_by_page() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
+    let file = TimersFile::new();
     let rows = filled(&file);
     for (of, is_meant) in [
         ("", (|_| true) as fn(&str) -> bool),
@@ -149,94 +154,65 @@ fn timers_are_listed_page_by_page() {
     ] {
         let meant = rows.iter().filter(|row| is_meant(&row.handler));
         let meant: Vec<_> = meant.map(|row| row.handle().to_string()).collect();
-        let (mut listed, mut after) = (Vec::new(), String::new());
-        loop {
-            let line = format!("list --json --limit 7{of}{after}");
-            let page = cli(&file, words(&line)).json();
-            let timers = page["timers"].as_array().unwrap();
-            listed.extend(
-                timers
-                    .iter()
-                    .map(|it| it["handle"].as_str().unwrap().to_owned()),
-            );
-            assert!(listed.len() <= rows.len(), "it begins again");
-            match page["next"].as_str() {
-                Some(next) => after = format!(" --after {next}"),
-                None => break,
-            }
-        }
+        let line = format!("list --json --limit 7{of}");
+        let listed = listed(&file, &line, "timers");
+        let listed: Vec<_> = listed.iter().map(|it| it["handle"].clone()).collect();
         assert_eq!(listed, meant, "{of}");
     }
     // For people, the same cursor.
-    let text = cli(&file, words("list --limit 7")).well();
+    let text = file.well("list --limit 7");
     assert_eq!(text.lines().count(), 9, "{text}");
     let more = text.lines().last().unwrap();
     let more = more.strip_prefix("there may be more: ").unwrap();
-    let text = cli(&file, words(&format!("list --limit 7 {more}"))).well();
+    let text = file.well(format!("list --limit 7 {more}"));
     assert!(text.contains(&rows[7].id.to_string()), "{text}");
     assert!(!text.contains(&rows[6].id.to_string()), "{text}");
-    let overdue = cli(&file, words("list --overdue --json")).json();
+    let overdue = file.json("list --overdue --json");
     assert_eq!(overdue["timers"].as_array().unwrap().len(), 12);
     assert!(overdue["timers"][11]["is_overdue"].as_bool().unwrap());
-    let text = cli(&file, words("list --overdue --namespace idle")).well();
+    let text = file.well("list --overdue --namespace idle");
     assert_eq!(text, "no timer is overdue\n");
 }
 
 #[test]
 fn dead_letters_are_listed_page_by_page() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let (mut listed, mut after) = (Vec::new(), String::new());
-    loop {
-        let line = format!("dead --json --limit 2 --namespace shop{after}");
-        let page = cli(&file, words(&line)).json();
-        for dead_letter in page["dead"].as_array().unwrap() {
-            assert_eq!(dead_letter["error"], "the server said 500");
-            listed.push(dead_letter["id"].as_str().unwrap().to_owned());
-        }
-        assert!(listed.len() <= 5, "it begins again");
-        match page["next"].as_str() {
-            Some(next) => after = format!(" --after {next}"),
-            None => break,
-        }
-    }
+    let file = TimersFile::filled();
+    let listed = listed(&file, "dead --json --limit 2 --namespace shop", "dead");
+    let error = "the server said 500";
+    assert!(listed.iter().all(|it| it["error"] == error), "{listed:?}");
+    let listed: Vec<_> = listed.iter().map(|it| it["id"].clone()).collect();
     let expected = [101, 103, 105, 107, 109].map(|it| format!("{:x}", (1_u64 << 40) + it));
     assert_eq!(listed, expected);
-    let text = cli(&file, words("dead --limit 2")).well();
+    let text = file.well("dead --limit 2");
     assert_eq!(text.lines().count(), 4, "{text}");
     assert!(text.contains("the server said 500"), "{text}");
 }
 
 #[test]
 fn a_page_of_large_payloads_ends_before_memory_does() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
     let steps = (0..4).flat_map(|number| {
         let mut row = row(number, "mail", -9_000);
         row.payload = vec![b'x'; 12 << 20].into();
         dead(&row, "it said no")
     });
-    drop(store(&file, &steps.collect::<Vec<_>>()));
+    let file = TimersFile::with(&steps.collect::<Vec<_>>());
     let pages = |line: &str| {
-        let first = cli(&file, words(line)).well();
+        let first = file.well(line);
         let more = first.lines().last().unwrap();
         let more = more.strip_prefix("there may be more: ").unwrap();
-        let second = cli(&file, words(&format!("{line} {more}"))).well();
+        let second = file.well(format!("{line} {more}"));
         (first.lines().count(), second.lines().count())
     };
     // Three are more than 32 MiB. Each page has the names of its columns, and the first one says how it goes on.
     assert_eq!(pages("dead --limit 100000"), (5, 2));
-    let said = cli(&file, ["redrive", "--all"]).well();
+    let said = file.well("redrive --all");
     assert_eq!(said.lines().count(), 4, "{said}");
     assert_eq!(pages("list --limit 100000"), (5, 2));
 }
 
 #[test]
 fn a_name_that_the_file_does_not_know_is_an_error() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     for line in [
         "list",
         "list --overdue --json",
@@ -245,75 +221,63 @@ fn a_name_that_the_file_does_not_know_is_an_error() {
         "redrive",
         "discard",
     ] {
-        let said = cli(&file, words(&format!("{line} --namespace shpo"))).failure();
+        let said = file.failure(format!("{line} --namespace shpo"));
         let what = "there is no namespace \"shpo\"; known: default, idle, shop\n";
         assert!(said.ends_with(what), "{line}: {said}");
-        let said = cli(&file, words(&format!("{line} --handler close"))).failure();
+        let said = file.failure(format!("{line} --handler close"));
         let what = "no timer was ever inserted for the handler \"close\"; known: mail, shop/close, shop/notify\n";
         assert!(said.ends_with(what), "{line}: {said}");
     }
-    let stats = cli(&file, ["stats", "--json"]).json();
-    assert_eq!(
-        (&stats["pending"], &stats["dead"]),
-        (&60.into(), &10.into())
-    );
+    assert_eq!(file.counts(), (60, 10));
 }
 
 #[test]
 fn a_list_of_timers_reads_no_calendar() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     // A value that cannot be read.
-    let connection = rusqlite::Connection::open(&file).unwrap();
+    let connection = rusqlite::Connection::open(&*file).unwrap();
     let spoil = "UPDATE settings SET value = 17 WHERE name = 'calendar/nightly'";
     assert_eq!(connection.execute(spoil, []).unwrap(), 1);
-    cli(&file, words("namespaces")).failure();
+    file.failure("namespaces");
     for scope in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
         for command in ["list", "dead"] {
-            cli(&file, words(format!("{command} {scope}").trim_end())).well();
+            file.well(format!("{command} {scope}").trim_end());
         }
     }
 }
 
 #[test]
 fn a_handler_is_no_error_before_the_first_timer() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    drop(store(&file, &[]));
-    let said = cli(&file, words("list --handler mail --json")).json();
+    let file = TimersFile::with(&[]);
+    let said = file.json("list --handler mail --json");
     assert_eq!(said["timers"].as_array().unwrap().len(), 0);
     for command in ["dead", "redrive", "discard"] {
-        assert_eq!(
-            cli(&file, words(&format!("{command} --handler mail"))).code,
-            0
-        );
+        assert_eq!(file.cli(format!("{command} --handler mail")).code, 0);
     }
-    cli(&file, words("list --namespace shpo")).failure();
+    file.failure("list --namespace shpo");
 }
 
 #[test]
 fn a_timer_is_shown_by_its_handle_and_by_its_id() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
+    let file = TimersFile::new();
     let rows = filled(&file);
     for row in [&rows[0], &rows[59], &rows[30]] {
-        let by_handle = cli(&file, ["show", &row.handle().to_string()]).well();
-        let by_id = cli(&file, ["show", &row.id.to_string()]).well();
+        let by_handle = file.well(format!("show {}", row.handle()));
+        let by_id = file.well(format!("show {}", row.id));
         assert_eq!(by_id.lines().next(), by_handle.lines().next());
         let payload = format!("payload   {}", String::from_utf8_lossy(&row.payload));
         assert!(by_id.contains(&payload), "{by_id}");
         assert!(by_id.contains(&row.handle().to_string()), "{by_id}");
     }
-    let text = cli(&file, ["show", "10000000064"]).well();
+    let text = file.well("show 10000000064");
     assert!(text.contains("state     a dead letter"), "{text}");
     assert!(text.contains("error     the server said 500"), "{text}");
-    let missing = cli(&file, ["show", "77"]).failure();
+    let missing = file.failure("show 77");
     assert!(
         missing.contains("there is no timer or dead letter 77"),
         "{missing}"
     );
-    let missing = cli(&file, ["show", "77@5@mail"]).failure();
+    let missing = file.failure("show 77@5@mail");
     assert!(
         missing.contains("there is no timer or dead letter 77"),
         "{missing}"
@@ -322,23 +286,19 @@ fn a_timer_is_shown_by_its_handle_and_by_its_id() {
 
 #[test]
 fn starts_are_shown_without_their_series() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
     let mut noted = row(1, "mail", 0);
     noted.starts = 7 << 32 | 3;
-    drop(store(&file, &[insert(&noted)]));
-    let show = |more: &[&str]| cli(&file, [&["show", "10000000001"], more].concat());
-    let text = show(&[]).well();
+    let file = TimersFile::with(&[insert(&noted)]);
+    let text = file.well("show 10000000001");
     assert!(text.contains("starts    3\n"), "{text}");
-    assert_eq!(show(&["--json"]).json()["starts"], 3);
+    assert_eq!(file.json("show 10000000001 --json")["starts"], 3);
 }
 
 #[test]
 fn a_timer_is_shown_by_its_handler_and_key() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
+    let file = TimersFile::new();
     let rows = filled(&file);
-    let show = |line: &str| cli(&file, words(&format!("show {line}")));
+    let show = |line: &str| file.cli(format!("show {line}"));
     let keyed: Vec<_> = rows.iter().filter(|row| row.key.is_some()).collect();
     assert_eq!(keyed.len(), 9);
     for row in keyed {
@@ -363,8 +323,7 @@ fn a_timer_is_shown_by_its_handler_and_key() {
     assert!(unknown.contains("known: mail, shop/close"), "{unknown}");
     let mut row = row(200, "mail", -5_000);
     row.key = Some([0xff, 0].into());
-    let mut store = SqliteStore::open(&file).unwrap();
-    store.begin().unwrap();
+    let mut store = reopened(&file);
     let near = Op::Insert(row.clone(), Level::Second.bucket(row.due));
     store.commit(1, &[near, Op::Archive(row, now())]).unwrap();
     drop(store);
@@ -383,42 +342,30 @@ fn a_timer_is_shown_by_its_handler_and_key() {
         "--handler mail --key-hex fg",
     ] {
         let line = format!("show {wrong}");
-        let said = cli(&file, words(line.trim()));
+        let said = file.cli(line.trim());
         assert_eq!(said.code, 2, "{line}: {said:?}");
     }
 }
 
 #[test]
 fn namespaces_are_listed_with_their_counts_and_policies() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let all = cli(&file, ["namespaces", "--json"]).json();
+    let file = TimersFile::filled();
+    let all = file.json("namespaces --json");
     let all = all["namespaces"].as_array().unwrap();
-    let names: Vec<_> = all
-        .iter()
-        .map(|it| it["namespace"].as_str().unwrap())
-        .collect();
+    let names: Vec<_> = all.iter().map(|it| &it["namespace"]).collect();
     assert_eq!(names, ["default", "idle", "shop"]);
     let [default, idle, shop] = &all[..] else {
         unreachable!();
     };
-    assert_eq!(
-        (&default["pending"], &default["is_paused"]),
-        (&20.into(), &false.into())
-    );
-    assert_eq!(
-        (&idle["pending"], &idle["is_created"]),
-        (&0.into(), &true.into())
-    );
-    assert_eq!((&shop["pending"], &shop["dead"]), (&40.into(), &5.into()));
-    assert_eq!(shop["is_paused"], true);
+    let own = json!([default["pending"], default["is_paused"]]);
+    assert_eq!(own, json!([20, false]));
+    let own = json!([idle["pending"], idle["is_created"]]);
+    assert_eq!(own, json!([0, true]));
+    let own = json!([shop["pending"], shop["dead"], shop["is_paused"]]);
+    assert_eq!(own, json!([40, 5, true]));
     assert_eq!(shop["policy"]["concurrency"], 3);
-    assert_eq!(
-        shop["handlers"],
-        serde_json::json!(["shop/close", "shop/notify"])
-    );
-    let text = cli(&file, ["namespaces"]).well();
+    assert_eq!(shop["handlers"], json!(["shop/close", "shop/notify"]));
+    let text = file.well("namespaces");
     let shop = text.lines().find(|line| line.starts_with("shop")).unwrap();
     assert!(
         shop.contains("yes") && shop.ends_with("concurrency 3"),
@@ -437,16 +384,16 @@ fn namespaces_are_listed_with_their_counts_and_policies() {
 
 #[test]
 fn a_copy_is_made_beside_a_service_and_is_whole() {
-    let folder = Folder::new();
-    let (file, copy) = (folder.file("timers.db"), folder.file("copy.db"));
-    filled(&file);
-    let store = SqliteStore::open(&file).unwrap();
-    let text = cli(&file, ["backup", copy.to_str().unwrap()]).well();
+    let file = TimersFile::filled();
+    let copy = file.sibling("copy.db");
+    let store = SqliteStore::open(&*file).unwrap();
+    let line = format!("backup {}", copy.display());
+    let text = file.well(&line);
     assert!(text.contains("copy.db: "), "{text}");
-    let count = |file| cli(file, ["stats", "--json"]).json()["handlers"].clone();
+    let count = |file| cli(file, "stats --json").json()["handlers"].clone();
     assert_eq!(count(&file), count(&copy));
     drop(store);
-    let again = cli(&file, ["backup", copy.to_str().unwrap()]).failure();
+    let again = file.failure(line);
     assert!(again.contains("already exists"), "{again}");
     SqliteStore::open(&copy).unwrap();
 }

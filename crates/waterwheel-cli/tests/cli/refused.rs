@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use waterwheel_durable_core::store::Store;
 use waterwheel_durable_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, filled, words};
+use crate::support::*;
 
 const ALL: [&str; 12] = [
     "stats",
@@ -25,12 +25,12 @@ const ALL: [&str; 12] = [
 ];
 
 /// Each command refuses the file by these words, and leaves it as it is.
-fn is_refused(folder: &Folder, file: &Path, why: &str) {
+fn is_refused(file: &Path, why: &str) {
     let before = fs::read(file).ok();
+    let copy = file.with_file_name("copy.db");
     for line in ALL {
-        let copy = folder.file("copy.db");
         let line = line.replace("COPY", copy.to_str().unwrap());
-        let said = cli(file, words(&line));
+        let said = cli(file, &line);
         assert_eq!(said.out, "", "{line}");
         let said = said.failure();
         let name = format!("waterwheel: {}: ", file.display());
@@ -43,46 +43,39 @@ fn is_refused(folder: &Folder, file: &Path, why: &str) {
 
 #[test]
 fn a_file_that_is_none_of_ours_is_refused_by_each_command() {
-    let folder = Folder::new();
-    is_refused(&folder, &folder.file("missing.db"), "No such file");
-    assert!(!folder.file("missing.db").exists());
-    is_refused(&folder, &folder.file("missing/timers.db"), "No such file");
-    is_refused(&folder, &folder.file("."), "directory");
-
-    let (empty, text) = (folder.file("empty"), folder.file("text"));
-    fs::write(&empty, []).unwrap();
-    is_refused(&folder, &empty, "the file is empty");
-    fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
-    is_refused(&folder, &text, "not a SQLite database");
-
-    let other = folder.file("other.db");
-    let connection = Connection::open(&other).unwrap();
-    connection.execute_batch("CREATE TABLE mine (id)").unwrap();
-    drop(connection);
-    is_refused(&folder, &other, "another application");
-
-    let newer = folder.file("newer.db");
-    drop(SqliteStore::open(&newer).unwrap());
-    let connection = Connection::open(&newer).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    is_refused(&folder, &newer, "version 99");
-    let connection = Connection::open(&newer).unwrap();
-    connection.pragma_update(None, "user_version", 0).unwrap();
-    drop(connection);
-    is_refused(&folder, &newer, "tables of version 0");
+    let file = TimersFile::new();
+    is_refused(&file, "No such file");
+    assert!(!file.exists());
+    is_refused(&file.sibling("missing/timers.db"), "No such file");
+    is_refused(&file.sibling("."), "directory");
+    fs::write(&*file, []).unwrap();
+    is_refused(&file, "the file is empty");
+    fs::write(&*file, "Dear diary, ".repeat(1_000)).unwrap();
+    is_refused(&file, "not a SQLite database");
+    for (sql, why) in [
+        ("CREATE TABLE mine (id)", "another application"),
+        ("PRAGMA user_version = 99", "version 99"),
+        ("PRAGMA user_version = 0", "tables of version 0"),
+    ] {
+        let file = TimersFile::new();
+        if sql.starts_with("PRAGMA") {
+            drop(SqliteStore::open(&*file).unwrap());
+        }
+        let connection = Connection::open(&*file).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        is_refused(&file, why);
+    }
 }
 
 #[test]
 fn a_damaged_file_is_refused_by_each_command() {
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let mut bytes = fs::read(&file).unwrap();
+    let file = TimersFile::filled();
+    let mut bytes = fs::read(&*file).unwrap();
     // All but the header and the table of tables.
     bytes[4_096..].fill(0xa5);
-    fs::write(&file, &bytes).unwrap();
-    is_refused(&folder, &file, "damaged");
+    fs::write(&*file, &bytes).unwrap();
+    is_refused(&file, "damaged");
 }
 
 #[cfg(unix)]
@@ -92,32 +85,38 @@ mod rights {
     use std::process::Command;
 
     use super::*;
-    use crate::support::{Said, run};
 
     /// An ordinary user.
     const OTHER: u32 = 65_534;
 
     /// Runs the command as a user who has no rights but those that all have. As root, that is another one.
     struct Other {
-        folder: Folder,
+        file: TimersFile,
         is_root: bool,
     }
 
     impl Other {
         fn new() -> Other {
-            let folder = Folder::new();
-            let is_root = fs::metadata(folder.file(".")).unwrap().uid() == 0;
+            let file = TimersFile::filled();
+            let is_root = fs::metadata(file.sibling(".")).unwrap().uid() == 0;
             // The command lies in a folder that the other user may not have a right to.
-            let copy = folder.file("command");
+            let copy = file.sibling("command");
             fs::copy(env!("CARGO_BIN_EXE_waterwheel"), &copy).unwrap();
             set_mode(&copy, 0o755);
-            set_mode(&folder.file("."), 0o755);
-            Other { folder, is_root }
+            set_mode(&file.sibling("."), 0o755);
+            Other { file, is_root }
         }
 
-        fn cli(&self, file: &Path, line: &str) -> Said {
-            let mut command = Command::new(self.folder.file("command"));
-            command.arg(file).args(words(line));
+        /// Gives each file this mode.
+        fn set_mode(&self, mode: u32) {
+            for name in ["timers.db", "timers.db-wal", "timers.db-shm"] {
+                set_mode(&self.file.sibling(name), mode);
+            }
+        }
+
+        fn cli(&self, line: &str) -> Said {
+            let mut command = Command::new(self.file.sibling("command"));
+            command.arg(&*self.file).args(words(line));
             if self.is_root {
                 command.uid(OTHER).gid(OTHER);
             }
@@ -132,13 +131,9 @@ mod rights {
     #[test]
     fn a_file_without_a_right_to_read_is_refused() {
         let other = Other::new();
-        let file = other.folder.file("timers.db");
-        filled(&file);
-        for name in ["timers.db", "timers.db-wal", "timers.db-shm"] {
-            set_mode(&other.folder.file(name), 0o000);
-        }
+        other.set_mode(0o000);
         for line in ["stats", "list", "cancel 7@7@mail", "pause shop"] {
-            let said = other.cli(&file, line).failure();
+            let said = other.cli(line).failure();
             assert!(said.contains("Permission denied"), "{line}: {said}");
         }
     }
@@ -150,69 +145,55 @@ mod rights {
             // Its owner has more rights than that.
             return;
         }
-        let file = other.folder.file("timers.db");
-        filled(&file);
-        for name in ["timers.db", "timers.db-wal", "timers.db-shm"] {
-            set_mode(&other.folder.file(name), 0o644);
-        }
-        let before = fs::read(&file).unwrap();
+        other.set_mode(0o644);
+        let before = fs::read(&*other.file).unwrap();
         for is_held in [false, true] {
-            let store = is_held.then(|| SqliteStore::open(&file).unwrap());
-            let text = other.cli(&file, "stats").well();
+            let store = is_held.then(|| SqliteStore::open(&*other.file).unwrap());
+            let text = other.cli("stats").well();
             assert!(text.contains("60 pending"), "{text}");
             // Its lock file is its user's alone.
             assert!(text.contains("its lock file cannot be read"), "{text}");
-            other.cli(&file, "list").well();
+            other.cli("list").well();
             for line in ["pause shop", "redrive 10000000064", "cancel 7@7@mail"] {
-                let said = other.cli(&file, line).failure();
-                assert!(
-                    said.contains("the request cannot be written"),
-                    "{line}: {said}"
-                );
+                let said = other.cli(line).failure();
+                let why = "the request cannot be written";
+                assert!(said.contains(why), "{line}: {said}");
             }
             drop(store);
         }
-        assert!(fs::read(&file).unwrap() == before);
+        assert!(fs::read(&*other.file).unwrap() == before);
     }
 }
 
 #[test]
 fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
-    let folder = Folder::new();
-    let (path, killed) = (folder.file("timers.db"), folder.file("killed.db"));
-    drop(SqliteStore::open(&path).unwrap());
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let file = TimersFile::new();
+    let killed = file.sibling("killed.db");
+    drop(SqliteStore::open(&*file).unwrap());
+    let store = reopened(&file);
     // As a kill leaves it, without its WAL.
-    fs::copy(&path, &killed).unwrap();
-    fs::copy(
-        folder.file("timers.db-acknowledged"),
-        folder.file("killed.db-acknowledged"),
-    )
-    .unwrap();
+    for ending in ["", "-acknowledged"] {
+        let from = file.sibling(&format!("timers.db{ending}"));
+        fs::copy(from, file.sibling(&format!("killed.db{ending}"))).unwrap();
+    }
     // To look is allowed.
-    let looked = cli(&killed, words("namespaces"));
+    let gone = "acknowledged work is gone";
+    let said = cli(&killed, "namespaces");
+    assert!(said.code == 0 && said.err.contains(gone), "{said:?}");
+    let said = cli(&killed, "check");
+    let in_check = said.out.contains(&format!("the file: {gone}"));
+    assert!(said.code == 1 && in_check, "{said:?}");
+    let said = cli(&killed, "pause default").failure();
     assert!(
-        looked.code == 0 && looked.err.contains("acknowledged work is gone"),
-        "{looked:?}"
+        said.contains(gone) && said.contains("--accept-loss"),
+        "{said}"
     );
-    let checked = cli(&killed, words("check"));
-    assert!(
-        checked.code == 1 && checked.out.contains("the file: acknowledged work is gone"),
-        "{checked:?}"
-    );
-    let refused = cli(&killed, words("pause default")).failure();
-    assert!(
-        refused.contains("acknowledged work is gone") && refused.contains("--accept-loss"),
-        "{refused}"
-    );
-    let said = cli(&killed, words("pause default --accept-loss"));
+    let said = cli(&killed, "pause default --accept-loss");
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(
-        said.err
-            .contains("continuing without the lost commits: acknowledged work is gone")
-    );
-    cli(&killed, words("resume default")).well();
+    let goes_on = format!("continuing without the lost commits: {gone}");
+    assert!(said.err.contains(&goes_on), "{said:?}");
+    cli(&killed, "resume default").well();
     // The opening that is gone was the first one.
     assert_eq!(SqliteStore::open(&killed).unwrap().begin().unwrap(), 2);
+    drop(store);
 }

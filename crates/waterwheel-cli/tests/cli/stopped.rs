@@ -8,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use rusqlite::Connection;
 use waterwheel_durable_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, filled, words};
+use crate::support::*;
 
 const HOLDS: &str = "WATERWHEEL_HOLDS";
+const READY: &str = "it is ready";
 
 /// A process that is killed as the test ends.
 struct Other(Child);
@@ -23,17 +24,29 @@ impl Drop for Other {
 }
 
 impl Other {
-    /// Runs this test in a process of its own, until it has printed that it is ready.
-    fn start(test: &str, file: &Path, ready: &str) -> Other {
+    /// Runs a test of this file in a process of its own, until it is ready.
+    fn start(test: &str, file: &Path) -> Other {
         let mut other = Command::new(std::env::current_exe().unwrap());
-        other.args(["--exact", "--nocapture", test]);
+        other.args(["--exact", "--nocapture", &format!("stopped::{test}")]);
         other.env(HOLDS, file);
         other.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut other = Other(other.spawn().unwrap());
         let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap() == ready));
+        assert!(lines.any(|line| line.unwrap() == READY));
         other
     }
+
+    fn signal(&self, name: &str) {
+        let process = self.0.id().to_string();
+        let sent = Command::new("kill").args([name, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+/// Says that this process is ready, and waits until its input ends.
+fn wait_for_the_end() {
+    println!("\n{READY}");
+    std::io::stdin().lines().for_each(drop);
 }
 
 #[test]
@@ -43,75 +56,49 @@ fn a_stopped_process_is_named_by_each_command() {
         let _store = SqliteStore::open(&path).unwrap();
         let writes = Connection::open(&path).unwrap();
         writes.execute_batch("BEGIN IMMEDIATE").unwrap();
-        println!("\nit writes");
-        std::io::stdin().lines().for_each(drop);
+        wait_for_the_end();
         return;
     }
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
-    let other = Other::start(
-        "stopped::a_stopped_process_is_named_by_each_command",
-        &file,
-        "it writes",
-    );
+    let file = TimersFile::filled();
+    let other = Other::start("a_stopped_process_is_named_by_each_command", &file);
     let process = other.0.id();
-    let signal = |name: &str| {
-        let sent = Command::new("kill")
-            .args([name, &process.to_string()])
-            .status();
-        assert!(sent.unwrap().success());
-    };
-    let stopped = format!("process {process}, which is stopped");
     let commands = ["pause shop", "cancel --handler mail", "redrive 10000000064"];
     for line in commands {
-        let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
-        assert!(
-            said.contains(&format!("process {process} ")),
-            "{line}: {said}"
-        );
-        assert!(!said.contains("stopped"), "{line}: {said}");
+        let said = file.failure(format!("{line} --wait 0.1"));
+        let is_named = said.contains(&format!("process {process} "));
+        assert!(is_named && !said.contains("stopped"), "{line}: {said}");
     }
-    signal("-STOP");
+    other.signal("-STOP");
+    let stopped = format!("process {process}, which is stopped");
     for line in commands {
-        let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
-        assert!(said.contains(&stopped), "{line}: {said}");
-        assert!(
-            said.contains(&format!("kill -CONT {process}")),
-            "{line}: {said}"
-        );
+        let said = file.failure(format!("{line} --wait 0.1"));
+        let has_cure = said.contains(&format!("kill -CONT {process}"));
+        assert!(has_cure && said.contains(&stopped), "{line}: {said}");
     }
     // Commands that only read still work.
-    let said = cli(&file, ["stats"]).well();
+    let said = file.well("stats");
     assert!(said.contains(&stopped), "{said}");
-    signal("-CONT");
+    other.signal("-CONT");
 }
 
 #[test]
 fn a_command_to_a_stopped_process_is_withdrawn_and_says_so() {
     if let Some(path) = std::env::var_os(HOLDS) {
         let _store = SqliteStore::open(&path).unwrap();
-        println!("\nit is open");
-        std::io::stdin().lines().for_each(drop);
+        wait_for_the_end();
         return;
     }
-    let folder = Folder::new();
-    let file = folder.file("timers.db");
-    filled(&file);
+    let file = TimersFile::filled();
     let other = Other::start(
-        "stopped::a_command_to_a_stopped_process_is_withdrawn_and_says_so",
+        "a_command_to_a_stopped_process_is_withdrawn_and_says_so",
         &file,
-        "it is open",
     );
-    let process = other.0.id().to_string();
-    let stop = Command::new("kill").args(["-STOP", &process]).status();
-    assert!(stop.unwrap().success());
-    let said = cli(&file, words("pause shop --wait 0.1")).failure();
-    let words = [
-        &*format!(
-            "process {process}, which is stopped (`kill -CONT {process}` resumes it), has the file open"
-        ),
-        "will not be applied",
-    ];
-    assert!(words.iter().all(|it| said.contains(it)), "{said}");
+    let process = other.0.id();
+    other.signal("-STOP");
+    let said = file.failure("pause shop --wait 0.1");
+    let holds = format!(
+        "process {process}, which is stopped (`kill -CONT {process}` resumes it), has the file open"
+    );
+    assert!(said.contains(&holds), "{said}");
+    assert!(said.contains("will not be applied"), "{said}");
 }

@@ -1,23 +1,86 @@
 //! The command, and files for it.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use waterwheel_durable::{Drain, Durable};
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
-pub(crate) struct Folder(TempDir);
+/// The file `timers.db` in a folder of its own.
+pub(crate) struct TimersFile {
+    folder: TempDir,
+    path: PathBuf,
+}
 
-impl Folder {
-    pub(crate) fn new() -> Folder {
-        Folder(TempDir::new().unwrap())
+impl Deref for TimersFile {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl TimersFile {
+    pub(crate) fn new() -> TimersFile {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("timers.db");
+        TimersFile { folder, path }
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+    pub(crate) fn with(steps: &[Op]) -> TimersFile {
+        let file = TimersFile::new();
+        drop(store(&file, steps));
+        file
+    }
+
+    pub(crate) fn filled() -> TimersFile {
+        let file = TimersFile::new();
+        filled(&file);
+        file
+    }
+
+    /// Another path in the folder.
+    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn cli(&self, line: impl AsRef<str>) -> Said {
+        cli(self, line)
+    }
+
+    #[track_caller]
+    pub(crate) fn well(&self, line: impl AsRef<str>) -> String {
+        self.cli(line).well()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, line: impl AsRef<str>) -> Value {
+        self.cli(line).json()
+    }
+
+    #[track_caller]
+    pub(crate) fn failure(&self, line: impl AsRef<str>) -> String {
+        self.cli(line).failure()
+    }
+
+    /// The command beside a service of this process.
+    pub(crate) fn beside<L: AsRef<str>>(&self, line: L) -> impl Future<Output = Said> + use<L> {
+        let (path, line) = (self.path.clone(), line.as_ref().to_owned());
+        let ran = tokio::task::spawn_blocking(move || cli(&path, line));
+        async { ran.await.unwrap() }
+    }
+
+    /// How many timers are pending, and how many dead letters there are.
+    #[track_caller]
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let stats = self.json("stats --json");
+        let count = |name| stats[name].as_u64().unwrap();
+        (count("pending"), count("dead"))
     }
 }
 
@@ -66,20 +129,15 @@ pub(crate) fn command() -> Command {
 }
 
 /// Runs the command on a file.
-pub(crate) fn cli<A: AsRef<str>>(file: &Path, arguments: impl IntoIterator<Item = A>) -> Said {
+pub(crate) fn cli(file: &Path, line: impl AsRef<str>) -> Said {
     let mut command = command();
-    command.arg(file);
-    for argument in arguments {
-        command.arg(argument.as_ref());
-    }
+    command.arg(file).args(words(line.as_ref()));
     run(command)
 }
 
-/// The command beside a service of this process.
-pub(crate) async fn beside(file: &Path, line: &str) -> Said {
-    let (file, line) = (PathBuf::from(file), line.to_owned());
-    let ran = tokio::task::spawn_blocking(move || cli(&file, words(&line)));
-    ran.await.unwrap()
+pub(crate) async fn stop(timers: &Durable) {
+    let drain = Drain::within(Duration::from_secs(60));
+    timers.shutdown(drain).await.unwrap();
 }
 
 /// Waits for a future, and fails if it hangs.
@@ -105,7 +163,7 @@ pub(crate) fn run(mut command: Command) -> Said {
 
 /// Words of a command line.
 pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(' ')
+    line.split_whitespace()
 }
 
 pub(crate) const DAY: i64 = 86_400_000;
@@ -122,6 +180,15 @@ pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
         handler,
         format!("{{\"order\":{number}}}").into_bytes(),
     )
+}
+
+/// Timers of a handler, with numbers from 0.
+pub(crate) fn rows(count: u64, handler: &str, distance: i64) -> Vec<Row> {
+    (0..count).map(|it| row(it, handler, distance)).collect()
+}
+
+pub(crate) fn inserts(rows: &[Row]) -> Vec<Op> {
+    rows.iter().map(insert).collect()
 }
 
 pub(crate) fn insert(row: &Row) -> Op {
@@ -143,12 +210,25 @@ pub(crate) fn dead(row: &Row, error: &str) -> [Op; 2] {
     [Op::Insert(row.clone(), near), bury]
 }
 
+/// Dead letters of `mail`, with numbers from 0.
+pub(crate) fn dead_mail(count: u64) -> Vec<Op> {
+    let rows = rows(count, "mail", 0);
+    rows.iter().flat_map(|it| dead(it, "it said no")).collect()
+}
+
 /// A new store with these steps done.
 pub(crate) fn store(file: &Path, steps: &[Op]) -> SqliteStore {
     let mut store = SqliteStore::open(file).unwrap();
     assert_eq!(store.begin().unwrap(), 1);
     let outcomes = store.commit(1, steps).unwrap();
     assert!(!outcomes.contains(&Outcome::Cancelled(false)));
+    store
+}
+
+/// The store of a file that is there, opened for its next epoch.
+pub(crate) fn reopened(file: &Path) -> SqliteStore {
+    let mut store = SqliteStore::open(file).unwrap();
+    store.begin().unwrap();
     store
 }
 
@@ -163,7 +243,7 @@ pub(crate) fn filled(file: &Path) -> Vec<Row> {
         row.key = (number % 7 == 0).then(|| format!("key-{number}").into_bytes().into());
         rows.push(row);
     }
-    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    let mut steps = inserts(&rows);
     for number in 100..110 {
         let row = row(number, ["mail", "shop/notify"][number as usize % 2], -9_000);
         steps.extend(dead(&row, "the server said 500"));
