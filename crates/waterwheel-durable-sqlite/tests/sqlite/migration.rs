@@ -1,10 +1,8 @@
 //! Is a file of an older version brought up to date, whatever happens meanwhile?
 
-mod support;
-
+use crate::faulty_disk::*;
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use support::*;
 use waterwheel_durable_core::store::{Level, Op, PageLimit, RowCursor, Store};
 use waterwheel_durable_faults::{Chance, Content, Disk, Fault, Moment};
 use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};

@@ -1,7 +1,5 @@
 //! Timers of all kinds.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use fastrand::Rng;
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;

@@ -1,15 +1,13 @@
 //! A real file system that is full. Where users may have no namespaces, none can be mounted, and only `space` and `waterwheel-durable-chaos` are left.
 #![cfg(target_os = "linux")]
 
-mod folder;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use folder::Folder;
+use crate::folder::Folder;
 use waterwheel_durable_core::store::{Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore};
 
@@ -25,7 +23,7 @@ fn on_a_disk(mebibytes: u32, test: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(MOUNTED) {
         return Some(folder.into());
     }
-    let folder = Folder::new(test);
+    let folder = Folder::new();
     let point = folder.file("");
     let mount = format!("mount -t tmpfs -o size={mebibytes}m tmpfs \"$0\"");
     let shell = |script: &str| {
@@ -83,7 +81,7 @@ fn closed(path: &Path) {
 
 #[test]
 fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
-    let test = "a_store_opens_settles_and_recovers_on_a_full_file_system";
+    let test = "full::a_store_opens_settles_and_recovers_on_a_full_file_system";
     let Some(folder) = on_a_small_disk(test) else {
         return;
     };
@@ -118,7 +116,7 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
 
 #[test]
 fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
-    let test = "a_pass_that_finds_a_full_file_system_is_done_in_the_reserve";
+    let test = "full::a_pass_that_finds_a_full_file_system_is_done_in_the_reserve";
     let Some(folder) = on_a_small_disk(test) else {
         return;
     };
@@ -183,7 +181,8 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
 
 #[test]
 fn a_full_file_system_without_a_reserve_is_an_error() {
-    let Some(folder) = on_a_small_disk("a_full_file_system_without_a_reserve_is_an_error") else {
+    let Some(folder) = on_a_small_disk("full::a_full_file_system_without_a_reserve_is_an_error")
+    else {
         return;
     };
     let path = folder.join("timers.db");
@@ -208,7 +207,7 @@ fn a_full_file_system_without_a_reserve_is_an_error() {
 
 #[test]
 fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
-    let test = "a_small_disk_takes_inserts_again_once_there_is_some_space";
+    let test = "full::a_small_disk_takes_inserts_again_once_there_is_some_space";
     let Some(folder) = on_a_disk(24, test) else {
         return;
     };
@@ -269,9 +268,9 @@ const LONGEST: u64 = 3 << 20;
 
 #[test]
 fn a_file_that_may_become_no_longer_is_a_full_disk() {
-    let test = "a_file_that_may_become_no_longer_is_a_full_disk";
+    let test = "full::a_file_that_may_become_no_longer_is_a_full_disk";
     let Some(folder) = std::env::var_os(MOUNTED) else {
-        let folder = Folder::new(test);
+        let folder = Folder::new();
         let script = format!(
             "trap '' XFSZ && exec prlimit --fsize={LONGEST}:unlimited \"$0\" --exact --nocapture {test}"
         );

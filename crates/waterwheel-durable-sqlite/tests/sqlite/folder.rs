@@ -1,19 +1,19 @@
 //! A folder of a test, deleted as the test ends, and another process with a file of it.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new(name: &str) -> Folder {
-        let process = std::process::id();
+    pub(crate) fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let root = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = root.join(format!("{name}-{process}"));
+        let folder = root.join(format!("{process}-{count}"));
         fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }

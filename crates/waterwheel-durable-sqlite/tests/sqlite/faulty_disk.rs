@@ -1,7 +1,5 @@
 //! A store on a disk whose power can be cut.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::fmt::Debug;
 
 use waterwheel_durable_core::store::{

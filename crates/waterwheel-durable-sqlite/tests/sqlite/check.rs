@@ -1,15 +1,10 @@
 //! Does a check find what is wrong in the index of the keys, and nothing in what a store has written?
 
-#[path = "folder/mod.rs"]
-mod folder;
-#[path = "rows/mod.rs"]
-mod rows;
-
 use std::path::Path;
 
+use crate::folder::Folder;
+use crate::rows::{HANDLERS, fill, insert_second, row};
 use fastrand::Rng;
-use folder::Folder;
-use rows::{HANDLERS, fill, row};
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{
     Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store,
@@ -42,7 +37,7 @@ fn query(path: &Path, sql: &str) -> i64 {
 
 #[test]
 fn nothing_is_found_in_what_a_store_has_written() {
-    let folder = Folder::new("sound");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path, 16);
     let mut rng = Rng::with_seed(7);
@@ -108,7 +103,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
 
 #[test]
 fn damage_of_the_index_of_the_keys_is_found() {
-    let folder = Folder::new("index");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     for (at, (sql, table, words)) in [
         (
@@ -172,7 +167,7 @@ fn damage_of_the_index_of_the_keys_is_found() {
             let mut row = row(number, "mail", NOW.as_millis());
             row.id = Id::new(1, number).unwrap();
             row.key = Some(number.to_le_bytes().as_slice().into());
-            rows::insert_second(row)
+            insert_second(row)
         });
         store.commit(1, &steps.collect::<Vec<_>>()).unwrap();
         store.maintain().unwrap();

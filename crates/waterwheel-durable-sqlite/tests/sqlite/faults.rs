@@ -1,11 +1,9 @@
 //! What does a store say when its disk fails, and what is there afterwards?
 
-mod support;
-
 use std::time::Duration;
 
+use crate::faulty_disk::*;
 use fastrand::Rng;
-use support::*;
 use waterwheel_durable_core::conformance::all;
 use waterwheel_durable_core::store::{
     Due, Id, Level, Op, Outcome, PageLimit, RowCursor, Scope, Store, StoreError,

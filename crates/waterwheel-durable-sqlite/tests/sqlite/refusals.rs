@@ -1,12 +1,10 @@
 //! Each way in which a file is refused, and what its error says: the cause, and what to do. Whoever WALs an error WALs its text, and nothing behind it.
 
-mod folder;
-
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use folder::Folder;
+use crate::folder::Folder;
 use rusqlite::Connection;
 use waterwheel_durable_core::store::Store;
 use waterwheel_durable_sqlite::{OpenError, Reader, SqliteStore};
@@ -227,8 +225,8 @@ fn says(name: &str, error: &OpenError, words: &[&str]) {
 
 #[test]
 fn each_refusal_says_its_cause_and_its_cure_and_changes_nothing() {
-    for (at, case) in CASES.iter().enumerate() {
-        let folder = Folder::new(&format!("refusal-{at}"));
+    for case in CASES {
+        let folder = Folder::new();
         let path = (case.make)(&folder);
         let before = fs::read(&path).ok();
         let refused = SqliteStore::open(&path).unwrap_err();
@@ -239,7 +237,7 @@ fn each_refusal_says_its_cause_and_its_cure_and_changes_nothing() {
 
 #[test]
 fn a_file_that_is_held_or_locked_says_so() {
-    let folder = Folder::new("refusal-held");
+    let folder = Folder::new();
     let path = closed(&folder);
     let store = SqliteStore::open(&path).unwrap();
     let process = format!("process {} has the file open", std::process::id());
@@ -278,7 +276,7 @@ fn a_file_that_is_held_or_locked_says_so() {
 
 #[test]
 fn a_reader_says_why_it_reads_nothing() {
-    let (folder, other) = (Folder::new("refusal-reader"), Folder::new("refusal-older"));
+    let (folder, other) = (Folder::new(), Folder::new());
     for (name, path, words) in [
         (
             "older",
@@ -341,7 +339,7 @@ mod elsewhere {
 
     #[test]
     fn a_user_without_rights_is_told_of_them() {
-        let test = "elsewhere::a_user_without_rights_is_told_of_them";
+        let test = "refusals::elsewhere::a_user_without_rights_is_told_of_them";
         if let Some(path) = given() {
             let refused = SqliteStore::open(&path).unwrap_err();
             let words = [
@@ -387,7 +385,7 @@ mod elsewhere {
 
     #[test]
     fn a_read_only_or_full_file_system_is_named() {
-        let test = "elsewhere::a_read_only_or_full_file_system_is_named";
+        let test = "refusals::elsewhere::a_read_only_or_full_file_system_is_named";
         if let Some(path) = given() {
             let refused = SqliteStore::open(&path).unwrap_err();
             match path.to_string_lossy().contains("full") {
@@ -411,7 +409,7 @@ mod elsewhere {
                 "rm \"$0\"/timers.db-shm \"$0\"/timers.db-reserve; cat /dev/zero > \"$0\"/rest 2> /dev/null; true",
             ),
         ] {
-            let folder = Folder::new(&format!("refusal-{name}"));
+            let folder = Folder::new();
             let from = closed(&folder);
             let point = folder.file(name);
             fs::create_dir(&point).unwrap();

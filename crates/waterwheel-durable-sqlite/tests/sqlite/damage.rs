@@ -1,14 +1,12 @@
 //! Does a damaged file do harm?
 
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::faulty_disk::*;
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use support::*;
 use waterwheel_durable_core::store::{
     DeadLetters, Due, Id, Level, Op, PageLimit, Row, RowCursor, Scope, Store, StoreError,
 };

@@ -1,15 +1,13 @@
 //! A SQLite file passes the suite of all stores.
 
-mod folder;
-
-use folder::Folder;
+use crate::folder::Folder;
 use waterwheel_durable_core::conformance::{all, all_reopened};
 use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable_sqlite::{OpenOptions, Sizes, SqliteStore};
 
 #[test]
 fn a_sqlite_store_passes_all_cases() {
-    let folder = Folder::new("all");
+    let folder = Folder::new();
     let mut count = 0;
     let make = || -> Box<dyn Store> {
         count += 1;
@@ -20,7 +18,7 @@ fn a_sqlite_store_passes_all_cases() {
 
 #[test]
 fn a_sqlite_store_opened_after_each_commit_passes_too() {
-    let folder = Folder::new("reopened");
+    let folder = Folder::new();
     let mut count = 0;
     let open = |store: Option<Box<dyn Store>>| -> Box<dyn Store> {
         // Dropped, it releases the file.
@@ -47,7 +45,7 @@ impl Store for Maintained {
 
 #[test]
 fn a_sqlite_store_that_orders_its_keys_passes_too() {
-    let folder = Folder::new("ordered");
+    let folder = Folder::new();
     let options = OpenOptions {
         key_sizes: Sizes { fresh: 1, step: 1 },
         ..OpenOptions::DEFAULT

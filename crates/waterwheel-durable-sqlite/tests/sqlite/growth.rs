@@ -1,12 +1,10 @@
 //! How long is the file, once timers have come and gone?
 
-mod folder;
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use folder::Folder;
+use crate::folder::Folder;
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{
     ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store,
@@ -94,7 +92,7 @@ fn length(path: &Path) -> u64 {
 
 #[test]
 fn a_file_whose_timers_are_gone_becomes_shorter() {
-    let folder = Folder::new("shorter");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut used = Used::open(&path);
     used.come_and_go();
@@ -123,7 +121,7 @@ fn a_file_whose_timers_are_gone_becomes_shorter() {
 #[test]
 fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
     const KEPT: u64 = 3_000;
-    let folder = Folder::new("expiry");
+    let folder = Folder::new();
     let mut used = Used::open(&folder.file("timers.db"));
     let rows: Vec<Row> = (1..=KEPT).map(row).collect();
     let insert = |row: &Row| Op::Insert(row.clone(), Level::Second.bucket(row.due));
@@ -168,7 +166,7 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
 
 #[test]
 fn a_step_whose_time_is_over_gives_one_page_back() {
-    let folder = Folder::new("time");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     Used::open(&path).come_and_go();
     let given_by_a_step = |time| {
@@ -192,7 +190,7 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
 
 #[test]
 fn a_file_becomes_shorter_while_others_come_and_go() {
-    let folder = Folder::new("busy");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     // However slow the machine is, a step ends by its pages.
     let vacuum = Vacuum {
@@ -221,7 +219,7 @@ fn a_file_becomes_shorter_while_others_come_and_go() {
 
 #[test]
 fn a_file_without_notes_of_its_pages_stays_as_it_is() {
-    let folder = Folder::new("older");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     drop(SqliteStore::open(&path).unwrap());
     let rebuild = |mode: &str| {

@@ -1,15 +1,12 @@
 //! Is a copy that is made while commits go on whole, and what there was at one time?
 
-mod folder;
-mod rows;
-
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use folder::Folder;
-use rows::{fill, insert_second, row};
+use crate::folder::Folder;
+use crate::rows::{fill, insert_second, row};
 use waterwheel_durable_core::store::{
     DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store,
 };
@@ -38,7 +35,7 @@ fn names(folder: &Folder) -> Vec<String> {
 #[test]
 fn a_copy_made_under_load_is_a_state_that_there_was() {
     const WINDOW: u64 = 10;
-    let folder = Folder::new("load");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -110,7 +107,7 @@ impl Drop for Ends<'_> {
 
 #[test]
 fn a_copy_has_all_that_its_file_has() {
-    let folder = Folder::new("all");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = filled(&path);
     let end = Due::from_millis(i64::MAX);
@@ -155,7 +152,7 @@ fn a_copy_has_all_that_its_file_has() {
 
 #[test]
 fn a_restored_copy_gives_no_id_again() {
-    let folder = Folder::new("restored");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
     let mut store = filled(&path);
     backup(&path, &copy).unwrap();
@@ -194,7 +191,7 @@ fn opened<const TENS: u64>(path: &Path) -> SqliteStore {
 
 #[test]
 fn a_copy_that_is_restored_twice_gives_no_id_again() {
-    let folder = Folder::new("twice");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
     let mut store = filled(&path);
     let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
@@ -234,7 +231,7 @@ fn a_copy_that_is_restored_twice_gives_no_id_again() {
 
 #[test]
 fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
-    let folder = Folder::new("clean");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
     let mut store = SqliteStore::open(&path).unwrap();
     let epoch = store.begin().unwrap();
@@ -251,7 +248,7 @@ fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
 
 #[test]
 fn a_copy_takes_no_name_that_is_taken() {
-    let folder = Folder::new("taken");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let store = filled(&path);
     let target = folder.file("copy.db");
@@ -280,7 +277,7 @@ fn a_copy_takes_no_name_that_is_taken() {
 
 #[test]
 fn a_name_that_is_taken_meanwhile_is_left_to_its_file() {
-    let folder = Folder::new("meanwhile");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let store = filled(&path);
     for (round, is_taken) in (0..1_000).zip([false, true].into_iter().cycle()) {
@@ -309,7 +306,7 @@ fn a_name_that_is_taken_meanwhile_is_left_to_its_file() {
 
 #[test]
 fn of_two_copies_at_once_to_one_name_one_is_made() {
-    let folder = Folder::new("two");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let store = filled(&path);
     for round in 0..20 {
@@ -328,7 +325,7 @@ fn of_two_copies_at_once_to_one_name_one_is_made() {
 
 #[test]
 fn a_copy_that_fails_leaves_nothing() {
-    let folder = Folder::new("fails");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     drop(filled(&path));
     // The last leaf of a table without a row number begins with this byte. No opening looks at it.
@@ -355,7 +352,7 @@ fn a_copy_that_fails_leaves_nothing() {
 #[test]
 fn a_copy_has_the_rights_of_its_file() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new("rights");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     drop(filled(&path));
     for mode in [0o600, 0o640] {

@@ -1,10 +1,8 @@
 //! Which files are opened, and is a file that is refused left as it was?
 
-mod folder;
-
 use std::fs;
 
-use folder::{Folder, Other};
+use crate::folder::{Folder, Other};
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
 use waterwheel_durable_sqlite::{OpenError, SqliteStore};
@@ -25,7 +23,7 @@ fn insert_second(row: Row) -> Op {
 
 #[test]
 fn a_file_is_held_by_one_store() {
-    let folder = Folder::new("held");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let first = SqliteStore::open(&path).unwrap();
     match SqliteStore::open(&path) {
@@ -40,7 +38,7 @@ fn a_file_is_held_by_one_store() {
 #[test]
 fn a_link_to_a_file_that_is_still_to_come_is_that_file() {
     use std::os::unix::fs::symlink;
-    let folder = Folder::new("links");
+    let folder = Folder::new();
     fs::create_dir(folder.file("within")).unwrap();
     let path = folder.file("within/timers.db");
     symlink("within/timers.db", folder.file("link")).unwrap();
@@ -67,7 +65,7 @@ fn a_link_to_a_file_that_is_still_to_come_is_that_file() {
 fn a_lock_file_that_root_creates_goes_to_the_files_user() {
     use std::os::unix::fs::{MetadataExt, chown};
     const OTHER: u32 = 65_534;
-    let folder = Folder::new("root");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     drop(SqliteStore::open(&path).unwrap());
     let (lock, user) = (
@@ -95,9 +93,9 @@ fn another_process_is_named_that_holds_the_file() {
         Other::wait_for_the_end();
         return;
     }
-    let folder = Folder::new("process");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
-    let mut other = Other::start("another_process_is_named_that_holds_the_file", &path);
+    let mut other = Other::start("open::another_process_is_named_that_holds_the_file", &path);
     let error = SqliteStore::open(&path).unwrap_err();
     let name = format!("process {} has the file open", other.id());
     assert!(error.to_string().starts_with(&name), "{error}");
@@ -107,7 +105,7 @@ fn another_process_is_named_that_holds_the_file() {
 
 #[test]
 fn a_wal_without_its_file_is_not_thrown_away() {
-    let folder = Folder::new("wal-alone");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -134,7 +132,7 @@ fn a_wal_without_its_file_is_not_thrown_away() {
 
 #[test]
 fn a_file_without_one_of_its_tables_is_damaged() {
-    let folder = Folder::new("missing");
+    let folder = Folder::new();
     for table in [
         "timers",
         "handlers",
@@ -163,7 +161,7 @@ fn a_file_without_one_of_its_tables_is_damaged() {
 
 #[test]
 fn a_closed_store_is_one_file_with_all_rows() {
-    let folder = Folder::new("closed");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -181,7 +179,7 @@ fn a_closed_store_is_one_file_with_all_rows() {
 
 #[test]
 fn the_wal_does_not_grow_without_end() {
-    let folder = Folder::new("wal");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -199,7 +197,7 @@ fn the_wal_does_not_grow_without_end() {
 
 #[test]
 fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
-    let folder = Folder::new("reader");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -230,7 +228,7 @@ fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
 #[test]
 fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
     const COUNT: u64 = 60_000;
-    let folder = Folder::new("size");
+    let folder = Folder::new();
     for level in [Level::Second, Level::Day] {
         let path = folder.file(&format!("{level:?}.db"));
         let mut store = SqliteStore::open(&path).unwrap();
@@ -262,7 +260,7 @@ fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
 #[test]
 fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
     for is_replaced in [false, true] {
-        let folder = Folder::new("removed");
+        let folder = Folder::new();
         let path = folder.file("timers.db");
         let mut store = SqliteStore::open(&path).unwrap();
         store.begin().unwrap();
@@ -283,7 +281,7 @@ fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
 #[test]
 fn the_lock_file_is_its_users_alone_and_no_link() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let folder = Folder::new("lock file");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let lock = folder.file("timers.db-lock");
     drop(SqliteStore::open(&path).unwrap());
@@ -304,7 +302,7 @@ fn the_lock_file_is_its_users_alone_and_no_link() {
 #[test]
 fn a_reserve_that_is_a_link_is_not_written_to() {
     use std::os::unix::fs::symlink;
-    let folder = Folder::new("reserve link");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     fs::write(folder.file("precious"), "data").unwrap();
     symlink(folder.file("precious"), folder.file("timers.db-reserve")).unwrap();
@@ -322,7 +320,7 @@ fn a_reserve_that_is_a_link_is_not_written_to() {
 
 #[test]
 fn the_reserve_is_as_long_as_the_file_needs_it() {
-    let folder = Folder::new("reserve");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let reserve = || {
         fs::metadata(folder.file("timers.db-reserve"))

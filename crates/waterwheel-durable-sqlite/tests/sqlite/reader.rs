@@ -4,18 +4,14 @@
 //! |---|---|
 //! | `pages` | in which command are timers, handles and dead letters listed, page by page? |
 
-#[path = "../folder/mod.rs"]
-mod folder;
 mod pages;
-#[path = "../rows/mod.rs"]
-mod rows;
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::folder::{Folder, Other};
+use crate::rows::{HANDLERS, fill, insert_second, row};
 use fastrand::Rng;
-use folder::{Folder, Other};
-use rows::{HANDLERS, fill, insert_second, row};
 use waterwheel_durable_core::store::{
     ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
@@ -28,7 +24,7 @@ const ALL: PageLimit = PageLimit::rows(usize::MAX);
 
 #[test]
 fn a_reader_counts_what_there_is_of_each_handler() {
-    let folder = Folder::new("counts");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -68,7 +64,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
 
 #[test]
 fn a_timer_is_found_by_its_handle_and_by_its_id() {
-    let folder = Folder::new("found");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -105,7 +101,7 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
 
 #[test]
 fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
-    let folder = Folder::new("keys");
+    let folder = Folder::new();
     let now = Due::from_millis(1_800_000_000_000);
     for (name, fresh) in [("fresh", 10_000), ("runs", 16)] {
         let path = folder.file(name);
@@ -158,7 +154,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
 
 #[test]
 fn a_far_timer_is_not_found_by_another_handlers_name() {
-    let folder = Folder::new("names");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -192,9 +188,12 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
         Other::wait_for_the_end();
         return;
     }
-    let folder = Folder::new("beside");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
-    let mut other = Other::start("a_file_is_read_beside_its_process_and_after_its_end", &path);
+    let mut other = Other::start(
+        "reader::a_file_is_read_beside_its_process_and_after_its_end",
+        &path,
+    );
     let before = fs::read(&path).unwrap();
     let wal = fs::read(folder.file("timers.db-wal")).unwrap();
     let ids = |reader: &Reader| -> Vec<u64> {
@@ -224,7 +223,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
 
 #[test]
 fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
-    let folder = Folder::new("closed");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -255,7 +254,7 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
 
 #[test]
 fn a_store_opens_while_others_look_who_has_it() {
-    let folder = Folder::new("looks");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     drop(SqliteStore::open(&path).unwrap());
     let is_over = AtomicBool::new(false);
@@ -278,7 +277,7 @@ fn a_store_opens_while_others_look_who_has_it() {
 
 #[test]
 fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
-    let folder = Folder::new("snapshot");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -323,7 +322,7 @@ fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
 
 #[test]
 fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
-    let folder = Folder::new("refused");
+    let folder = Folder::new();
     let missing = folder.file("missing/timers.db");
     assert!(matches!(Reader::open(missing), Err(OpenError::Io { .. })));
     let missing = folder.file("missing.db");
@@ -365,7 +364,7 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
-    let folder = Folder::new("damaged");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -407,7 +406,7 @@ fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
 
 #[test]
 fn a_timer_in_a_bucket_of_another_time_is_damage() {
-    let folder = Folder::new("misplaced");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();

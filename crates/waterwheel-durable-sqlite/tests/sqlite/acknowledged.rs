@@ -1,13 +1,11 @@
 //! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their WAL is damaged.
 
-mod folder;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::faulty_disk;
+use crate::folder::Folder;
 use fastrand::Rng;
-use folder::Folder;
 use waterwheel_durable_core::store::{
     Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store,
 };
@@ -115,7 +113,7 @@ fn filled(path: &Path, commits: u64) -> SqliteStore {
 // A reader has an index of the WAL as it was. With that WAL removed, its index would be taken for that of the next one, which would be full of holes.
 #[test]
 fn a_wal_is_not_removed_while_it_is_read() {
-    let folder = Folder::new("acknowledged-read");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = open(&path, false).unwrap();
     let epoch = store.begin().unwrap();
@@ -145,7 +143,7 @@ fn a_wal_is_not_removed_while_it_is_read() {
 
 #[test]
 fn commits_that_are_gone_are_named_and_accepted() {
-    let folder = Folder::new("acknowledged-gone");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 5);
     drop(store);
@@ -208,7 +206,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
 
 #[test]
 fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
-    let folder = Folder::new("acknowledged-any");
+    let folder = Folder::new();
     let copy = folder.file("killed.db");
     let mut rng = Rng::with_seed(11);
     let (mut refused, mut opened) = (0, 0);
@@ -282,7 +280,7 @@ fn look_with_sqlite(path: &Path) {
 
 #[test]
 fn a_wal_that_another_program_has_copied_is_not_missed() {
-    let folder = Folder::new("acknowledged-copied");
+    let folder = Folder::new();
     let (path, copy, before) = (
         folder.file("timers.db"),
         folder.file("killed.db"),
@@ -318,7 +316,7 @@ fn a_wal_that_another_program_has_copied_is_not_missed() {
 
 #[test]
 fn a_loss_is_seen_without_opening_the_file() {
-    let folder = Folder::new("acknowledged-look");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     killed(&path, &copy);
@@ -348,8 +346,8 @@ fn a_loss_is_seen_without_opening_the_file() {
 
 #[test]
 fn a_note_that_cannot_be_written_is_told_once() {
-    let disk = support::disk();
-    let mut store = support::open_bare(&disk, 8).unwrap();
+    let disk = faulty_disk::disk();
+    let mut store = faulty_disk::open_bare(&disk, 8).unwrap();
     let epoch = store.begin().unwrap();
     assert_eq!(store.notices(), []);
     for _ in 0..2 {
@@ -371,7 +369,7 @@ fn a_note_that_cannot_be_written_is_told_once() {
 }
 
 fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
-    support::open_as(disk, |options| {
+    faulty_disk::open_as(disk, |options| {
         options.long_wal = 8;
         options.reserve = (0, 0);
         options.vacuum.min = 1;
@@ -381,16 +379,20 @@ fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
 
 /// The files that a kill leaves, with the WAL damaged.
 fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
-    let left = [support::FILE, support::WAL, "timers.db-acknowledged"];
+    let left = [
+        faulty_disk::FILE,
+        faulty_disk::WAL,
+        "timers.db-acknowledged",
+    ];
     let left = left.into_iter().filter_map(|name| {
         let bytes = disk.read(name)?;
-        let bytes = match way != "nothing" && name == support::WAL {
+        let bytes = match way != "nothing" && name == faulty_disk::WAL {
             true => damaged(bytes, way, rng)?,
             false => bytes,
         };
         Some((name, bytes))
     });
-    support::disk_of(Content::of(left))
+    faulty_disk::disk_of(Content::of(left))
 }
 
 /// Inserts and settles timers, copies the WAL and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
@@ -444,7 +446,7 @@ fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
 
 fn is_sound(disk: &Disk) -> bool {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let path = disk.path(support::FILE);
+    let path = disk.path(faulty_disk::FILE);
     let file = rusqlite::Connection::open_with_flags_and_vfs(path, flags, disk.vfs()).unwrap();
     let said: String = file
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -454,7 +456,7 @@ fn is_sound(disk: &Disk) -> bool {
 
 #[test]
 fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
-    let whole = support::disk();
+    let whole = faulty_disk::disk();
     let all = live(&whole, Vec::new());
     assert!(all.len() >= 24, "{} are left", all.len());
     let mut rng = Rng::with_seed(5);
@@ -468,7 +470,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
         disk.cut_at(moment, rng.bool());
     };
     for after in 0..whole.calls() {
-        let mut disk = support::disk();
+        let mut disk = faulty_disk::disk();
         cut(&disk, after, &mut rng);
         let mut acknowledged = live(&disk, Vec::new());
         if rng.bool() {
@@ -521,7 +523,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
 
 #[test]
 fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
-    let folder = Folder::new("acknowledged-reader");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 4);
     let reader = rusqlite::Connection::open(&path).unwrap();
@@ -552,7 +554,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
 
 #[test]
 fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
-    let folder = Folder::new("acknowledged-restored");
+    let folder = Folder::new();
     let (path, restored, copy) = (
         folder.file("timers.db"),
         folder.file("restored.db"),
@@ -577,7 +579,7 @@ fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
 
 #[test]
 fn a_wal_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
-    let folder = Folder::new("acknowledged-put-back");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     // The WAL has the tables, the first time, and the second time the file has them.
     for _ in 0..2 {
@@ -600,18 +602,18 @@ fn a_wal_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
 
 #[test]
 fn no_id_comes_twice_though_no_note_could_be_written() {
-    let disk = support::disk();
-    support::open_bare(&disk, 8).unwrap().begin().unwrap();
+    let disk = faulty_disk::disk();
+    faulty_disk::open_bare(&disk, 8).unwrap().begin().unwrap();
     for _ in 0..2 {
         disk.fail(Moment::next(Call::Write, Kind::Note), Fault::Error);
-        let mut store = support::open_bare(&disk, 1_000).unwrap();
+        let mut store = faulty_disk::open_bare(&disk, 1_000).unwrap();
         let epoch = store.begin().unwrap();
         store.commit(1, &[insert(epoch, 1)]).unwrap();
         // It is killed, and its WAL is lost.
-        let left = [support::FILE, "timers.db-acknowledged"];
+        let left = [faulty_disk::FILE, "timers.db-acknowledged"];
         let left = left.map(|name| (name, disk.read(name).unwrap()));
-        let after = support::disk_of(Content::of(left));
-        let again = support::open_as(&after, |options| options.accept_loss = true);
+        let after = faulty_disk::disk_of(Content::of(left));
+        let again = faulty_disk::open_as(&after, |options| options.accept_loss = true);
         assert!(again.unwrap().begin().unwrap() > epoch);
         disk.mend();
     }
@@ -619,7 +621,7 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
 
 #[test]
 fn a_commit_that_changes_nothing_hides_no_loss() {
-    let folder = Folder::new("acknowledged-nothing");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     store.commit(4, &[Op::Discard(Id::NONE)]).unwrap();
@@ -636,7 +638,7 @@ fn a_commit_that_changes_nothing_hides_no_loss() {
 
 #[test]
 fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
-    let folder = Folder::new("acknowledged-older");
+    let folder = Folder::new();
     let (path, old, copy) = (
         folder.file("timers.db"),
         folder.file("old.db"),
@@ -681,7 +683,7 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
 
 #[test]
 fn a_note_that_is_missing_blank_or_damaged() {
-    let folder = Folder::new("acknowledged-note");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let store = filled(&path, 3);
     let note = beside(&copy, "-acknowledged");
@@ -715,20 +717,20 @@ fn a_note_that_is_missing_blank_or_damaged() {
 
 #[test]
 fn a_copy_that_was_broken_off_is_told() {
-    let disk = support::disk();
-    let mut store = support::open_bare(&disk, 8).unwrap();
+    let disk = faulty_disk::disk();
+    let mut store = faulty_disk::open_bare(&disk, 8).unwrap();
     let epoch = store.begin().unwrap();
     disk.fail(Moment::next(Call::Sync, Kind::Main), Fault::Error);
     let has_failed = (1..100).any(|number| {
-        support::is_done(store.commit(number, &[insert(epoch, number)]));
+        faulty_disk::is_done(store.commit(number, &[insert(epoch, number)]));
         store.maintain().is_err()
     });
     assert!(has_failed);
     drop(store);
-    let names = [support::FILE, "timers.db-acknowledged"];
+    let names = [faulty_disk::FILE, "timers.db-acknowledged"];
     let left = names.map(|name| (name, disk.read(name).unwrap()));
-    let disk = support::disk_of(Content::of(left.to_vec()));
-    let refused = support::open_bare(&disk, 8).unwrap_err();
+    let disk = faulty_disk::disk_of(Content::of(left.to_vec()));
+    let refused = faulty_disk::open_bare(&disk, 8).unwrap_err();
     assert!(
         matches!(
             refused,
@@ -737,22 +739,22 @@ fn a_copy_that_was_broken_off_is_told() {
         "{refused:?}"
     );
     // A damaged page is no loss that can be accepted.
-    let mut damaged = disk.read(support::FILE).unwrap();
+    let mut damaged = disk.read(faulty_disk::FILE).unwrap();
     let half = damaged.len() / 2;
     damaged[half..].fill(7);
     let note = disk.read("timers.db-acknowledged").unwrap();
-    let disk = support::disk_of(Content::of(vec![
-        (support::FILE, damaged),
+    let disk = faulty_disk::disk_of(Content::of(vec![
+        (faulty_disk::FILE, damaged),
         ("timers.db-acknowledged", note),
     ]));
-    let accepted = support::open_as(&disk, |options| options.accept_loss = true);
+    let accepted = faulty_disk::open_as(&disk, |options| options.accept_loss = true);
     let refused = accepted.unwrap_err();
     assert!(matches!(refused, OpenError::Corrupt(_)), "{refused:?}");
 }
 
 #[test]
 fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
-    let folder = Folder::new("acknowledged-behind");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = open(&path, false).unwrap();
     let epoch = store.begin().unwrap();

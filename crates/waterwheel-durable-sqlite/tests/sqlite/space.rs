@@ -9,13 +9,11 @@
 mod cuts;
 mod keys;
 mod limit;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::time::Duration;
 
+use crate::faulty_disk::*;
 use fastrand::Rng;
-use support::*;
 use waterwheel_durable_core::store::{Due, Level, Op, Outcome, Row, Store, StoreError};
 use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_durable_sqlite::{OpenError, Sizes, SqliteStore};

@@ -15,7 +15,7 @@ use crate::rows::{fill, insert_second, row};
 
 #[test]
 fn timers_are_listed_in_order_of_due_times_page_by_page() {
-    let folder = Folder::new("pages");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -64,7 +64,7 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
 
 #[test]
 fn handles_are_listed_bucket_by_bucket_page_by_page() {
-    let folder = Folder::new("handles");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -98,7 +98,7 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
 
 #[test]
 fn of_buckets_that_start_together_the_longer_is_listed_first() {
-    let folder = Folder::new("together");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -131,7 +131,7 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
 
 #[test]
 fn a_cascade_between_two_pages_hides_no_handle() {
-    let folder = Folder::new("cascade");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -163,7 +163,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
 
 #[test]
 fn of_timers_due_at_once_the_first_id_comes_first() {
-    let folder = Folder::new("equal");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -188,7 +188,7 @@ fn of_timers_due_at_once_the_first_id_comes_first() {
 
 #[test]
 fn dead_letters_are_listed_page_by_page_and_by_id() {
-    let folder = Folder::new("letters");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -217,7 +217,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
 
 #[test]
 fn a_store_looks_at_some_dead_letters_in_a_call() {
-    let folder = Folder::new("looked-at");
+    let folder = Folder::new();
     let mut store = SqliteStore::open(folder.file("timers.db")).unwrap();
     store.begin().unwrap();
     let at = Due::from_millis(5);

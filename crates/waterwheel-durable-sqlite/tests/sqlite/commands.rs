@@ -1,17 +1,14 @@
 //! Is a command from another process carried out once, or not at all, and do both sides know which?
 
-mod folder;
-mod rows;
-
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::folder::Folder;
+use crate::rows::{insert_second, row};
 use fastrand::Rng;
-use folder::Folder;
-use rows::{insert_second, row};
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
 use waterwheel_durable_sqlite::{
@@ -52,7 +49,7 @@ fn rows_of_commands(path: &Path) -> i64 {
 
 #[test]
 fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
-    let folder = Folder::new("wal-alone");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     store
@@ -74,7 +71,7 @@ fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
 
 #[test]
 fn a_command_is_answered_by_the_commit_that_carries_it_out() {
-    let folder = Folder::new("answered");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     assert!(store.takes_commands());
@@ -156,7 +153,7 @@ fn answers(commands: &[Command]) -> Vec<CommandResult> {
 
 #[test]
 fn some_thousand_commands_are_written_by_several_transactions() {
-    let folder = Folder::new("thousand");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let commands = many();
@@ -198,7 +195,7 @@ fn some_thousand_commands_are_written_by_several_transactions() {
 
 #[test]
 fn a_command_of_another_sender_is_not_waited_for() {
-    let folder = Folder::new("among");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
@@ -216,7 +213,7 @@ fn a_command_of_another_sender_is_not_waited_for() {
 
 #[test]
 fn what_is_withdrawn_is_not_carried_out_later() {
-    let folder = Folder::new("withdrawn");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let results = send_commands(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
@@ -227,7 +224,7 @@ fn what_is_withdrawn_is_not_carried_out_later() {
 
 #[test]
 fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
-    let folder = Folder::new("race");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let rounds = 300;
@@ -291,7 +288,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
 
 #[test]
 fn what_is_taken_is_not_withdrawn() {
-    let folder = Folder::new("taken");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let mut within = Duration::from_millis(300);
@@ -317,7 +314,7 @@ fn what_is_taken_is_not_withdrawn() {
 
 #[test]
 fn what_has_waited_too_long_is_never_taken() {
-    let folder = Folder::new("late");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     // Its process has ended before it could withdraw the command.
@@ -335,7 +332,7 @@ fn what_has_waited_too_long_is_never_taken() {
 
 #[test]
 fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
-    let folder = Folder::new("restart");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let begun = Instant::now();
@@ -371,7 +368,7 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
 
 #[test]
 fn a_command_is_withdrawn_once_no_process_has_the_file() {
-    let folder = Folder::new("gone");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let begun = Instant::now();
     let store = open(&path);
@@ -390,7 +387,7 @@ fn a_command_is_withdrawn_once_no_process_has_the_file() {
 
 #[test]
 fn a_store_that_is_asked_for_no_commands_writes_nothing() {
-    let folder = Folder::new("idle");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     store
@@ -415,7 +412,7 @@ fn a_store_that_is_asked_for_no_commands_writes_nothing() {
 
 #[test]
 fn a_command_that_is_refused_for_now_is_taken_later() {
-    let folder = Folder::new("refused");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
@@ -437,7 +434,7 @@ fn a_command_that_is_refused_for_now_is_taken_later() {
 
 #[test]
 fn a_command_that_makes_no_sense_is_answered() {
-    let folder = Folder::new("sense");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let other = Connection::open(&path).unwrap();
@@ -451,7 +448,7 @@ fn a_command_that_makes_no_sense_is_answered() {
 
 #[test]
 fn the_number_of_a_command_is_not_given_again() {
-    let folder = Folder::new("numbers");
+    let folder = Folder::new();
     let path = folder.file("timers.db");
     let mut store = open(&path);
     let mut last = 0;
@@ -475,7 +472,7 @@ fn the_number_of_a_command_is_not_given_again() {
 
 #[test]
 fn a_file_that_cannot_be_asked_is_refused() {
-    let folder = Folder::new("not-asked");
+    let folder = Folder::new();
     let soon = Duration::from_millis(50);
     let commands = [pause("shop")];
     let missing = folder.file("missing.db");
@@ -507,7 +504,7 @@ fn a_file_that_cannot_be_asked_is_refused() {
 
 #[test]
 fn a_copy_has_no_commands() {
-    let folder = Folder::new("copied");
+    let folder = Folder::new();
     let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
     let store = open(&path);
     let other = Connection::open(&path).unwrap();
