@@ -7,7 +7,7 @@ use crate::store::{
     Scope, Store,
 };
 
-use super::rows::{MAIL, handle};
+use super::rows::{MAIL, handle, insert_second};
 
 pub(crate) type Done = Result<(), String>;
 
@@ -57,6 +57,17 @@ impl<'a> Subject<'a> {
         let outcomes = self.commit_only(steps)?;
         self.reopen()?;
         Ok(outcomes)
+    }
+
+    /// Inserts rows into the finest level.
+    pub(crate) fn inserts<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Done {
+        let steps: Vec<_> = rows.into_iter().map(insert_second).collect();
+        self.commit(&steps).map(drop)
+    }
+
+    /// The rows of [`MAIL`] in the finest level are these.
+    pub(crate) fn has(&mut self, expected: &[Row]) -> Done {
+        same("the rows", &self.seconds(MAIL)?[..], expected)
     }
 
     pub(crate) fn commit_only(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, String> {

@@ -50,7 +50,7 @@ fn first_day(it: &mut Subject<'_>, handler: &str) -> Result<Option<i64>, String>
 pub(super) fn an_archived_row_leaves_a_record(it: &mut Subject<'_>) -> Done {
     let mut rows = [row(1, NOW), keyed(b"", row(2, NOW + 5)), row(3, NOW)];
     rows[2].failures = 7;
-    it.commit(&rows.each_ref().map(insert_second))?;
+    it.inserts(&rows)?;
     // One that has moved, and whose note goes as well.
     it.commit(&[reschedule(&rows[0], NOW + 2_000)])?;
     rows[0] = moved(&rows[0], NOW + 2_000);
@@ -69,7 +69,7 @@ pub(super) fn an_archived_row_leaves_a_record(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn an_archived_key_stays_taken(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[archive(&first, NOW)])?;
     let second = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&second), Outcome::Exists(handle(&first)))])?;
@@ -81,7 +81,7 @@ pub(super) fn an_archived_key_stays_taken(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn an_archive_of_a_gone_row_keeps_nothing(it: &mut Subject<'_>) -> Done {
     let first = row(1, NOW);
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[reschedule(&first, NOW + 60_000)])?;
     it.does([(archive(&first, NOW), Outcome::Done)])?;
     it.does([(archive(&row(2, NOW), NOW), Outcome::Done)])?;
@@ -97,7 +97,7 @@ pub(super) fn what_is_archived_is_listed_in_pages(it: &mut Subject<'_>) -> Done 
             _ => row(count, NOW),
         })
         .collect();
-    it.commit(&rows.iter().map(insert_second).collect::<Vec<_>>())?;
+    it.inserts(&rows)?;
     let mut expected = Vec::new();
     for (commit, rows) in (0..).zip(rows.chunks(7)) {
         // Two days in one commit, and days that go back.
@@ -132,7 +132,7 @@ pub(super) fn what_is_archived_is_listed_in_pages(it: &mut Subject<'_>) -> Done 
 
 pub(super) fn what_is_archived_is_of_one_handler(it: &mut Subject<'_>) -> Done {
     let rows = [row(1, NOW), of("a", row(2, NOW)), of("mailer", row(3, NOW))];
-    it.commit(&rows.each_ref().map(insert_second))?;
+    it.inserts(&rows)?;
     it.commit(&rows.each_ref().map(|row| archive(row, NOW)))?;
     for row in &rows {
         let expected = vec![row.archived(due(NOW))];
@@ -154,7 +154,7 @@ pub(super) fn what_has_expired_is_gone_with_its_keys(it: &mut Subject<'_>) -> Do
     let days = [TODAY - 2, TODAY - 1, TODAY];
     for (count, day) in (1..).zip(days) {
         let row = keyed(&[count as u8], row(count, NOW));
-        it.commit(&[insert_second(&row)])?;
+        it.inserts([&row])?;
         it.commit(&[archive(&row, day * DAY)])?;
     }
     for (count, day) in (1..).zip(days) {
@@ -171,7 +171,7 @@ pub(super) fn what_has_expired_is_gone_with_its_keys(it: &mut Subject<'_>) -> Do
 
 pub(super) fn what_expires_is_some_at_a_time(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..=40).map(|count| row(count, NOW)).collect();
-    it.commit(&rows.iter().map(insert_second).collect::<Vec<_>>())?;
+    it.inserts(&rows)?;
     for rows in rows.chunks(4) {
         it.commit(&rows.iter().map(|row| archive(row, NOW)).collect::<Vec<_>>())?;
     }
@@ -201,7 +201,7 @@ pub(super) fn what_expires_is_some_at_a_time(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_key_of_another_timer_does_not_expire(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[archive(&first, NOW - 3 * DAY)])?;
     it.commit(&[expire(TODAY, 9)])?;
     // Archived twice, as after an answer that was lost: the second is another timer of that key.

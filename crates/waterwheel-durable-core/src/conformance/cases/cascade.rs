@@ -175,7 +175,7 @@ pub(super) fn a_cascade_of_no_rows_moves_none(it: &mut Subject<'_>) -> Done {
     it.commit(&[Op::Insert(row(1, NOW), minute)])?;
     let got = it.cascade(minute, minute.cascades_at(), 0)?;
     same("the page", got, expected(minute, due(NOW), &[], false))?;
-    same("the rows", it.seconds(MAIL)?, Vec::new())
+    it.has(&[])
 }
 
 pub(super) fn an_empty_bucket_cascades_to_nothing(it: &mut Subject<'_>) -> Done {
@@ -207,7 +207,7 @@ pub(super) fn a_cascade_leaves_other_buckets(it: &mut Subject<'_>) -> Done {
     ];
     it.commit(&steps)?;
     it.cascade(minute, minute.cascades_at(), 100)?;
-    same("the rows", it.seconds(MAIL)?, vec![row(1, NOW)])?;
+    it.has(&[row(1, NOW)])?;
     it.cancels(&others)?;
     it.cancels([&hour, &row(1, NOW)])?;
     it.is_empty()
@@ -251,7 +251,7 @@ pub(super) fn a_moved_timer_cascades_as_such(it: &mut Subject<'_>) -> Done {
     it.commit(&[reschedule(&first, at)])?;
     let minute = Level::Minute.bucket(due(at));
     it.cascade(minute, minute.cascades_at(), 10)?;
-    same("the rows", it.seconds(MAIL)?, vec![moved(&first, at)])?;
+    it.has(&[moved(&first, at)])?;
     it.cancels([&first])?;
     it.is_empty()
 }

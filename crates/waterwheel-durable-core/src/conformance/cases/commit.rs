@@ -20,15 +20,14 @@ pub(super) fn a_row_inserted_twice_is_there_once(it: &mut Subject<'_>) -> Done {
         it.does([(insert(&row), Outcome::Inserted)])?;
         it.does([(insert(&row), Outcome::Inserted)])?;
     }
-    same("the rows", it.seconds(MAIL)?, vec![row(1, NOW)])?;
+    it.has(&[row(1, NOW)])?;
     it.cancels(&[row(1, NOW), row(2, NOW + 600_000)])?;
     it.is_empty()
 }
 
 pub(super) fn a_settled_row_is_gone(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(insert_second).collect();
-    it.commit(&steps)?;
+    it.inserts(&rows)?;
     it.does([
         (Op::Settle(rows[2].clone()), Outcome::Done),
         (Op::Settle(rows[5].clone()), Outcome::Done),
@@ -42,7 +41,7 @@ pub(super) fn a_settled_row_is_gone(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_settle_of_a_moved_row_does_nothing(it: &mut Subject<'_>) -> Done {
     let row = row(1, NOW);
-    it.commit(&[insert_second(&row)])?;
+    it.inserts([&row])?;
     it.commit(&[reschedule(&row, NOW + 5_000)])?;
     it.does([(Op::Settle(row.clone()), Outcome::Done)])?;
     let moved = crate::conformance::rows::moved(&row, NOW + 5_000);
@@ -91,7 +90,7 @@ pub(super) fn steps_are_done_in_order(it: &mut Subject<'_>) -> Done {
         (Op::Cancel(handle(&row)), Outcome::Cancelled(false)),
         (insert_second(&row), Outcome::Inserted),
     ])?;
-    same("the rows", it.seconds(MAIL)?, vec![row])
+    it.has(&[row])
 }
 
 pub(super) fn an_empty_commit_does_nothing(it: &mut Subject<'_>) -> Done {
@@ -101,9 +100,8 @@ pub(super) fn an_empty_commit_does_nothing(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_large_commit_is_whole(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..5_000).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(insert_second).collect();
-    it.commit(&steps)?;
-    same("the rows", it.seconds(MAIL)?, rows.clone())?;
+    it.inserts(&rows)?;
+    it.has(&rows)?;
     let steps: Vec<_> = rows.into_iter().map(Op::Settle).collect();
     it.commit(&steps)?;
     it.is_empty()

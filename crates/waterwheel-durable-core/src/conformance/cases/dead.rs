@@ -3,7 +3,7 @@
 use crate::store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
 
 use crate::conformance::rows::{
-    DISTANCES, MAIL, NOW, bucket, due, handle, id, insert_second, keyed, moved, of, row, second,
+    DISTANCES, NOW, bucket, due, handle, id, insert_second, keyed, moved, of, row, second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 
@@ -26,7 +26,7 @@ fn dead_letter(row: &Row) -> Dead {
 pub(super) fn a_buried_row_is_a_dead_letter(it: &mut Subject<'_>) -> Done {
     let mut first = of("other", keyed(b"key", row(1, NOW)));
     first.failures = 5;
-    it.commit(&[insert_second(&first), insert_second(&row(2, NOW))])?;
+    it.inserts([&first, &row(2, NOW)])?;
     it.does([
         (bury(&row(2, NOW)), Outcome::Done),
         (bury(&first), Outcome::Done),
@@ -38,7 +38,7 @@ pub(super) fn a_buried_row_is_a_dead_letter(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_burial_frees_the_key(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[bury(&first)])?;
     let second = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&second), Outcome::Inserted)])?;
@@ -56,8 +56,7 @@ pub(super) fn a_burial_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done 
 
 pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
     let rows: Vec<_> = (1..30).map(|count| row(count, NOW)).collect();
-    let steps: Vec<_> = rows.iter().map(insert_second).collect();
-    it.commit(&steps)?;
+    it.inserts(&rows)?;
     let bury: Vec<_> = rows.iter().rev().map(bury).collect();
     it.commit(&bury)?;
     let dead_letters: Vec<_> = rows.iter().map(dead_letter).collect();
@@ -83,7 +82,7 @@ pub(super) fn dead_letters_are_listed_by_handlers(it: &mut Subject<'_>) -> Done 
         .zip(names)
         .map(|(count, name)| of(name, row(count, NOW)))
         .collect();
-    it.commit(&rows.iter().map(insert_second).collect::<Vec<_>>())?;
+    it.inserts(&rows)?;
     it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
     for scope in [
         Scope::All,
@@ -112,7 +111,7 @@ pub(super) fn a_page_of_dead_letters_ends_with_the_one_that_fills_it(it: &mut Su
             ..row(count, NOW)
         })
         .collect();
-    it.commit(&rows.iter().map(insert_second).collect::<Vec<_>>())?;
+    it.inserts(&rows)?;
     it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
     let dead_letters: Vec<_> = rows.iter().map(dead_letter).collect();
     let one = dead_letters.first().map_or(0, Dead::bytes);
@@ -131,14 +130,14 @@ pub(super) fn a_page_of_dead_letters_ends_with_the_one_that_fills_it(it: &mut Su
 pub(super) fn a_redriven_dead_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
     let mut first = keyed(b"key", row(1, NOW));
     first.failures = 3;
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[bury(&first)])?;
     let mut expected = moved(&first, NOW + 4_000);
     (expected.failures, expected.key) = (0, None);
     let redrive = Op::Redrive(first.id, due(NOW + 4_000), second(NOW + 4_000));
     let outcome = Outcome::Redriven(Some(expected.clone()));
     it.does([(redrive.clone(), outcome)])?;
-    same("the rows", it.seconds(MAIL)?, vec![expected])?;
+    it.has(&[expected])?;
     same("the dead letters", it.dead()?, Vec::new())?;
     it.does([(redrive, Outcome::Redriven(None))])
 }
@@ -146,7 +145,7 @@ pub(super) fn a_redriven_dead_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
 pub(super) fn a_redriven_dead_letter_is_found_by_its_old_handle(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {
         let (row, at) = (row(count, NOW), NOW + distance);
-        it.commit(&[insert_second(&row)])?;
+        it.inserts([&row])?;
         it.commit(&[bury(&row)])?;
         it.commit(&[Op::Redrive(row.id, due(at), bucket(at))])?;
         it.cancels([&row])?;
@@ -158,12 +157,12 @@ pub(super) fn a_redrive_of_no_dead_letter_says_so(it: &mut Subject<'_>) -> Done 
     it.commit(&[insert_second(&row(1, NOW))])?;
     let redrive = Op::Redrive(id(1), due(NOW), bucket(NOW));
     it.does([(redrive, Outcome::Redriven(None))])?;
-    same("the rows", it.seconds(MAIL)?, vec![row(1, NOW)])
+    it.has(&[row(1, NOW)])
 }
 
 pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
     let row = row(1, NOW);
-    it.commit(&[insert_second(&row)])?;
+    it.inserts([&row])?;
     it.commit(&[bury(&row)])?;
     it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
     same("the dead letters", it.dead()?, vec![dead_letter(&row)])
@@ -172,7 +171,7 @@ pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
 pub(super) fn a_discarded_dead_letter_is_gone(it: &mut Subject<'_>) -> Done {
     // One that has moved, and so has a note elsewhere.
     let (first, other) = (row(1, NOW), row(2, NOW));
-    it.commit(&[insert_second(&first), insert_second(&other)])?;
+    it.inserts([&first, &other])?;
     let retry = Op::Retry(first.clone(), due(NOW + 2_000), second(NOW + 2_000));
     it.commit(&[retry])?;
     let mut moved = moved(&first, NOW + 2_000);

@@ -23,7 +23,7 @@ pub(super) fn a_key_belongs_to_one_timer(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_key_of_a_moved_timer_names_its_first_handle(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[reschedule(&first, NOW + 600_000)])?;
     let other = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
@@ -53,7 +53,7 @@ pub(super) fn a_key_is_of_one_handler(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_settle_frees_the_key(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[Op::Settle(first)])?;
     it.does([(
         insert_second(&keyed(b"key", row(2, NOW))),
@@ -72,7 +72,7 @@ pub(super) fn a_cancel_frees_the_key(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_retry_keeps_the_key(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     let later = NOW + 5_000;
     it.commit(&[Op::Retry(first.clone(), due(later), second(later))])?;
     let other = keyed(b"key", row(2, NOW));
@@ -87,7 +87,7 @@ pub(super) fn a_key_survives_a_cascade(it: &mut Subject<'_>) -> Done {
     it.commit(&[insert(&first)])?;
     let bucket: Bucket = Level::Minute.bucket(due(at));
     it.cascade(bucket, bucket.cascades_at(), 10)?;
-    same("the rows", it.seconds(MAIL)?, vec![first.clone()])?;
+    it.has(&[first.clone()])?;
     let other = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     it.cancels([&first])?;
@@ -98,7 +98,7 @@ pub(super) fn the_same_timer_may_insert_its_key_again(it: &mut Subject<'_>) -> D
     let first = keyed(b"key", row(1, NOW));
     it.does([(insert_second(&first), Outcome::Inserted)])?;
     it.does([(insert_second(&first), Outcome::Inserted)])?;
-    same("the rows", it.seconds(MAIL)?, vec![first])
+    it.has(&[first])
 }
 
 /// It is found by its key, by this handle, and by no other key or handler.
@@ -134,7 +134,7 @@ pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_key_that_is_only_archived_finds_no_timer(it: &mut Subject<'_>) -> Done {
     let first = keyed(b"key", row(1, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[Op::Archive(first.clone(), due(NOW))])?;
     is_found(it, &first, None)?;
     let other = keyed(b"key", row(2, NOW));
@@ -150,7 +150,7 @@ pub(super) fn a_key_that_is_free_finds_no_timer(it: &mut Subject<'_>) -> Done {
     };
     for (count, end) in (1..).zip([Op::Settle, bury] as [fn(Row) -> Op; 2]) {
         let first = keyed(b"key", row(count, NOW));
-        it.commit(&[insert_second(&first)])?;
+        it.inserts([&first])?;
         is_found(it, &first, Some(handle(&first)))?;
         it.commit(&[end(first.clone())])?;
         is_found(it, &first, None)?;

@@ -63,7 +63,7 @@ pub(super) fn a_setting_is_replaced_and_deleted(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn steps_of_all_are_done_in_order(it: &mut Subject<'_>) -> Done {
     let (first, second) = (row(1, NOW), row(2, NOW));
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     let all = Op::All(vec![
         Op::Cancel(handle(&first)),
         insert_second(&second),
@@ -81,31 +81,23 @@ pub(super) fn steps_of_all_are_done_in_order(it: &mut Subject<'_>) -> Done {
         (Op::All(Vec::new()), Outcome::All(Vec::new())),
     ])?;
     same("the settings", settings(it)?, expected(&[("cursor", b"2")]))?;
-    same("the rows", it.seconds(MAIL)?, vec![second])
+    it.has(&[second])
 }
 
 pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
-    it.commit(&[insert_second(&first), insert_second(&row(2, NOW))])?;
+    it.inserts([&first, &row(2, NOW)])?;
     for starts in 1..=3 {
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;
         first.starts = starts;
-        same(
-            "the rows",
-            it.seconds(MAIL)?,
-            vec![first.clone(), row(2, NOW)],
-        )?;
+        it.has(&[first.clone(), row(2, NOW)])?;
     }
     // The row says what the starts are counted from.
     for starts in [1, 8, MAX_STARTS] {
         first.starts = starts - 1;
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;
         first.starts = starts;
-        same(
-            "the rows",
-            it.seconds(MAIL)?,
-            vec![first.clone(), row(2, NOW)],
-        )?;
+        it.has(&[first.clone(), row(2, NOW)])?;
     }
     it.commit(&[Op::Settle(first), Op::Settle(row(2, NOW))])?;
     it.is_empty()
@@ -113,20 +105,16 @@ pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_start_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done {
     let first = row(1, NOW);
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[reschedule(&first, NOW + 2_000)])?;
     it.does([(Op::Start(first.clone()), Outcome::Done)])?;
-    same(
-        "the rows",
-        it.seconds(MAIL)?,
-        vec![moved(&first, NOW + 2_000)],
-    )
+    it.has(&[moved(&first, NOW + 2_000)])
 }
 
 pub(super) fn a_move_forgets_the_starts(it: &mut Subject<'_>) -> Done {
     let later = |row: &_| moved(row, NOW + 2_000);
     let (first, second_row) = (row(1, NOW), row(2, NOW));
-    it.commit(&[insert_second(&first), insert_second(&second_row)])?;
+    it.inserts([&first, &second_row])?;
     it.commit(&[Op::Start(first.clone()), Op::Start(second_row.clone())])?;
     it.commit(&[
         reschedule(&first, NOW + 2_000),
@@ -134,13 +122,13 @@ pub(super) fn a_move_forgets_the_starts(it: &mut Subject<'_>) -> Done {
     ])?;
     let mut retried = later(&second_row);
     retried.failures = 1;
-    same("the rows", it.seconds(MAIL)?, vec![later(&first), retried])
+    it.has(&[later(&first), retried])
 }
 
 pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Done {
     let mut first = row(1, NOW);
     first.starts = MAX_STARTS;
-    it.commit(&[insert_second(&first)])?;
+    it.inserts([&first])?;
     it.commit(&[Op::Bury {
         row: first.clone(),
         at: due(NOW),
@@ -162,5 +150,5 @@ pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Don
         now: from.cascades_at(),
         limit: crate::store::PageLimit::rows(9),
     }])?;
-    same("the rows", it.seconds(MAIL)?, vec![later])
+    it.has(&[later])
 }

@@ -169,8 +169,7 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     assert!(next > now, "it would turn without a pause");
     it.settle();
     assert_eq!(it.store.len(), 0);
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.answers, [Answer::Done]);
     it.pass(0);
     // What the removed one was to file was not filed: it was decided anew.
@@ -194,8 +193,7 @@ fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
             it.requests.pop_front();
         }
         it.reply(refused());
-        it.pass(SECOND);
-        it.settle();
+        it.advance(SECOND);
         it.pass(SECOND);
         assert!(it.delivered.iter().all(|row| row.payload.len() == 5));
         assert_eq!(it.delivered_hours(), expected);
@@ -239,8 +237,7 @@ fn a_refused_declaration_leaves_nothing() {
     );
     it.answers.clear();
     // The one that waited is tried by itself.
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.answers, [CREATED]);
     it.answers.clear();
     it.declare("g", plan("a", 0));
@@ -327,16 +324,13 @@ fn a_cursor_that_goes_back_uses_no_id_twice() {
     it.settle();
     it.pass(0);
     // It fails, and is tried again later: it is in the store, with its id.
-    let row = it.delivered.remove(0);
-    it.engine.handle_ended(row.id, Ended::Failed("no".into()));
-    it.settle();
+    let row = it.end_first(&Ended::Failed("no".into()));
     it.pass_to(1);
     it.settle();
     it.pass(SECOND);
     assert_eq!(it.delivered_hours(), [1]);
     let two_days = 48 * HOUR * 1_000_000;
-    it.set(-two_days);
-    it.settle();
+    it.jump(-two_days);
     assert_ne!(number(&mut it, "h"), first);
     assert_eq!(it.engine.calendars.len(), (1, 1));
     // Its time comes again.
@@ -367,8 +361,7 @@ fn a_calendar_that_no_number_is_left_for_is_reported() {
     it.pass_to(0);
     it.settle();
     it.engine.calendars.use_up_numbers();
-    it.set(-48 * HOUR * 1_000_000);
-    it.settle();
+    it.jump(-48 * HOUR * 1_000_000);
     let [report] = &it.reports[..] else {
         panic!("{:?}", it.reports);
     };
@@ -446,8 +439,7 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
         read: Ok((plan("a", 0), progress)),
     };
     it.engine.restore_calendars([stored]);
-    it.pass(0);
-    it.settle();
+    it.advance(0);
     it.pass(0);
     assert_eq!(it.delivered_hours(), [-2, -1]);
     let next = it.engine.poll_timeout().unwrap();
@@ -481,8 +473,7 @@ fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
         it.requests.pop_front();
     }
     it.reply(refused());
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.answers, [REPLACED]);
     for hour in 0..2 {
         it.pass_to(hour);

@@ -23,8 +23,7 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.pass(10_000);
     for _ in 0..100 {
         it.insert(1);
@@ -65,10 +64,7 @@ fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(100);
-    for _ in 0..100 {
-        it.insert(0);
-    }
-    it.settle();
+    it.insert_many("mail", 100, 0);
     it.pass(10_000);
     for row in std::mem::take(&mut it.delivered) {
         it.engine.handle_ended(row.id, Ended::Well);
@@ -86,8 +82,7 @@ fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
 #[test]
 fn requests_for_one_timer_share_a_commit() {
     let mut it = Subject::new(Config::default()).handles(1);
-    it.insert(3_600_000);
-    it.settle();
+    it.insert_many("mail", 1, 3_600_000);
     let handle = it.created().remove(0);
     for count in 0..100 {
         let due = Due::from_millis(NOW + 1_000 + count);

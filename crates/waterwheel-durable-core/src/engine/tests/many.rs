@@ -20,9 +20,7 @@ fn a_reply_for_one_handler_looks_at_no_other() {
         it.insert_to(&format!("handler {number}"), 100);
     }
     it.settle();
-    let mut now = it.engine.now();
-    now.boot_micros += SECOND;
-    now.wall_micros += SECOND.cast_signed();
+    let now = it.later(SECOND);
     it.begin_without_turn(now);
     it.engine.take_checks();
     let requests = it.requests.len();
@@ -38,10 +36,7 @@ fn a_reply_for_one_handler_looks_at_no_other() {
 #[test]
 fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_time() {
     let mut it = subject();
-    for _ in 0..HANDLERS {
-        it.insert_to("handler 7", 100);
-    }
-    it.settle();
+    it.insert_many("handler 7", HANDLERS, 100);
     it.engine.take_checks();
     it.pass(200_000);
     assert_eq!(it.delivered.len(), HANDLERS);
@@ -61,10 +56,7 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
         it.handled.push((handler.into(), 1));
     }
     it.insert_to("few", 1_900);
-    for _ in 0..3_000 {
-        it.insert_to("many", 1_900);
-    }
-    it.settle();
+    it.insert_many("many", 3_000, 1_900);
     it.begin_without_turn(it.engine.now());
     // The load of the few reserves memory, until none is left for the many.
     let loads = |request: &Output, name: &str| match request {

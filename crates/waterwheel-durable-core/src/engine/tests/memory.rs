@@ -7,8 +7,7 @@ fn a_handle_of_an_unknown_handler_leaves_nothing() {
     let mut it = Subject::new(Config::default()).handles(1);
     for count in 0..100 {
         let handle = format!("7@5@handler {count}").parse().unwrap();
-        it.engine.handle_cancel(0, handle);
-        it.settle();
+        it.cancel(handle);
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
     }
     assert_eq!(
@@ -20,17 +19,11 @@ fn a_handle_of_an_unknown_handler_leaves_nothing() {
 #[test]
 fn what_is_cancelled_leaves_the_queue_of_a_handler_that_hangs() {
     let mut it = Subject::new(Config::default()).handles(1);
-    for _ in 0..3 {
-        it.insert(0);
-    }
-    it.settle();
+    it.insert_many("mail", 3, 0);
     it.pass(10_000);
     assert_eq!((it.delivered.len(), it.created().len()), (1, 3));
     for _ in 0..100 {
-        for _ in 0..10 {
-            it.insert(0);
-        }
-        it.settle();
+        it.insert_many("mail", 10, 0);
         it.pass(10_000);
         for handle in it.created() {
             it.engine.handle_cancel(0, handle);
@@ -56,10 +49,9 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
     let mut loads = VecDeque::new();
     for round in 0..50 {
         // The load of a new handler is asked for before that of the last one is answered.
-        it.handler = format!("handler {round}").into();
-        it.insert(0);
-        it.settle();
-        it.engine.add_handler(&it.handler, 1);
+        let handler: Arc<str> = format!("handler {round}").into();
+        it.insert_many(&handler, 1, 0);
+        it.engine.add_handler(&handler, 1);
         it.follow();
         loads.extend(it.requests.drain(..));
         if loads.len() > 1 {
@@ -86,8 +78,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
 fn a_clock_set_back_lets_go_of_what_is_far_again() {
     let mut it = Subject::new(Config::default()).handles(0);
     // The only place is taken.
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.pass(SECOND);
     assert_eq!(it.delivered.len(), 1);
     for count in 0..100 {
@@ -98,8 +89,7 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
     let hour = 3_600 * SECOND.cast_signed();
     // Half of them come up, and wait for the handler.
     for by in [hour - 500_000, -hour] {
-        it.set(by);
-        it.settle();
+        it.jump(by);
         let is_ahead = by > 0;
         assert_eq!(it.engine.stats().held, if is_ahead { 101 } else { 1 });
     }
@@ -109,11 +99,9 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
         (it.engine.stats().held, it.engine.stats().held_bytes),
         (0, 0)
     );
-    it.set(hour + SECOND.cast_signed());
-    it.settle();
+    it.jump(hour + SECOND.cast_signed());
     for count in 1..=100 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         it.engine.handle_ended(it.delivered[count].id, Ended::Well);
         it.settle();
     }
@@ -138,27 +126,21 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     it.settle();
     // Some come up in a turn, and the others in the next ones.
     for _ in 0..10 {
-        it.pass(SECOND);
-        it.settle();
+        it.advance(SECOND);
     }
     // They have a timer with the handler each, which hangs, and all the memory that there is.
     assert_eq!(it.delivered.len(), 40);
     it.delivered.clear();
     it.handle("mail", 64);
-    for _ in 0..1_000 {
-        it.insert(0);
-    }
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("mail", 1_000, 0);
+    it.advance(1_000);
     assert!(it.engine.stats().held_bytes <= max_bytes + 41 * ((64 << 10) + 512));
     let mut rounds = 0;
     while !it.delivered.is_empty() {
         // But for what the last round leaves.
         rounds += 1;
         it.end_all(&Ended::Well);
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
     assert!(it.engine.memory.queues[40].held == 0 && it.engine.has_handler("mail"));

@@ -6,53 +6,40 @@ use super::*;
 fn a_missing_handler_is_reported_after_a_grace() {
     // Of an engine that begins with timers that are long due, as after a restart; and of timers that come due later.
     let mut it = Subject::new(Config::default());
-    it.insert(-10_000);
-    it.settle();
-    it.pass(SECOND - 2_000);
-    it.settle();
+    it.insert_many("mail", 1, -10_000);
+    it.advance(SECOND - 2_000);
     assert!(it.reports.is_empty());
-    it.pass(2_000);
-    it.settle();
+    it.advance(2_000);
     assert_eq!(it.reports, ["mail is missed"]);
-    it.handler = "close".into();
-    it.insert(5_500);
-    it.settle();
-    it.pass(5 * SECOND);
-    it.settle();
+    it.insert_many("close", 1, 5_500);
+    it.advance(5 * SECOND);
     assert_eq!(it.reports.len(), 1);
     // The engine asks for the turn at which it reports.
     let at = it.engine.poll_timeout().unwrap();
     assert!((6..=8).contains(&(at / SECOND - 5)), "{at}");
-    it.pass(at - it.engine.now().boot_micros);
-    it.settle();
+    it.advance(at - it.engine.now().boot_micros);
     assert_eq!(it.reports, ["mail is missed", "close is missed"]);
 }
 
 #[test]
 fn a_handler_in_time_is_not_reported_though_the_clock_is_set_back() {
     let mut it = Subject::new(Config::default());
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     let mut now = it.engine.now();
     now.wall_micros -= 3_600 * SECOND.cast_signed();
     it.engine.handle_time(now);
     it.settle();
-    it.insert(-3_700_000);
-    it.settle();
-    it.pass(SECOND / 2);
-    it.settle();
+    it.insert_many("mail", 1, -3_700_000);
+    it.advance(SECOND / 2);
     assert!(it.reports.is_empty());
     // The grace is counted by the clock that is not set.
-    it.pass(SECOND / 2);
-    it.settle();
+    it.advance(SECOND / 2);
     assert_eq!(it.reports, ["mail is missed"]);
     let mut it = Subject::new(Config::default());
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.pass(SECOND / 2);
     it = it.handles(1);
-    it.pass(10 * SECOND);
-    it.settle();
+    it.advance(10 * SECOND);
     assert!(it.reports.is_empty() && it.delivered.len() == 1);
 }
 
@@ -64,37 +51,28 @@ fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
     }
     it.settle();
     let handles = it.created();
-    it.pass(3 * SECOND);
-    it.settle();
+    it.advance(3 * SECOND);
     assert_eq!(it.reports, ["mail is missed"]);
-    it.engine.handle_cancel(1, handles[0].clone());
-    it.settle();
+    it.cancel(handles[0].clone());
     assert_eq!(it.reports.len(), 1);
     let later = Due::from_millis(NOW + 7_200_000);
     it.engine.handle_reschedule(2, handles[1].clone(), later);
     it.settle();
     assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
     // And again, as the others come due.
-    it.pass(3_700 * SECOND);
-    it.settle();
+    it.advance(3_700 * SECOND);
     assert_eq!(it.reports.len(), 3);
-    it.engine.handle_cancel(3, handles[2].clone());
-    it.settle();
-    it.pass(3_700 * SECOND);
-    it.settle();
+    it.cancel(handles[2].clone());
+    it.advance(3_700 * SECOND);
     assert_eq!(it.reports[3..], ["mail is not missed", "mail is missed"]);
 }
 
 #[test]
 fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     let mut it = Subject::new(Config::default());
-    for _ in 0..2 {
-        it.insert(0);
-    }
-    it.settle();
+    it.insert_many("mail", 2, 0);
     let handles = it.created();
-    it.pass(3 * SECOND);
-    it.settle();
+    it.advance(3 * SECOND);
     assert_eq!(it.reports, ["mail is missed"]);
     it.engine.handle_cancel(1, handles[0].clone());
     it.follow();
@@ -107,8 +85,7 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
         "{request:?}"
     );
     let late = it.execute(request);
-    it.engine.handle_cancel(2, handles[1].clone());
-    it.settle();
+    it.cancel(handles[1].clone());
     assert_eq!(it.reports.len(), 1);
     it.hand_in(late);
     it.settle();

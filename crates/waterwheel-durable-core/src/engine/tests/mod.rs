@@ -68,7 +68,6 @@ struct Subject {
     refusals: Vec<Arc<str>>,
     /// Those that were given up, and why.
     dead: Vec<(Row, Arc<str>)>,
-    handler: Arc<str>,
     config: Config,
     handled: Vec<(Arc<str>, usize)>,
 }
@@ -92,7 +91,6 @@ impl Subject {
             reports: Vec::new(),
             refusals: Vec::new(),
             dead: Vec::new(),
-            handler: Arc::from("mail"),
             config,
             handled: Vec::new(),
         }
@@ -130,10 +128,7 @@ impl Subject {
 
     /// The process ends as it is, and the next one begins a second later.
     fn start_again(&mut self) {
-        let mut now = self.engine.now();
-        now.boot_micros += SECOND;
-        now.wall_micros += SECOND.cast_signed();
-        self.begin(now);
+        self.begin(self.later(SECOND));
     }
 
     /// A process begins at this time.
@@ -186,6 +181,19 @@ impl Subject {
         }
         self.settle();
         rows
+    }
+
+    /// Ends the delivery that began first, and returns its row.
+    fn end_first(&mut self, ended: &Ended) -> Row {
+        let row = self.delivered.remove(0);
+        self.engine.handle_ended(row.id, ended.clone());
+        self.settle();
+        row
+    }
+
+    fn cancel(&mut self, handle: Handle) {
+        self.engine.handle_cancel(1, handle);
+        self.settle();
     }
 
     fn follow(&mut self) {
@@ -279,11 +287,33 @@ impl Subject {
     }
 
     fn pass(&mut self, micros: u64) {
+        self.engine.handle_time(self.later(micros));
+        self.follow();
+    }
+
+    /// Time goes on, and the store does all that it is asked.
+    fn advance(&mut self, micros: u64) {
+        self.pass(micros);
+        self.settle();
+    }
+
+    /// The wall clock is set, and the store does all that it is asked.
+    fn jump(&mut self, by: i64) {
+        self.set(by);
+        self.settle();
+    }
+
+    /// The present, so much later.
+    fn later(&self, micros: u64) -> Now {
         let mut now = self.engine.now();
         now.boot_micros += micros;
         now.wall_micros += micros.cast_signed();
-        self.engine.handle_time(now);
-        self.follow();
+        now
+    }
+
+    /// A namespace that is there.
+    fn of(&self, name: &str) -> &Namespace {
+        self.engine.namespaces().get(name).unwrap()
     }
 
     /// The wall clock is set.
@@ -295,7 +325,15 @@ impl Subject {
     }
 
     fn insert(&mut self, millis: i64) {
-        self.insert_to(&Arc::clone(&self.handler), millis);
+        self.insert_to("mail", millis);
+    }
+
+    /// Inserts so many, and the store does all that it is asked.
+    fn insert_many(&mut self, handler: &str, count: usize, millis: i64) {
+        for _ in 0..count {
+            self.insert_to(handler, millis);
+        }
+        self.settle();
     }
 
     fn insert_to(&mut self, handler: &str, millis: i64) {

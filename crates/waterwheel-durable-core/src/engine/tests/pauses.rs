@@ -14,8 +14,7 @@ fn subject() -> Subject {
 /// Resumes, and reads again what waits.
 fn resume(it: &mut Subject, name: &str) {
     it.pause(name, false);
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
 }
 
 fn names(rows: &[Row]) -> String {
@@ -52,14 +51,10 @@ fn what_comes_due_in_a_pause_is_delivered_after_it() {
 #[test]
 fn a_timer_is_cancelled_and_moved_in_a_pause() {
     let mut it = subject();
-    for _ in 0..3 {
-        it.insert_to("a/mail", 0);
-    }
-    it.settle();
+    it.insert_many("a/mail", 3, 0);
     let handles = it.created();
     it.pause("a", true);
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     it.engine.handle_cancel(1, handles[0].clone());
     let later = Due::from_millis(NOW + 3_600_000);
     it.engine.handle_reschedule(2, handles[1].clone(), later);
@@ -78,14 +73,13 @@ fn a_timer_is_cancelled_and_moved_in_a_pause() {
 fn a_pause_outlives_the_process_and_a_drain_does_not() {
     let mut it = subject();
     it.insert_to("a/mail", 0);
-    it.insert_to("b/mail", 0);
-    it.settle();
+    it.insert_many("b/mail", 1, 0);
     it.pause("a", true);
     it.engine.handle_drain("b", true);
     it.pass(SECOND);
     assert_eq!(names(&it.delivered), "");
     it.start_again();
-    assert!(it.engine.namespaces().get("a").unwrap().is_paused());
+    assert!(it.of("a").is_paused());
     assert_eq!(names(&it.delivered), "b");
     resume(&mut it, "a");
     assert_eq!(names(&it.delivered), "ba");
@@ -98,8 +92,7 @@ fn a_pause_outlives_the_process_and_a_drain_does_not() {
 fn a_resume_ends_a_drain() {
     let mut it = subject();
     it.engine.handle_drain("a", true);
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     it.created();
     it.pass(SECOND);
     assert_eq!(it.delivered.len(), 0);
@@ -110,22 +103,19 @@ fn a_resume_ends_a_drain() {
 #[test]
 fn a_pause_that_is_refused_pauses_nothing() {
     let mut it = subject();
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     it.created();
     it.engine.handle_pause(1, &"a".into(), true);
     it.follow();
     it.reply(refused());
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(names(&it.delivered), "a");
-    assert!(!it.engine.namespaces().get("a").unwrap().is_paused());
+    assert!(!it.of("a").is_paused());
     // Nor does a resume that is refused resume anything.
     it.answers.clear();
     it.pause("a", true);
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     it.answers.clear();
     it.engine.handle_pause(1, &"a".into(), false);
     it.follow();
@@ -142,7 +132,7 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.follow();
     it.reply(refused());
     it.pass(SECOND);
-    assert!(it.engine.namespaces().get("a").unwrap().is_drained);
+    assert!(it.of("a").is_drained);
 }
 
 #[test]
@@ -185,8 +175,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
     }
     let mut delivered = 0;
     while delivered < 100 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         // All of the memory is left to the other one.
         let expected = (100 - delivered).min(6);
         assert!(it.delivered.len() >= expected, "{}", it.delivered.len());
@@ -196,8 +185,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
     }
     resume(&mut it, "a");
     for _ in 0..100 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         it.end_all(&Ended::Well);
     }
     assert!(it.store.is_empty() && it.engine.is_idle());

@@ -31,8 +31,7 @@ fn a_timer_comes_up_as_its_millisecond_begins() {
         let mut it = subject(phase);
         for millis in [1, 2, 700, 1_999, 5_000] {
             let now = it.engine.now().wall_micros.div_euclid(1_000) - NOW;
-            it.insert(now + millis);
-            it.settle();
+            it.insert_many("mail", 1, now + millis);
             assert_eq!(lateness(&mut it), 0, "{millis} ms ahead, phase {phase}");
         }
     }
@@ -42,14 +41,11 @@ fn a_timer_comes_up_as_its_millisecond_begins() {
 fn a_timer_comes_up_as_its_millisecond_begins_after_a_clock_was_set() {
     for by in [-3_600_000_000, -1_500, 1_500, 3_600_000_700] {
         let mut it = subject(300);
-        it.insert(1_000);
-        it.settle();
-        it.set(by);
-        it.settle();
+        it.insert_many("mail", 1, 1_000);
+        it.jump(by);
         // One that is due, by the clock as it is now, before the wheel was at its time by the clock as it was.
         let now = it.engine.now().wall_micros.div_euclid(1_000) - NOW;
-        it.insert(now + 500);
-        it.settle();
+        it.insert_many("mail", 1, now + 500);
         if by > 1_000_000 {
             it.run_until(it.engine.now().boot_micros);
             assert_eq!(it.end_all(&Ended::Well).len(), 1);
@@ -93,8 +89,7 @@ fn what_is_overdue_as_it_is_loaded_comes_up_at_once() {
     for phase in [0, 400, 999] {
         let mut it = subject(phase);
         it.pass(7_000);
-        it.insert(0);
-        it.settle();
+        it.insert_many("mail", 1, 0);
         let now = it.engine.now().boot_micros;
         assert_eq!(it.engine.poll_timeout(), Some(now));
         it.run_until(now);

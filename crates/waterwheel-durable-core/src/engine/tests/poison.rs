@@ -39,8 +39,7 @@ fn live_once(it: &mut Subject) -> bool {
             it.engine.handle_ended(row.id, Ended::Well);
             it.settle();
         }
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     false
 }
@@ -50,15 +49,14 @@ fn a_timer_that_ends_the_process_is_given_up_after_so_many_starts() {
     for (starts, expected) in [(None, 5), (Some(4), 4), (Some(9), 9)] {
         let mut it = subject(starts);
         it.insert_to(POISON, 0);
-        it.insert_to("mail", 10_000);
-        it.settle();
+        it.insert_many("mail", 1, 10_000);
         assert_eq!(live(&mut it, 20), expected, "{starts:?}");
         assert_eq!(it.dead.len(), 1);
         let (row, why) = &it.dead[0];
         assert_eq!(&*row.handler, POISON);
         let said = format!("the process ended {} times in a row", expected);
         assert!(why.starts_with(&said), "{why}");
-        assert_eq!(it.engine.namespaces().get(DEFAULT).unwrap().counts.dead, 1);
+        assert_eq!(it.of(DEFAULT).counts.dead, 1);
         // The other one goes on.
         it.run_until(it.engine.now().boot_micros + 20 * SECOND);
         it.end_all(&Ended::Well);
@@ -89,8 +87,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
                 it.settle();
             }
             for _ in 0..20 {
-                it.pass(1_000);
-                it.settle();
+                it.advance(1_000);
             }
             if it.delivered.iter().any(|row| &*row.handler == POISON) {
                 ends += 1;
@@ -101,9 +98,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
             if it.delivered.is_empty() {
                 break;
             }
-            let row = it.delivered.remove(0);
-            it.engine.handle_ended(row.id, Ended::Well);
-            it.settle();
+            it.end_first(&Ended::Well);
         }
         let dead: Vec<_> = it.dead.iter().map(|(row, _)| &*row.handler).collect();
         assert_eq!(dead, vec![POISON; poisons], "{ends} ends");
@@ -116,13 +111,11 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
 #[test]
 fn a_clean_end_begins_the_count_again() {
     let mut it = subject(None);
-    it.insert_to("mail", 0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     // It is with its handler at each end.
     for _ in 0..10 {
         for _ in 0..4 {
-            it.pass(1_000);
-            it.settle();
+            it.advance(1_000);
             assert_eq!(it.delivered.len(), 1);
             it.start_again();
         }
@@ -130,8 +123,7 @@ fn a_clean_end_begins_the_count_again() {
         it.engine.handle_abandon();
         it.settle();
         it.start_again();
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         assert_eq!((it.delivered.len(), it.dead.len()), (1, 0));
     }
 }
@@ -140,15 +132,12 @@ fn a_clean_end_begins_the_count_again() {
 fn with_an_old_count() -> Subject {
     let mut it = subject(None);
     it.namespace("b", &Policy::default());
-    it.insert_to("b/mail", 0);
-    it.settle();
+    it.insert_many("b/mail", 1, 0);
     for _ in 0..4 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         it.start_again();
     }
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     assert_eq!(it.delivered[0].start_count(), 3);
     it.pause("b", true);
     it.engine.handle_stop();
@@ -172,8 +161,7 @@ fn a_count_of_older_ends_is_not_taken_for_one_of_these() {
                     .all(|row| row.start_count() == u32::from(end > 1))
             );
             assert_eq!(before.len(), usize::from(end > 0));
-            it.insert_to("mail", 0);
-            it.settle();
+            it.insert_many("mail", 1, 0);
             it.start_again();
         }
         it.end_all(&Ended::Well);
@@ -213,10 +201,8 @@ fn no_start_is_noted_without_need() {
     let mut it = subject(None);
     for ends in 0..4 {
         it.insert_to("mail", -1_000);
-        it.insert_to("mail", 1_000_000);
-        it.settle();
-        it.pass(1_000);
-        it.settle();
+        it.insert_many("mail", 1, 1_000_000);
+        it.advance(1_000);
         // The first one that was overdue at the start is noted after two ends; one of this run never is.
         let noted = ends.max(1) - 1;
         let starts: Vec<_> = it.delivered.iter().map(|row| row.starts).collect();
@@ -230,14 +216,12 @@ fn no_start_is_noted_without_need() {
 #[test]
 fn a_clock_that_is_wrong_at_each_start_hides_no_poison() {
     let mut it = subject(None);
-    it.insert_to(POISON, 0);
-    it.settle();
+    it.insert_many(POISON, 1, 0);
     let hour = 3_600 * SECOND.cast_signed();
     let mut ends = 0;
     while it.dead.is_empty() {
         assert!(ends < 10, "it is never given up");
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         ends += usize::from(!it.delivered.is_empty());
         // Each start is before the timer's time, until the clock is set.
         let mut now = it.engine.now();
@@ -245,10 +229,8 @@ fn a_clock_that_is_wrong_at_each_start_hides_no_poison() {
         now.boot_micros += SECOND;
         it.begin(now);
         assert!(it.delivered.is_empty());
-        it.pass(SECOND);
-        it.settle();
-        it.set(hour);
-        it.settle();
+        it.advance(SECOND);
+        it.jump(hour);
     }
     assert_eq!(ends, 5);
 }
@@ -261,8 +243,7 @@ fn one_of_another_namespace_is_not_given_up_with_the_poison() {
         it.handle("b/poison", 64);
         it.set_policy("b", &Policy::default());
         it.insert_to("b/poison", 0);
-        it.insert_to(&format!("{first}/mail"), 0);
-        it.settle();
+        it.insert_many(&format!("{first}/mail"), 1, 0);
         let mut ends = 0;
         // What is not the poison ends after half a second.
         while it.dead.is_empty() {
@@ -274,8 +255,7 @@ fn one_of_another_namespace_is_not_given_up_with_the_poison() {
                 if !it.dead.is_empty() {
                     break;
                 }
-                it.pass(10_000);
-                it.settle();
+                it.advance(10_000);
             }
             ends += 1;
             assert!(ends < 20, "it is never given up");
@@ -283,8 +263,7 @@ fn one_of_another_namespace_is_not_given_up_with_the_poison() {
         }
         for _ in 0..100 {
             it.end_all(&Ended::Well);
-            it.pass(100_000);
-            it.settle();
+            it.advance(100_000);
         }
         let dead: Vec<_> = it.dead.iter().map(|(row, _)| &*row.handler).collect();
         assert_eq!(dead, ["b/poison"], "beside {first}");

@@ -18,8 +18,7 @@ fn waits(over: OverQuota) -> Option<Duration> {
 
 /// Inserts one. For how long it is refused.
 fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
-    it.insert_to(handler, 1_000_000);
-    it.settle();
+    it.insert_many(handler, 1, 1_000_000);
     match it.answers.pop() {
         Some(Answer::Quota(over)) => waits(over),
         Some(Answer::Created(_)) => None,
@@ -39,8 +38,7 @@ fn charge(it: &mut Subject, handlers: &[(&str, usize)]) -> Option<Duration> {
 }
 
 fn wait(it: &mut Subject, duration: Duration) {
-    it.pass(duration.as_micros() as u64);
-    it.settle();
+    it.advance(duration.as_micros() as u64);
 }
 
 /// Inserts as many as a quota begins with.
@@ -83,7 +81,7 @@ fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
             wait(&mut it, MICRO);
             assert_eq!(insert(&mut it, "a/mail"), None);
         }
-        let counts = it.engine.namespaces().get("a").unwrap().counts;
+        let counts = it.of("a").counts;
         let inserted = u64::from(quota.at_once()) + 5;
         assert_eq!((counts.inserted, counts.refused_by_quota), (inserted, 10));
         // What was refused was not written.

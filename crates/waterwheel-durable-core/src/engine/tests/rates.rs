@@ -46,10 +46,7 @@ fn a_rate_begins_each_at_its_slot_and_delays_no_other() {
     assert_eq!(it.engine.poll_timeout(), None);
     assert!(it.store.is_empty() && it.engine.is_idle());
     // All but the first had to wait.
-    assert_eq!(
-        it.engine.namespaces().get("slow").unwrap().counts.throttled,
-        49
-    );
+    assert_eq!(it.of("slow").counts.throttled, 49);
 }
 
 #[test]
@@ -64,9 +61,7 @@ fn a_burst_comes_at_once_after_a_time_without_any() {
 #[test]
 fn an_opening_begins_with_one_and_not_with_a_burst() {
     let mut it = subject(Rate::per_second(2).burst(5), 9);
-    let mut now = it.engine.now();
-    now.boot_micros += 20 * SECOND;
-    now.wall_micros += 20 * SECOND.cast_signed();
+    let now = it.later(20 * SECOND);
     it.begin(now);
     let from = now.boot_micros;
     let slots: Vec<_> = (0..9).map(|slot| from + slot * SECOND / 2).collect();
@@ -97,8 +92,7 @@ fn a_retry_counts_against_the_rate() {
     let mut it = subject(Rate::per_second(1).burst(1), 0);
     let retry_delays = Policy::default().rate(Rate::per_second(1).burst(1));
     it.set_policy("slow", &retry_delays.retry_delays([Duration::ZERO; 5]));
-    it.insert_to("slow/mail", 0);
-    it.settle();
+    it.insert_many("slow/mail", 1, 0);
     let mut at = Vec::new();
     for _ in 0..6 {
         while it.delivered.is_empty() {
@@ -116,10 +110,7 @@ fn a_retry_counts_against_the_rate() {
 fn what_waits_for_a_rate_can_be_cancelled() {
     let mut it = Subject::new(Config::default());
     it.namespace("slow", &Policy::default().rate(Rate::per_minute(1)));
-    for _ in 0..100 {
-        it.insert_to("slow/mail", 0);
-    }
-    it.settle();
+    it.insert_many("slow/mail", 100, 0);
     it.pass(SECOND);
     let first = it.delivered[0].id;
     for handle in it.created() {
@@ -157,8 +148,7 @@ fn handlers_take_turns_however_often_the_rate_is_asked() {
                 begun[of.unwrap()] += 1;
             }
             for _ in 0..requests {
-                it.pass(1_000);
-                it.settle();
+                it.advance(1_000);
             }
             it.run_until(it.engine.now().boot_micros + 1_000 * (6 - requests));
         }
@@ -176,14 +166,13 @@ fn what_was_just_read_is_known_to_be_overdue() {
     }
     it.settle();
     let oldest = |it: &Subject| {
-        let slow = it.engine.namespaces().get("slow").unwrap();
+        let slow = it.of("slow");
         it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     // They are in the wheel, which was not turned since.
     assert_eq!(it.engine.stats().running, 0);
     assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 3_600_000)));
-    it.pass(1);
-    it.settle();
+    it.advance(1);
     assert_eq!(it.engine.stats().running, 1);
     assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 10)));
 }
@@ -192,20 +181,17 @@ fn what_was_just_read_is_known_to_be_overdue() {
 fn the_oldest_that_waits_is_not_the_first_that_came_up() {
     let mut it = subject(Rate::per_minute(1), 0);
     for millis in [0, 10, -3_600_000, 5] {
-        it.insert_to("slow/mail", millis);
-        it.settle();
-        it.pass(SECOND);
-        it.settle();
+        it.insert_many("slow/mail", 1, millis);
+        it.advance(SECOND);
     }
     let oldest = |it: &Subject| {
-        let slow = it.engine.namespaces().get("slow").unwrap();
+        let slow = it.of("slow");
         it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     let due = |millis| Some(Due::from_millis(NOW + millis));
     assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
     // One that has left is not counted.
     let handle = it.created().remove(2);
-    it.engine.handle_cancel(1, handle);
-    it.settle();
+    it.cancel(handle);
     assert_eq!(oldest(&it), due(5));
 }

@@ -5,8 +5,7 @@ use super::*;
 #[test]
 fn what_is_refused_counts_as_written_until_its_next_try() {
     let mut it = Subject::new(Config::default()).handles(1);
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.pass(SECOND);
     it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.follow();
@@ -26,8 +25,7 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
 #[test]
 fn what_waits_for_a_refused_retry_is_refused() {
     let mut it = Subject::new(Config::default()).handles(1);
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     let handle = it.created().remove(0);
     it.pass(SECOND);
     it.engine
@@ -44,10 +42,8 @@ fn what_waits_for_a_refused_retry_is_refused() {
     assert_eq!(it.answers, [refused.clone(), refused]);
     // The failure is written as soon as the store takes it, and the timer is as good as before.
     it.answers.clear();
-    it.pass(SECOND);
-    it.settle();
-    it.engine.handle_cancel(3, handle);
-    it.settle();
+    it.advance(SECOND);
+    it.cancel(handle);
     assert!(it.answers == [Answer::Done] && it.store.is_empty());
 }
 
@@ -71,16 +67,14 @@ fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
 #[test]
 fn an_insert_without_space_is_answered_and_nothing_else_waits() {
     let mut it = Subject::new(Config::default()).handles(1);
-    it.insert(0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.pass(SECOND);
     it.engine.handle_ended(it.delivered[0].id, Ended::Well);
     it.store.set_full(true);
     it.answers.clear();
     for full in 1..3 {
         it.answers.clear();
-        it.insert(1);
-        it.settle();
+        it.insert_many("mail", 1, 1);
         assert_eq!(it.answers, [Answer::Full]);
         let stats = it.engine.stats();
         assert_eq!((stats.full, stats.is_full), (full, true));
@@ -89,8 +83,7 @@ fn an_insert_without_space_is_answered_and_nothing_else_waits() {
     assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.stats().in_memory == 0);
     it.store.set_full(false);
     it.answers.clear();
-    it.insert(1);
-    it.settle();
+    it.insert_many("mail", 1, 1);
     assert_eq!(it.created().len(), 1);
     assert!(it.reports == ["full", "not full"] && !it.engine.stats().is_full);
 }
@@ -98,10 +91,7 @@ fn an_insert_without_space_is_answered_and_nothing_else_waits() {
 #[test]
 fn a_refused_commit_is_tried_with_half_its_steps() {
     let mut it = Subject::new(Config::default()).handles(100);
-    for _ in 0..100 {
-        it.insert(0);
-    }
-    it.settle();
+    it.insert_many("mail", 100, 0);
     it.pass(10_000);
     let rows = std::mem::take(&mut it.delivered);
     assert_eq!(rows.len(), 100);
@@ -148,10 +138,7 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
 #[test]
 fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
     let mut it = Subject::new(Config::default()).handles(1);
-    for _ in 0..3_000 {
-        it.insert(3_600_000 * 24);
-    }
-    it.settle();
+    it.insert_many("mail", 3_000, 3_600_000 * 24);
     it.set(3_600_000_000 * 24);
     for page in [4_096, 2_048, 1_024] {
         let Some(steps) = ops_of(&it.requests[0]) else {
@@ -169,8 +156,7 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
 #[test]
 fn a_store_that_refuses_is_reported_once_and_counted() {
     let mut it = Subject::new(Config::default());
-    it.pass(0);
-    it.settle();
+    it.advance(0);
     for reports in 1..=2 {
         for count in 1..=3 {
             it.insert(0);
@@ -178,13 +164,12 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
             it.pass(SECOND);
             assert_eq!(it.refusals.len(), reports, "{count}");
         }
-        it.insert(0);
-        it.settle();
+        it.insert_many("mail", 1, 0);
     }
     assert_eq!(it.engine.stats().refusals, 6);
     assert!(it.refusals[0].contains("the disk is full"));
     // Of reads, too.
-    it.engine.add_handler(&it.handler.clone(), 1);
+    it.engine.add_handler(&"mail".into(), 1);
     it.follow();
     for _ in 0..3 {
         it.reply(refused());
@@ -196,10 +181,7 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
 #[test]
 fn what_ends_after_the_store_has_failed_runs_no_more() {
     let mut it = Subject::new(Config::default()).handles(2);
-    for _ in 0..2 {
-        it.insert(0);
-    }
-    it.settle();
+    it.insert_many("mail", 2, 0);
     it.pass(10_000);
     assert_eq!(it.engine.stats().running, 2);
     it.insert(0);
@@ -207,7 +189,7 @@ fn what_ends_after_the_store_has_failed_runs_no_more() {
     assert!(it.engine.has_failed());
     for (left, row) in [1, 0].into_iter().zip(it.delivered.clone()) {
         assert!(!it.engine.handle_ended(row.id, failed()));
-        let default = it.engine.namespaces().get(DEFAULT).unwrap();
+        let default = it.of(DEFAULT);
         assert_eq!((it.engine.stats().running, default.running), (left, left));
     }
     // Nothing is asked of the store.

@@ -27,8 +27,7 @@ fn deliver(it: &mut Subject, handler: &str, count: usize) {
     }
     it.settle();
     it.created();
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     assert_eq!(it.end_all(&Ended::Well).len(), count);
 }
 
@@ -106,11 +105,9 @@ fn a_clock_that_is_a_year_ahead_for_a_while_deletes_nothing() {
         deliver(&mut it, "a/mail", 5);
         wait(&mut it, DAY);
         let year = 365 * DAY.cast_signed();
-        it.set(year);
-        it.settle();
+        it.jump(year);
         wait(&mut it, ahead);
-        it.set(-year);
-        it.settle();
+        it.jump(-year);
         wait(&mut it, DAY);
         let left = if ahead < CALM { 5 } else { 0 };
         assert_eq!(archived(&mut it, "a/mail"), left, "{ahead}");
@@ -125,14 +122,11 @@ fn a_clock_that_is_wrong_as_a_service_is_opened_deletes_nothing() {
     now.wall_micros += 400 * DAY.cast_signed();
     it.begin(now);
     wait(&mut it, CALM - 1);
-    it.set(-400 * DAY.cast_signed());
-    it.settle();
+    it.jump(-400 * DAY.cast_signed());
     wait(&mut it, DAY);
     assert_eq!(archived(&mut it, "a/mail"), 5);
     // A suspension is no jump: those days have passed.
-    let mut now = it.engine.now();
-    now.boot_micros += 30 * DAY;
-    now.wall_micros += 30 * DAY.cast_signed();
+    let now = it.later(30 * DAY);
     it.engine.handle_time(now);
     it.settle();
     assert_eq!(archived(&mut it, "a/mail"), 0);
@@ -183,11 +177,9 @@ fn a_retention_that_is_lowered_holds_for_archived_timers() {
 fn timers_archived_by_a_clock_ahead_expire_without_retention() {
     let mut it = subject(7);
     let years = 3_650 * DAY.cast_signed();
-    it.set(years);
-    it.settle();
+    it.jump(years);
     deliver(&mut it, "a/mail", 5);
-    it.set(-years);
-    it.settle();
+    it.jump(-years);
     deliver(&mut it, "a/mail", 2);
     // By its day, it is kept for ten years more.
     wait(&mut it, 30 * DAY);
@@ -298,14 +290,12 @@ fn what_the_store_has_refused_to_delete_is_decided_again() {
     let mut it = subject(1);
     deliver(&mut it, "a/mail", 10);
     let ahead = 3 * DAY.cast_signed();
-    it.set(ahead);
-    it.settle();
+    it.jump(ahead);
     it.pass(CALM);
     it.reply(refused());
     // The clock is set right meanwhile.
     it.set(-ahead);
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(archived(&mut it, "a/mail"), 10);
     assert!(it.engine.is_idle());
 }
@@ -327,50 +317,37 @@ fn a_key_is_taken_as_long_as_its_timer_is_archived() {
     let Answer::Created(handle) = insert(&mut it) else {
         panic!("it is the first");
     };
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     it.end_all(&Ended::Well);
     let midnight = to_midnight(&it);
     for _ in 0..2 {
         assert_eq!(insert(&mut it), Answer::Existing(handle.clone()));
         // What is kept cannot be cancelled or moved any more.
-        it.engine.handle_cancel(2, handle.clone());
-        it.settle();
+        it.cancel(handle.clone());
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
         wait(&mut it, midnight + 2 * DAY - 1_000_000);
     }
     wait(&mut it, 1_000_000);
     assert!(matches!(insert(&mut it), Answer::Created(_)));
-    assert_eq!(
-        it.engine.namespaces().get("a").unwrap().counts.duplicates,
-        2
-    );
+    assert_eq!(it.of("a").counts.duplicates, 2);
 }
 
 #[test]
 fn a_dead_letter_and_a_cancelled_timer_are_not_archived() {
     let mut it = subject(9);
     it.set_policy("a", &Policy::default().retention(9).retry_delays([]));
-    for _ in 0..3 {
-        it.insert_to("a/mail", 0);
-    }
-    it.settle();
+    it.insert_many("a/mail", 3, 0);
     let handle = it.created().remove(2);
-    it.engine.handle_cancel(1, handle);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
-    let row = it.delivered.remove(0);
-    it.engine.handle_ended(row.id, failed());
-    it.settle();
+    it.cancel(handle);
+    it.advance(1_000);
+    let row = it.end_first(&failed());
     assert_eq!((it.dead.len(), archived(&mut it, "a/mail")), (1, 0));
     it.end_all(&Ended::Well);
     assert_eq!(archived(&mut it, "a/mail"), 1);
     // One that is redriven is, as it ends well.
     it.engine.handle_redrive(1, row.id);
     it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     it.end_all(&Ended::Well);
     assert_eq!(archived(&mut it, "a/mail"), 2);
 }

@@ -4,8 +4,7 @@ use super::*;
 
 /// The delays after each failure of the first timer of a namespace, in milliseconds, until it is given up.
 fn delays(it: &mut Subject, handler: &str) -> Vec<u64> {
-    it.insert_to(handler, 0);
-    it.settle();
+    it.insert_many(handler, 1, 0);
     it.created();
     it.run_until(it.engine.now().boot_micros + 1);
     let mut delays = Vec::new();
@@ -60,8 +59,7 @@ fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
         ..Config::default()
     };
     let mut it = Subject::new(config).handles(1);
-    it.insert_to("mail", 0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     it.created();
     it.run_until(it.engine.now().boot_micros + 1);
     let later = |delay| Ended::Later("busy".into(), delay);
@@ -114,8 +112,7 @@ fn a_backoff_doubles_and_scatters() {
 fn a_failure_says_whether_it_is_tried_again() {
     let mut it = Subject::new(Config::default());
     it.namespace("a", &Policy::default().retry_delays([seconds(1); 3]));
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     for is_retried in [true, true, true, false] {
         while it.delivered.is_empty() {
             it.run_until(it.engine.now().boot_micros + SECOND);
@@ -124,8 +121,7 @@ fn a_failure_says_whether_it_is_tried_again() {
         assert_eq!(it.engine.handle_ended(row.id, failed()), is_retried);
         it.settle();
     }
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     it.pass(SECOND);
     let row = it.delivered.remove(0);
     assert!(!it.engine.handle_ended(row.id, Ended::Well));
@@ -136,10 +132,7 @@ fn a_failure_says_whether_it_is_tried_again() {
 fn other_retry_delays_count_from_the_failures_there_are() {
     let mut it = Subject::new(Config::default());
     it.namespace("a", &Policy::default().retry_delays([seconds(1); 9]));
-    for _ in 0..2 {
-        it.insert_to("a/mail", 0);
-    }
-    it.settle();
+    it.insert_many("a/mail", 2, 0);
     for _ in 0..3 {
         while it.delivered.len() < 2 {
             it.run_until(it.engine.now().boot_micros + SECOND);
@@ -150,13 +143,9 @@ fn other_retry_delays_count_from_the_failures_there_are() {
     let longer = [seconds(1), seconds(2), seconds(3), seconds(60)];
     it.set_policy("a", &Policy::default().retry_delays(longer));
     it.run_until(it.engine.now().boot_micros + SECOND + 1_000);
-    let row = it.delivered.remove(0);
-    it.engine.handle_ended(row.id, failed());
-    it.settle();
+    it.end_first(&failed());
     it.set_policy("a", &Policy::default().retry_delays([seconds(1); 2]));
-    let row = it.delivered.remove(0);
-    it.engine.handle_ended(row.id, failed());
-    it.settle();
+    it.end_first(&failed());
     assert_eq!(it.dead.len(), 1);
     let failed_at = it.engine.now().boot_micros;
     while it.delivered.is_empty() {

@@ -105,27 +105,17 @@ fn a_priority_that_is_lowered_holds_at_once() {
 #[test]
 fn an_idle_namespace_keeps_nothing_for_later() {
     let mut it = subject(2, &[("a", 1), ("b", 4)], 0);
-    for _ in 0..200 {
-        it.insert_to("a/mail", 0);
-    }
-    it.settle();
+    it.insert_many("a/mail", 200, 0);
     it.pass(SECOND);
     for _ in 0..100 {
-        let row = it.delivered.remove(0);
-        it.engine.handle_ended(row.id, Ended::Well);
-        it.settle();
+        it.end_first(&Ended::Well);
     }
     // Had it kept its turns, it would have 400 of them.
-    for _ in 0..100 {
-        it.insert_to("b/mail", 0);
-    }
-    it.settle();
+    it.insert_many("b/mail", 100, 0);
     it.pass(SECOND);
     let mut begun = Vec::new();
     for _ in 0..50 {
-        let row = it.delivered.remove(0);
-        it.engine.handle_ended(row.id, Ended::Well);
-        it.settle();
+        it.end_first(&Ended::Well);
         begun.push(it.delivered.last().unwrap().clone());
     }
     assert_eq!(count(&begun, "a"), 10);
@@ -163,13 +153,11 @@ fn a_rate_that_waits_for_a_place_asks_for_no_turn() {
     let mut it = subject(1, &[("a", 1), ("b", 1)], 0);
     it.set_policy("b", &Policy::default().rate(Rate::per_second(10).burst(1)));
     it.insert_to("b/mail", 0);
-    it.insert_to("b/mail", 0);
-    it.settle();
+    it.insert_many("b/mail", 1, 0);
     it.pass(SECOND);
     it.end_all(&Ended::Well);
     // The second one waits for the rate; meanwhile the only place is taken.
-    it.insert_to("a/mail", 0);
-    it.settle();
+    it.insert_many("a/mail", 1, 0);
     it.pass(1_000);
     assert_eq!(count(&it.delivered, "a"), 1);
     it.run_until(100 * SECOND);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn policy(it: &Subject, name: &str) -> Policy {
-    it.engine.namespaces().get(name).unwrap().policy.clone()
+    it.of(name).policy.clone()
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_policy_outlives_the_process() {
     assert_eq!(policy(&it, "a"), full);
     assert_eq!(policy(&it, "b"), Policy::default());
     assert_eq!(policy(&it, DEFAULT), Policy::default().priority(7));
-    assert!(it.engine.namespaces().get("b").unwrap().is_known);
+    assert!(it.of("b").is_known);
 }
 
 #[test]
@@ -37,8 +37,7 @@ fn a_policy_that_the_store_refuses_changes_nothing() {
     it.insert_to("c/mail", 0);
     assert_eq!(it.answers.pop(), Some(Answer::UnknownNamespace("c".into())));
     // Nor is it tried again later: the caller knows.
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.store.settings().unwrap().len(), 1);
 }
 
@@ -64,10 +63,7 @@ fn a_namespace_that_was_created_keeps_its_policy() {
 fn a_policy_holds_for_what_waits() {
     let mut it = Subject::new(Config::default());
     it.namespace("a", &Policy::default().concurrency(2));
-    for _ in 0..20 {
-        it.insert_to("a/mail", 0);
-    }
-    it.settle();
+    it.insert_many("a/mail", 20, 0);
     it.created();
     it.pass(SECOND);
     for (concurrency, running) in [(5, 5), (3, 5), (6, 6), (1, 6)] {
@@ -76,15 +72,11 @@ fn a_policy_holds_for_what_waits() {
     }
     // Lowered, it lets what runs go on, and begins nothing until there is a place.
     for left in (1..6).rev() {
-        let row = it.delivered.remove(0);
-        it.engine.handle_ended(row.id, Ended::Well);
-        it.settle();
+        it.end_first(&Ended::Well);
         assert_eq!(it.delivered.len(), left);
     }
     for _ in 0..14 {
-        let row = it.delivered.remove(0);
-        it.engine.handle_ended(row.id, Ended::Well);
-        it.settle();
+        it.end_first(&Ended::Well);
         assert_eq!(it.delivered.len(), 1);
     }
     it.end_all(&Ended::Well);
@@ -103,13 +95,11 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         it.namespace("a", &Policy::default().retention(9));
         it.namespace("b", &Policy::default());
         // One of each is kept.
-        it.insert_to("a/mail", 0);
-        it.settle();
+        it.insert_many("a/mail", 1, 0);
         it.pass(1_000);
         it.end_all(&Ended::Well);
         it.insert_to("a/mail", 0);
-        it.insert_to("b/mail", 0);
-        it.settle();
+        it.insert_many("b/mail", 1, 0);
         it.created();
         let unreadable = Op::Set("namespace/a".into(), Some(value.into()));
         it.store.commit(u64::MAX, &[unreadable]).unwrap();
@@ -120,16 +110,15 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         it.run_until(it.engine.now().boot_micros + 100 * 86_400 * SECOND);
         let rows = it.end_all(&Ended::Well);
         assert_eq!((rows.len(), &*rows[0].handler), (1, "b/mail"));
-        assert!(it.engine.namespaces().get("a").unwrap().is_paused());
+        assert!(it.of("a").is_paused());
         assert!(it.store.first_archived("a/mail").unwrap().is_some());
         // It stays as it is where a service creates its namespaces, until it is given a policy.
         it.engine
             .handle_policy(1, &"a".into(), &Policy::default(), true);
         it.settle();
-        assert!(it.engine.namespaces().get("a").unwrap().is_paused());
+        assert!(it.of("a").is_paused());
         it.set_policy("a", &Policy::default().retention(9));
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         assert_eq!(it.end_all(&Ended::Well).len(), 1);
         assert!(it.store.is_empty());
     }

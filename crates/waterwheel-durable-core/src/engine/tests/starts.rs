@@ -8,16 +8,13 @@ use super::*;
 /// An engine after three ends, with a timer whose start is to be noted; the engine has asked the store to.
 pub(super) fn about_to_note() -> Subject {
     let mut it = subject(Some(9));
-    it.insert_to("mail", 0);
-    it.settle();
+    it.insert_many("mail", 1, 0);
     for _ in 0..3 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         it.start_again();
     }
     if it.delivered.is_empty() {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     let now = it.engine.now();
     it.begin_without_turn(now);
@@ -80,8 +77,7 @@ fn a_stop_before_a_start_is_noted_delivers_nothing() {
         it.settle();
         assert!(it.delivered.is_empty() && it.engine.is_idle());
         it.start_again();
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         assert_eq!(it.end_all(&Ended::Well).len(), 1);
         assert!(it.store.is_empty());
     }
@@ -103,12 +99,10 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
     it.reply(refused());
     it.engine.handle_pause(1, &DEFAULT.into(), true);
     it.follow();
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.answers.pop(), Some(Answer::Done));
     for _ in 0..10 {
-        it.pass(SECOND);
-        it.settle();
+        it.advance(SECOND);
     }
     assert!(it.delivered.is_empty() && it.engine.stats().running == 0);
     let noted = it.starts();
@@ -128,8 +122,7 @@ fn a_move_forgets_a_start_that_was_given_back() {
     it.reply(refused());
     it.engine.handle_pause(1, &DEFAULT.into(), true);
     it.follow();
-    it.pass(SECOND);
-    it.settle();
+    it.advance(SECOND);
     assert_eq!(it.answers.pop(), Some(Answer::Done));
     assert!(it.delivered.is_empty() && it.starts() > 1);
     let sooner = Due::from_millis(NOW - 1_000);
@@ -145,11 +138,9 @@ fn a_move_forgets_a_start_that_was_given_back() {
 fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
     let mut it = about_to_note();
     let hour = 3_600 * SECOND.cast_signed();
-    it.set(-hour);
-    it.settle();
+    it.jump(-hour);
     assert!(it.delivered.is_empty() && it.engine.stats().running == 0);
-    it.set(hour);
-    it.settle();
+    it.jump(hour);
     it.run_until(it.engine.now().boot_micros + SECOND);
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty() && it.engine.is_idle());
@@ -159,14 +150,9 @@ fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
 fn limited(rate: Option<Rate>, timers: usize) -> Subject {
     let mut it = subject(None);
     it.set_policy(DEFAULT, &Policy::default().rate(rate));
-    for _ in 0..timers {
-        it.insert_to("mail", 0);
-    }
-    it.settle();
+    it.insert_many("mail", timers, 0);
     it.start_again();
-    let mut now = it.engine.now();
-    now.boot_micros += SECOND;
-    now.wall_micros += SECOND.cast_signed();
+    let now = it.later(SECOND);
     it.begin_without_turn(now);
     it.answers.clear();
     it

@@ -12,18 +12,14 @@ fn the_accused_are_tried_one_after_another() {
     }
     it.settle();
     for _ in 0..3 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         assert_eq!(it.delivered.len(), 4);
         it.start_again();
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     // What is inserted now waits for none of them.
-    it.insert_to("mail", 0);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("mail", 1, 0);
+    it.advance(1_000);
     assert_eq!(it.delivered.len(), 2);
     assert_eq!([it.delivered[0].starts, it.delivered[1].starts], [2, 0]);
     for left in [3, 2, 1] {
@@ -35,8 +31,7 @@ fn the_accused_are_tried_one_after_another() {
     }
     // One that hangs keeps the others waiting for a minute, and no longer.
     it.start_again();
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     it.end_all(&Ended::Well);
     assert!(it.engine.is_idle());
 }
@@ -44,16 +39,11 @@ fn the_accused_are_tried_one_after_another() {
 #[test]
 fn an_accused_timer_that_hangs_is_waited_for_a_minute() {
     let mut it = subject(None);
+    it.insert_many("mail", 3, 0);
     for _ in 0..3 {
-        it.insert_to("mail", 0);
-    }
-    it.settle();
-    for _ in 0..3 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         it.start_again();
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     let from = it.engine.now().boot_micros;
     for count in [1, 2, 3] {
@@ -83,13 +73,11 @@ fn accused(each: &[(&str, usize)]) -> Subject {
     }
     it.settle();
     for _ in 0..3 {
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
         let all: usize = each.iter().map(|it| it.1).sum();
         assert_eq!(it.delivered.len(), all);
         it.start_again();
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     it
 }
@@ -108,8 +96,7 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
             ended += 1;
             it.engine.handle_ended(row.id, Ended::Well);
         }
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     assert_eq!((slow, ended), (1, 120));
 }
@@ -120,12 +107,10 @@ fn an_accused_timer_that_waits_may_be_the_oldest() {
     // The first of them hangs; what comes due meanwhile is younger, and waits for a place.
     it.engine.add_handler(&"slow/mail".into(), 1);
     let now = it.engine.now().due().as_millis() - NOW;
-    it.insert_to("slow/mail", now);
-    it.settle();
-    it.pass(SECOND);
-    it.settle();
+    it.insert_many("slow/mail", 1, now);
+    it.advance(SECOND);
     assert_eq!(it.delivered.len(), 1);
-    let slow = it.engine.namespaces().get("slow").unwrap();
+    let slow = it.of("slow");
     assert_eq!(
         it.engine.oldest_overdue(slow, it.engine.now().due()),
         Some(Due::from_millis(NOW))
@@ -142,11 +127,9 @@ fn a_trial_begins_once_its_start_is_noted() {
     it.pass(5 * SECOND);
     assert_eq!(it.engine.stats().running, 1);
     it.settle();
-    it.pass(SECOND - 1_000);
-    it.settle();
+    it.advance(SECOND - 1_000);
     assert_eq!(it.delivered.len(), 1);
-    it.pass(1_000);
-    it.settle();
+    it.advance(1_000);
     assert_eq!(it.delivered.len(), 2);
 }
 
@@ -160,8 +143,7 @@ fn namespaces_have_their_trials_by_turns() {
         for row in it.end_all(&Ended::Well) {
             tried.push_str(&row.handler[..1]);
         }
-        it.pass(1_000);
-        it.settle();
+        it.advance(1_000);
     }
     assert_eq!(tried.len(), 90);
     assert!(

@@ -17,12 +17,7 @@ impl Subject {
 }
 
 fn delivered(it: &Subject, namespace: &str) -> u64 {
-    it.engine
-        .namespaces()
-        .get(namespace)
-        .unwrap()
-        .counts
-        .delivered
+    it.of(namespace).counts.delivered
 }
 
 #[test]
@@ -30,12 +25,8 @@ fn a_withdrawn_delivery_waits_again_and_uses_up_no_attempt() {
     // From within the seconds that stay in memory, and from beyond.
     for back in [SECOND.cast_signed() * 3 / 2, HOUR] {
         let mut it = Subject::new(Config::default()).handles(10);
-        for _ in 0..5 {
-            it.insert(0);
-        }
-        it.settle();
-        it.pass(1_000);
-        it.settle();
+        it.insert_many("mail", 5, 0);
+        it.advance(1_000);
         assert_eq!((it.delivered.len(), delivered(&it, DEFAULT)), (5, 5));
         let written = it.commits;
         it.set_back_and_withdraw(back);
@@ -63,18 +54,14 @@ fn a_withdrawn_delivery_leaves_its_place_to_others() {
         ..Config::default()
     });
     it.namespace("shop", &limits);
-    it.insert_to("shop/mail", 0);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("shop/mail", 1, 0);
+    it.advance(1_000);
     assert_eq!(it.delivered.len(), 1);
     it.set_back_and_withdraw(HOUR);
-    assert_eq!(it.engine.namespaces().get("shop").unwrap().running, 0);
+    assert_eq!(it.of("shop").running, 0);
     // One that is due by the clock as it is now has the only place of the namespace, and of all.
-    it.insert_to("shop/mail", -HOUR / 1_000);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("shop/mail", 1, -HOUR / 1_000);
+    it.advance(1_000);
     assert_eq!(it.delivered.len(), 1);
 }
 
@@ -82,10 +69,8 @@ fn a_withdrawn_delivery_leaves_its_place_to_others() {
 fn a_withdrawn_delivery_gives_its_turn_of_the_rate_back() {
     let mut it = Subject::new(Config::default());
     it.namespace("slow", &Policy::default().rate(Rate::per_minute(1)));
-    it.insert_to("slow/mail", 0);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("slow/mail", 1, 0);
+    it.advance(1_000);
     assert_eq!(it.delivered.len(), 1);
     let back = SECOND.cast_signed();
     it.set_back_and_withdraw(back);
@@ -101,8 +86,7 @@ fn a_withdrawn_delivery_whose_start_was_noted_is_noted_once() {
     it.settle();
     let noted = it.delivered[0].starts;
     it.set_back_and_withdraw(HOUR);
-    it.set(HOUR);
-    it.settle();
+    it.jump(HOUR);
     it.run_until(it.engine.now().boot_micros + SECOND);
     assert_eq!((it.starts(), it.delivered[0].starts), (noted, noted));
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
@@ -112,10 +96,8 @@ fn a_withdrawn_delivery_whose_start_was_noted_is_noted_once() {
 #[test]
 fn what_is_withdrawn_holds_up_no_stop() {
     let mut it = Subject::new(Config::default()).handles(10);
-    it.insert(0);
-    it.settle();
-    it.pass(1_000);
-    it.settle();
+    it.insert_many("mail", 1, 0);
+    it.advance(1_000);
     it.engine.handle_stop();
     it.settle();
     assert!(!it.engine.is_idle());
