@@ -3,8 +3,7 @@
 use crate::store::{Op, Outcome};
 
 use crate::conformance::rows::{
-    DISTANCES, NOW, bucket, due, handle, insert, insert_second, moved, of, reschedule, row,
-    second,
+    DISTANCES, NOW, bucket, due, handle, insert, insert_second, moved, of, reschedule, row, second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 

@@ -50,6 +50,24 @@ fn plan(definition: &str, payload: usize) -> Plan {
     }
 }
 
+/// Another plan, of other times.
+fn others() -> Plan {
+    Plan {
+        times: "others".into(),
+        ..plan("b", 0)
+    }
+}
+
+/// An engine with a calendar `h`.
+fn with_calendar() -> Subject {
+    let mut it = Subject::new(Config::default()).handles(1_000);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    assert_eq!(it.answers, [CREATED]);
+    it.answers.clear();
+    it
+}
+
 /// The first hour after the start.
 fn first_hour() -> i64 {
     Hourly(0)
@@ -62,6 +80,24 @@ impl Subject {
     fn declare(&mut self, name: &str, plan: Plan) {
         self.engine.handle_calendar(7, &name.into(), Some(plan));
         self.follow();
+    }
+
+    /// The clock goes on to this hour. What is delivered then?
+    fn hours_at(&mut self, hour: i64) -> Vec<i64> {
+        self.pass_to(hour);
+        self.settle();
+        self.pass(SECOND);
+        self.delivered_hours()
+    }
+
+    /// The store refuses the next commit, and has not come to the reads before it.
+    fn refuse_commit(&mut self) {
+        while ops_of(&self.requests[0]).is_none() {
+            self.requests.pop_front();
+        }
+        self.reply(refused());
+        self.pass(SECOND);
+        self.settle();
     }
 
     fn remove(&mut self, name: &str) {
@@ -103,10 +139,7 @@ const UNCHANGED: Answer = Answer::Declared(Declared::Unchanged);
 
 #[test]
 fn occurrences_and_the_cursor_are_one_step() {
-    let mut it = Subject::new(Config::default()).handles(9);
-    it.declare("h", plan("a", 0));
-    it.settle();
-    assert_eq!(it.answers, [CREATED]);
+    let mut it = with_calendar();
     it.pass_to(0);
     let steps = it.next_commit();
     let [Op::All(steps)] = &steps[..] else {
@@ -125,10 +158,7 @@ fn occurrences_and_the_cursor_are_one_step() {
 
 #[test]
 fn what_is_asked_of_a_calendar_waits_for_what_it_files() {
-    let mut it = Subject::new(Config::default()).handles(9);
-    it.declare("h", plan("a", 0));
-    it.settle();
-    it.answers.clear();
+    let mut it = with_calendar();
     it.pass_to(0);
     // Its commit is on the way.
     it.declare("h", plan("b", 0));
@@ -180,20 +210,14 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
 #[test]
 fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
     for (times, expected) in [("each hour", &[0, 1][..]), ("others", &[])] {
-        let mut it = Subject::new(Config::default()).handles(9);
-        it.declare("h", plan("a", 0));
-        it.settle();
+        let mut it = with_calendar();
         it.pass_to(1);
         let other = Plan {
             times: times.into(),
             ..plan("b", 5)
         };
         it.declare("h", other);
-        while ops_of(&it.requests[0]).is_none() {
-            it.requests.pop_front();
-        }
-        it.reply(refused());
-        it.advance(SECOND);
+        it.refuse_commit();
         it.pass(SECOND);
         assert!(it.delivered.iter().all(|row| row.payload.len() == 5));
         assert_eq!(it.delivered_hours(), expected);
@@ -202,26 +226,14 @@ fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
 
 #[test]
 fn other_times_bring_no_instant_again_by_a_clock_set_back() {
-    let mut it = Subject::new(Config::default()).handles(9);
-    it.declare("h", plan("a", 0));
-    it.settle();
-    it.pass_to(0);
-    it.settle();
-    it.pass(0);
-    assert_eq!(it.delivered_hours(), [0]);
+    let mut it = with_calendar();
+    assert_eq!(it.hours_at(0), [0]);
     it.set(-1_800 * SECOND.cast_signed());
-    let other = Plan {
-        times: "others".into(),
-        ..plan("b", 0)
-    };
-    it.declare("h", other);
+    it.declare("h", others());
     it.settle();
     it.pass_to(0);
     it.settle();
-    it.pass_to(1);
-    it.settle();
-    it.pass(SECOND);
-    assert_eq!(it.delivered_hours(), [1]);
+    assert_eq!(it.hours_at(1), [1]);
 }
 
 #[test]
@@ -325,20 +337,14 @@ fn a_cursor_that_goes_back_uses_no_id_twice() {
     it.pass(0);
     // It fails, and is tried again later: it is in the store, with its id.
     let row = it.end_first(&Ended::Failed("no".into()));
-    it.pass_to(1);
-    it.settle();
-    it.pass(SECOND);
-    assert_eq!(it.delivered_hours(), [1]);
+    assert_eq!(it.hours_at(1), [1]);
     let two_days = 48 * HOUR * 1_000_000;
     it.jump(-two_days);
     assert_ne!(number(&mut it, "h"), first);
     assert_eq!(it.engine.calendars.len(), (1, 1));
     // Its time comes again.
     for hour in -46..0 {
-        it.pass_to(hour);
-        it.settle();
-        it.pass(SECOND);
-        assert_eq!(it.delivered_hours(), [hour]);
+        assert_eq!(it.hours_at(hour), [hour]);
     }
     it.pass_to(0);
     it.settle();
@@ -396,10 +402,7 @@ fn a_large_backlog_is_filed_in_small_steps() {
 
 #[test]
 fn a_stop_answers_what_waits_and_files_nothing() {
-    let mut it = Subject::new(Config::default()).handles(9);
-    it.declare("h", plan("a", 0));
-    it.settle();
-    it.answers.clear();
+    let mut it = with_calendar();
     it.pass_to(0);
     it.declare("h", plan("b", 0));
     it.engine.handle_stop();
@@ -463,17 +466,9 @@ fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     };
     it.engine.restore_calendars([stored]);
     it.pass(0);
-    let other = Plan {
-        times: "others".into(),
-        ..plan("b", 0)
-    };
     // The store refuses to write that the calendar goes by other rules.
-    it.declare("h", other);
-    while ops_of(&it.requests[0]).is_none() {
-        it.requests.pop_front();
-    }
-    it.reply(refused());
-    it.advance(SECOND);
+    it.declare("h", others());
+    it.refuse_commit();
     assert_eq!(it.answers, [REPLACED]);
     for hour in 0..2 {
         it.pass_to(hour);

@@ -145,3 +145,22 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
     assert!(it.engine.memory.queues[40].held == 0 && it.engine.has_handler("mail"));
 }
+
+/// While a shutdown waits for a handler, timers come due that are not loaded any more. It would turn without end.
+#[test]
+fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    // In a bucket of a second, and of each far level.
+    for seconds in [9, 300, 20_000, 900_000] {
+        it.insert(seconds * 1_000);
+    }
+    it.settle();
+    let next = it.later(7 * SECOND).boot_micros;
+    assert_eq!(it.engine.poll_timeout(), Some(next));
+    it.engine.handle_stop();
+    it.settle();
+    for seconds in [7, 2, 1_000_000] {
+        it.advance(seconds * SECOND);
+        assert_eq!(it.engine.poll_timeout(), None);
+    }
+}

@@ -196,3 +196,40 @@ fn what_ends_after_the_store_has_failed_runs_no_more() {
     it.follow();
     assert!(it.requests.is_empty());
 }
+
+/// An engine that has asked where timers are.
+fn with_reads() -> Subject {
+    let mut it = Subject::new(Config::default());
+    it.engine = Engine::new(Config::default(), 1, vec!["mail".into()], it.engine.now());
+    it.pass(0);
+    let are_reads = it.requests.iter().all(|it| matches!(it, Output::Read(..)));
+    assert!(are_reads && !it.requests.is_empty() && !it.engine.has_failed());
+    it
+}
+
+#[test]
+fn a_refused_read_is_asked_again_a_little_later() {
+    let mut it = with_reads();
+    let reads = it.requests.len();
+    for _ in 0..reads {
+        it.reply(Err(StoreError::definite("busy")));
+    }
+    assert!(it.requests.is_empty() && !it.engine.has_failed());
+    let later = it.later(200_000).boot_micros;
+    assert_eq!(it.engine.poll_timeout(), Some(later));
+    it.pass(200_000);
+    assert!(it.requests.len() == reads && !it.engine.has_failed());
+}
+
+#[test]
+fn a_read_that_fails_is_the_end_of_the_store() {
+    let mut it = with_reads();
+    let reads = it.requests.len();
+    it.reply(Err(StoreError::indeterminate("damage")));
+    assert!(it.engine.has_failed() && it.engine.poll_timeout().is_none());
+    // Nothing more is asked, and a caller gets to know.
+    it.pass(60 * SECOND);
+    it.insert(0);
+    assert!(matches!(it.answers[..], [Answer::Failed(_)]));
+    assert_eq!(it.requests.len(), reads - 1);
+}
