@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use waterwheel_durable::{Durable, Id, NewTimer};
 
-use crate::support::{Gate, HOUR, Place, Seen, Shelf, shut_down, soon, until, within};
+use crate::support::*;
 
 on_both_flavors! {
     what_is_overdue_is_delivered_through_little_memory
@@ -16,8 +16,7 @@ on_both_flavors! {
 async fn what_is_overdue_is_delivered_through_little_memory() {
     const COUNT: u32 = 50_000;
     const MAX: usize = 100;
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let past = SystemTime::now() - HOUR;
     // Some thousand in a second, and seconds with few.
     let due = |at: u32| past + std::time::Duration::from_millis(u64::from(at).pow(2) / 1_000_000);
@@ -25,8 +24,7 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     shut_down(&timers).await;
 
-    let timers = Durable::builder().max_in_memory(MAX).open(place.file());
-    let timers = within(timers).await.unwrap();
+    let timers = place.open_by(Durable::builder().max_in_memory(MAX)).await;
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<Id>();
     let (peak, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let seen_peak = Arc::clone(&peak);

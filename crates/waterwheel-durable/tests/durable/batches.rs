@@ -1,23 +1,19 @@
 //! Many timers at once.
 
 use std::collections::HashSet;
-use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Durable, Error, NewTimer, Policy, Rate};
+use waterwheel_durable::{Error, NewTimer, Policy, Rate};
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, Fault, Place, Shelf, in_an_hour, shut_down, soon, within};
+use crate::support::*;
 
 #[tokio::test]
 async fn a_batch_is_durable_and_in_order() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let batch = (0..5_000_u32).map(|at| NewTimer::at("mail", soon()).bytes(at.to_be_bytes()));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let mut left: HashSet<_> = inserted.iter().map(|it| it.handle().id).collect();
     assert_eq!(left.len(), 5_000);
@@ -33,8 +29,7 @@ async fn a_batch_is_durable_and_in_order() {
 
 #[tokio::test]
 async fn a_batch_takes_few_commits() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let batch = (0..5_000).map(|_| NewTimer::at("mail", in_an_hour()));
     within(timers.insert_many(batch)).await.unwrap();
     assert!(shelf.len() == 5_000 && shelf.commits() < 10);
@@ -43,8 +38,7 @@ async fn a_batch_takes_few_commits() {
 
 #[tokio::test]
 async fn a_key_twice_in_a_batch_is_one_timer() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, _) = in_memory().await;
     let batch = ["a", "b", "a"].map(|key| NewTimer::at("mail", in_an_hour()).key(key));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     let are_new: Vec<_> = inserted.iter().map(|it| it.is_new()).collect();
@@ -55,8 +49,7 @@ async fn a_key_twice_in_a_batch_is_one_timer() {
 
 #[tokio::test]
 async fn of_a_batch_with_an_error_of_its_own_nothing_is_inserted() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let beyond = SystemTime::now() + Duration::from_secs(u64::MAX >> 8);
     let wrong = [
         (NewTimer::at("", soon()), Error::Name { name: "".into() }),
@@ -73,8 +66,7 @@ async fn of_a_batch_with_an_error_of_its_own_nothing_is_inserted() {
 
 #[tokio::test]
 async fn a_batch_that_is_refused_can_be_inserted_again() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let batch = || (0..100).map(|at| NewTimer::at("mail", in_an_hour()).key(format!("{at}")));
     shelf.fault(Some(Fault::Refuses));
     let refused = within(timers.insert_many(batch())).await;
@@ -89,15 +81,13 @@ async fn a_batch_that_is_refused_can_be_inserted_again() {
 
 #[tokio::test]
 async fn a_large_batch_lets_others_in_between() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     shelf.hold();
     let batch = (0..40_000).map(|_| NewTimer::at("mail", in_an_hour()));
     let mut batch = Box::pin(timers.insert_many(batch));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(batch.as_mut().poll(&mut context).is_pending());
+    assert!(polled(batch.as_mut()).is_pending());
     let mut other = Box::pin(timers.at("mail", in_an_hour()).insert());
-    assert!(other.as_mut().poll(&mut context).is_pending());
+    assert!(polled(other.as_mut()).is_pending());
     shelf.go_on();
     let (batch, other) = (within(batch).await.unwrap(), within(other).await.unwrap());
     // Ids rise in the order in which they are asked for.
@@ -109,13 +99,11 @@ async fn a_large_batch_lets_others_in_between() {
 
 #[tokio::test]
 async fn a_batch_that_is_refused_half_way_says_so() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let batch = || (0..20_000).map(|at| NewTimer::at("mail", in_an_hour()).key(format!("{at}")));
     shelf.hold();
     let mut first = Box::pin(timers.insert_many(batch()));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(first.as_mut().poll(&mut context).is_pending());
+    assert!(polled(first.as_mut()).is_pending());
     shelf.refuse_after(1);
     shelf.go_on();
     let refused = within(first).await;
@@ -131,8 +119,7 @@ async fn a_batch_that_is_refused_half_way_says_so() {
 
 #[tokio::test]
 async fn a_batch_of_a_namespace_is_for_its_own_handlers() {
-    let timers = Durable::builder().open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+    let (timers, _) = in_memory().await;
     let quota = Policy::default().insert_rate(Rate::per_minute(1).burst(3));
     let shop = create(&timers, "shop", quota).await;
     let mut own = Deliveries::of(&timers, "shop/mail");

@@ -1,20 +1,16 @@
 //! A cancel says what became of the timer, and keeps its word.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use waterwheel_durable::{Cancelled, Durable, Id};
+use waterwheel_durable::{Cancelled, Durable, Id, Rescheduled};
 
-use crate::support::{
-    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     a_cancelled_timer_is_not_delivered
-    what_is_with_its_handler_has_fired
+    what_has_fired_or_is_gone_is_not_cancelled_or_moved
 }
 
 /// One of ten is not due while the test runs.
@@ -70,18 +66,14 @@ fn assert_raced(outcomes: &HashMap<&str, u64>, count: u64) {
 }
 
 async fn a_cancelled_timer_is_not_delivered() {
-    let timers = Durable::builder()
-        .open_store(Shelf::default())
-        .await
-        .unwrap();
+    let (timers, _) = in_memory().await;
     let outcomes = race(&timers, 4_000).await;
     assert_raced(&outcomes, 4_000);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_timer_of_a_file_is_not_delivered() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let outcomes = race(&timers, 2_000).await;
     assert_raced(&outcomes, 2_000);
     // Nor after a restart.
@@ -92,43 +84,37 @@ async fn a_cancelled_timer_of_a_file_is_not_delivered() {
     shut_down(&timers).await;
 }
 
-async fn what_is_with_its_handler_has_fired() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
-    let begun = Arc::new(Semaphore::new(0));
-    let go_on = Arc::new(Semaphore::new(0));
-    timers.handle("mail", {
-        let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
-        move |_| {
-            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
-            async move {
-                begun.add_permits(1);
-                go_on.acquire().await?.forget();
-                Ok(())
-            }
-        }
-    });
+async fn what_has_fired_or_is_gone_is_not_cancelled_or_moved() {
+    let (timers, shelf) = in_memory().await;
+    let gate = Gate::of(&timers, "mail");
     let timer = timers.at("mail", soon()).insert().await.unwrap();
-    within(begun.acquire()).await.unwrap().forget();
-    let cancelled = within(timers.cancel(&timer)).await;
-    assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
-    // Also while it is being settled.
+    let gone = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    assert_eq!(timers.cancel(&gone).await, Ok(Cancelled::Done));
+    let expect = async |timer, cancelled, moved| {
+        assert_eq!(within(timers.cancel(timer)).await, Ok(cancelled));
+        let found = within(timers.reschedule(timer, in_an_hour())).await;
+        assert_eq!(found, Ok(moved));
+    };
+    gate.has_begun().await;
+    let fired = (Cancelled::AlreadyFired, Rescheduled::AlreadyFired);
+    expect(&timer, fired.0, fired.1).await;
+    // Also while it is being settled, which does not end.
     let commits = shelf.hold();
-    go_on.add_permits(1);
+    gate.go_on.add_permits(1);
     until(|| shelf.commits() > commits).await;
-    let cancelled = within(timers.cancel(&timer)).await;
-    assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
+    expect(&timer, fired.0, fired.1).await;
     shelf.go_on();
     until(|| timers.metrics().in_memory == 0).await;
-    let cancelled = within(timers.cancel(&timer)).await;
-    assert_eq!(cancelled, Ok(Cancelled::NotFound));
+    for gone in [&timer, &gone] {
+        expect(gone, Cancelled::NotFound, Rescheduled::NotFound).await;
+    }
     shut_down(&timers).await;
+    assert!(gate.ended() == 1 && shelf.len() == 0);
 }
 
 #[tokio::test]
 async fn a_timer_is_cancelled_once() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     for due in [
         soon() + millis(5_000),
         in_an_hour(),

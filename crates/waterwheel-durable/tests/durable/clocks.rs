@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::runtime::Handle;
 use waterwheel_durable::{Durable, Event, HandlerOptions, NewTimer, Shift};
 
-use crate::support::{Deliveries, HOUR, Shelf, millis, shut_down, until, within};
+use crate::support::*;
 
 const SECOND: i64 = 1_000_000;
 const YEAR: i64 = 365 * 24 * 3_600 * SECOND;
@@ -20,23 +20,13 @@ on_both_flavors! {
     what_is_on_its_way_as_the_clock_is_set_back_waits_again
 }
 
-async fn open(shift: &Arc<Shift>) -> Durable {
-    let builder = Durable::builder().shifted_clocks(Arc::clone(shift));
-    within(builder.open_store(Shelf::default())).await.unwrap()
-}
-
-/// What the service takes for the present.
-fn present(shift: &Shift) -> SystemTime {
-    let micros = Duration::from_micros(shift.wall().unsigned_abs());
-    match shift.wall() >= 0 {
-        true => SystemTime::now() + micros,
-        false => SystemTime::now() - micros,
-    }
+async fn open() -> (Durable, Arc<Shift>) {
+    let (builder, shift) = shifted();
+    (in_memory_by(builder).await.0, shift)
 }
 
 async fn a_clock_that_is_set_forward_fires_at_once() {
-    let shift = Arc::new(Shift::default());
-    let timers = open(&shift).await;
+    let (timers, shift) = open().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     // Nothing else goes on: an idle service notices it.
     let mut jumps = 0;
@@ -63,8 +53,7 @@ async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
     for back in [2 * SECOND, 10 * SECOND, 3_600 * SECOND, YEAR] {
         let mut lead = millis(400);
         let (shift, timers, mut deliveries, old, old_due) = loop {
-            let shift = Arc::new(Shift::default());
-            let timers = open(&shift).await;
+            let (timers, shift) = open().await;
             let deliveries = Deliveries::of(&timers, "mail");
             let old_due = present(&shift) + lead;
             let old = timers.at("mail", old_due).insert().await.unwrap();
@@ -98,8 +87,7 @@ async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
     const TIMERS: usize = 200;
     // At once, and one after another: then each worker's end is the next one's place.
     for concurrency in [TIMERS, 1] {
-        let shift = Arc::new(Shift::default());
-        let timers = open(&shift).await;
+        let (timers, shift) = open().await;
         let (sender, mut calls) = tokio::sync::mpsc::unbounded_channel();
         let (clock, is_first) = (Arc::clone(&shift), AtomicBool::new(true));
         let options = HandlerOptions::default().concurrency(concurrency);
@@ -139,8 +127,7 @@ async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
 }
 
 async fn a_suspension_counts() {
-    let shift = Arc::new(Shift::default());
-    let timers = open(&shift).await;
+    let (timers, shift) = open().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     for distance in [millis(1_500), HOUR, HOUR * 48] {
         let due = present(&shift) + distance;
@@ -158,11 +145,8 @@ async fn a_suspension_counts() {
 #[tokio::test]
 async fn a_clock_that_was_set_is_reported() {
     let shift = Arc::new(Shift::default());
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let timers = Durable::builder()
-        .shifted_clocks(Arc::clone(&shift))
-        .on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(timers.open_store(Shelf::default())).await.unwrap();
+    let (builder, mut events) = reported(Durable::builder().shifted_clocks(Arc::clone(&shift)));
+    let (timers, _) = in_memory_by(builder).await;
     for micros in [2 * SECOND, -2 * SECOND, 0] {
         shift.set_wall(micros);
         assert_eq!(within(events.recv()).await, Some(Event::ClockJumped));
@@ -193,9 +177,9 @@ async fn a_clock_that_was_set_is_reported() {
 
 #[tokio::test]
 async fn a_delay_counts_from_the_clock_at_the_insert() {
-    let shift = Arc::new(Shift::default());
+    let (builder, shift) = shifted();
     shift.set_wall(-YEAR);
-    let timers = open(&shift).await;
+    let (timers, _) = in_memory_by(builder).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let before = present(&shift);
     timers.after("mail", millis(50)).insert().await.unwrap();
@@ -206,8 +190,7 @@ async fn a_delay_counts_from_the_clock_at_the_insert() {
 
 #[tokio::test]
 async fn a_delivery_knows_how_late_it_is() {
-    let shift = Arc::new(Shift::default());
-    let timers = open(&shift).await;
+    let (timers, shift) = open().await;
     let (sender, mut lateness) = tokio::sync::mpsc::unbounded_channel();
     timers.handle("mail", move |delivery| {
         let _ = sender.send(delivery.lateness());
@@ -228,8 +211,7 @@ async fn a_delivery_knows_how_late_it_is() {
 
 #[tokio::test]
 async fn the_lateness_counted_is_that_of_the_call() {
-    let shift = Arc::new(Shift::default());
-    let timers = open(&shift).await;
+    let (timers, shift) = open().await;
     let clock = Arc::clone(&shift);
     let is_first = AtomicBool::new(true);
     // Both are handed out at once. The first that is called sets the clock, so the other one is late.

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use waterwheel_durable::{
-    Cancelled, Dead, Delivery, Durable, Error, Event, Id, Metrics, NewTimer, Policy, Redriven,
+    Cancelled, Dead, Delivery, Durable, Error, Id, Metrics, NewTimer, Policy, Redriven,
 };
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+use crate::support::*;
 
 /// Handles all timers, and gives them up while this is set.
 fn moody(timers: &Durable, is_down: &Arc<AtomicBool>) -> Deliveries {
@@ -25,8 +25,7 @@ fn moody(timers: &Durable, is_down: &Arc<AtomicBool>) -> Deliveries {
 
 #[tokio::test]
 async fn dead_letters_are_listed_by_pages_across_a_restart() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let before = SystemTime::now() - millis(1);
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let batch = (0..25_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]).key([at]));
@@ -34,9 +33,7 @@ async fn dead_letters_are_listed_by_pages_across_a_restart() {
     for _ in &inserted {
         deliveries.next().await;
     }
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let mut pages = Vec::new();
     let mut after = None;
     loop {
@@ -73,9 +70,7 @@ async fn a_dead_letter_is_redriven_with_its_id_and_payload() {
     let timer = timers.at("mail", soon()).key("k").bytes(*b"a").insert();
     let timer = within(timer).await.unwrap();
     deliveries.next().await;
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     is_down.store(false, Ordering::SeqCst);
     let mut deliveries = moody(&timers, &is_down);
     let id = timer.handle().id;
@@ -92,8 +87,7 @@ async fn a_dead_letter_is_redriven_with_its_id_and_payload() {
 
 #[tokio::test]
 async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     deliveries.next().await;
@@ -111,50 +105,20 @@ async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
 }
 
 #[tokio::test]
-async fn an_event_reports_each_dead_letter() {
-    let place = Place::new();
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let timers = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(timers.open(place.file())).await.unwrap();
-    let _deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    match within(events.recv()).await.unwrap() {
-        Event::Dead {
-            id, handler, error, ..
-        } => {
-            assert_eq!(id, timer.handle().id);
-            assert_eq!((&*handler, &*error), ("mail", "the server is down"));
-        }
-        other => panic!("{other:?}"),
-    }
-    // It was durable before that.
-    assert_eq!(timers.dead_letters(None, 9).await.unwrap().len(), 1);
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
 async fn a_discarded_dead_letter_does_not_come_back() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let batch = (0..2_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     for _ in &inserted {
         deliveries.next().await;
     }
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let [first, second] = [0, 1].map(|at: usize| inserted[at].handle().id);
     assert!(within(timers.discard(first)).await.unwrap());
     assert!(!within(timers.discard(first)).await.unwrap());
-    assert_eq!(
-        within(timers.redrive(first)).await.unwrap(),
-        Redriven::NotFound
-    );
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    assert_eq!(within(timers.redrive(first)).await, Ok(Redriven::NotFound));
+    let timers = place.reopen(timers).await;
     let left = within(timers.dead_letters(None, 10)).await.unwrap();
     assert_eq!(left.iter().map(|it| it.id()).collect::<Vec<_>>(), [second]);
     let late = within(timers.discard(Id::NONE)).await.unwrap();
@@ -166,8 +130,7 @@ async fn a_discarded_dead_letter_does_not_come_back() {
 
 #[tokio::test]
 async fn dead_letters_of_a_namespace_are_listed_among_others() {
-    let timers = Durable::builder().open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+    let (timers, _) = in_memory().await;
     let gives_up = |_: &Delivery| Err(Dead::because("no"));
     let mut all = Vec::new();
     for (name, handler) in [("shop", "shop/mail"), ("shop2", "shop2/mail")] {
@@ -210,18 +173,13 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
 #[tokio::test]
 async fn dead_letters_are_read_some_megabytes_at_a_time_and_alone() {
     const LARGE: usize = 1 << 20;
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()));
-    let timers = timers.await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let gives_up = |_: &Delivery| Err(Dead::because("no"));
     let (mut all, mut namespaces) = (Vec::new(), Vec::new());
     for name in ["shop", "bank"] {
         namespaces.push(create(&timers, name, Policy::default()).await);
-        all.push(Deliveries::ended(
-            &timers,
-            &format!("{name}/mail"),
-            gives_up,
-        ));
+        let handler = format!("{name}/mail");
+        all.push(Deliveries::ended(&timers, &handler, gives_up));
     }
     let [shop, bank] = &namespaces[..] else {
         unreachable!();
@@ -229,15 +187,12 @@ async fn dead_letters_are_read_some_megabytes_at_a_time_and_alone() {
     let large = (0..20).map(|_| NewTimer::at("mail", soon()).bytes(vec![7; LARGE]));
     within(shop.insert_many(large)).await.unwrap();
     let small = bank.at("mail", soon()).bytes(*b"small");
-    within(small.insert()).await.unwrap();
+    added(small).await;
     let dead = || shop.metrics().dead + bank.metrics().dead;
     until(|| dead() == 21).await;
 
     let page = within(bank.dead_letters(None, 1)).await.unwrap();
-    assert_eq!(
-        page.iter().map(|it| &**it.payload()).collect::<Vec<_>>(),
-        [b"small"]
-    );
+    assert!(page.iter().map(|it| &**it.payload()).eq([b"small"]));
     let read = shelf.pages();
     assert!(read.iter().sum::<usize>() < 100, "{read:?}");
     let page = within(timers.dead_letters(None, 100)).await.unwrap();

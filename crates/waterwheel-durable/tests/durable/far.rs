@@ -6,24 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waterwheel_durable::{Cancelled, Durable, Error, NewTimer, Shift};
 
-use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+use crate::support::*;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Opens a file as if it were so much later.
 async fn open_after(place: &Place, later: Duration) -> (Durable, Arc<Shift>) {
-    let shift = Arc::new(Shift::default());
+    let (builder, shift) = shifted();
     shift.set_wall(i64::try_from(later.as_micros()).unwrap());
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = within(builder.open(place.file())).await.unwrap();
-    (timers, shift)
+    (place.open_by(builder).await, shift)
 }
 
 #[tokio::test]
 async fn after_thirty_days_off_all_is_delivered() {
     const COUNT: u64 = 20_000;
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let month = 30 * 86_400_000;
     let batch = (0..COUNT).map(|at| NewTimer::after("mail", millis(at * 2_654_435_761 % month)));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
@@ -81,35 +78,14 @@ async fn a_timer_ten_years_ahead_is_delivered_at_its_time() {
 }
 
 #[tokio::test]
-async fn what_was_due_long_ago_is_delivered_at_once() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let mut deliveries = Deliveries::of(&timers, "mail");
-    for due in [
-        UNIX_EPOCH - DAY * 36_500,
-        UNIX_EPOCH,
-        SystemTime::now() - DAY,
-    ] {
-        let timer = timers.at("mail", due).insert().await.unwrap();
-        let seen = deliveries.next().await;
-        assert_eq!(seen.id, timer.handle().id);
-        assert!(seen.due >= due && seen.due < due + millis(1));
-    }
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
 async fn a_due_time_out_of_range_is_refused() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let beyond = Duration::from_secs(u64::MAX >> 8);
     let after = timers.after("mail", Duration::MAX).insert();
     assert_eq!(within(after).await, Err(Error::DueOutOfRange));
     let at = UNIX_EPOCH + beyond;
-    assert_eq!(
-        within(timers.at("mail", at).insert()).await,
-        Err(Error::DueOutOfRange)
-    );
+    let refused = within(timers.at("mail", at).insert()).await;
+    assert_eq!(refused, Err(Error::DueOutOfRange));
     let timer = timers.after("mail", DAY).insert().await.unwrap();
     let moved = within(timers.reschedule(&timer, at)).await;
     assert_eq!(moved, Err(Error::DueOutOfRange));
@@ -117,8 +93,7 @@ async fn a_due_time_out_of_range_is_refused() {
     // The last day that a file can name.
     let last = UNIX_EPOCH + Duration::from_millis(i64::MAX as u64);
     let timer = timers.at("mail", last).insert().await.unwrap();
-    shut_down(&timers).await;
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let _deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
     shut_down(&timers).await;
@@ -128,8 +103,8 @@ async fn a_due_time_out_of_range_is_refused() {
 async fn a_longer_window_loads_earlier() {
     let ahead = Duration::from_secs(14);
     for (window, loads) in [(15, true), (2, false)] {
-        let builder = Durable::builder().window(Duration::from_secs(window));
-        let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+        let (timers, _) =
+            in_memory_by(Durable::builder().window(Duration::from_secs(window))).await;
         let _deliveries = Deliveries::of(&timers, "mail");
         timers.after("mail", ahead).insert().await.unwrap();
         if loads {

@@ -1,29 +1,30 @@
 //! A store that refuses, fails or panics: each caller gets an answer, and nothing hangs.
 
-use std::task::{Context, Waker};
-
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use waterwheel_durable::{Drain, Durable, Error, Event};
 
-use crate::support::{
-    Deliveries, Fault, Gate, HOUR, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     a_store_that_fails_is_reported_and_asked_for_nothing_more
 }
 
+/// A service on a store that is not new, and its events.
 async fn open(shelf: &Shelf) -> (Durable, UnboundedReceiver<Event>) {
-    let (sender, events) = unbounded_channel();
-    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let (builder, events) = reported(Durable::builder());
     let timers = within(builder.open_store(shelf.clone())).await.unwrap();
     (timers, events)
 }
 
+async fn started() -> (Durable, Shelf, UnboundedReceiver<Event>) {
+    let shelf = Shelf::default();
+    let (timers, events) = open(&shelf).await;
+    (timers, shelf, events)
+}
+
 #[tokio::test]
 async fn what_is_refused_was_not_written_and_may_be_tried_again() {
-    let shelf = Shelf::default();
-    let (timers, mut events) = open(&shelf).await;
+    let (timers, shelf, mut events) = started().await;
     let kept = timers.at("mail", in_an_hour()).insert().await.unwrap();
     shelf.fault(Some(Fault::Refuses));
     let refused = within(timers.at("mail", in_an_hour()).insert()).await;
@@ -37,9 +38,7 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
     let redriven = within(timers.redrive(kept.handle().id)).await;
     assert_eq!(redriven.map(drop), Err(Error::Refused(why.into())));
     shelf.fault(None);
-    within(timers.at("mail", in_an_hour()).insert())
-        .await
-        .unwrap();
+    added(timers.at("mail", in_an_hour())).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     within(timers.reschedule(&kept, soon())).await.unwrap();
     assert_eq!(deliveries.next().await.id, kept.handle().id);
@@ -55,11 +54,8 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
 
 #[tokio::test]
 async fn a_settle_that_is_refused_is_tried_again_and_delivers_nothing_twice() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (timers, shelf, _) = started().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     shelf.fault(Some(Fault::Refuses));
     let commits = shelf.commits();
     gate.go_on.add_permits(1);
@@ -74,8 +70,7 @@ async fn a_settle_that_is_refused_is_tried_again_and_delivers_nothing_twice() {
 
 async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
     for fault in [Fault::Fails, Fault::Panics, Fault::LeavesOut] {
-        let shelf = Shelf::default();
-        let (timers, mut events) = open(&shelf).await;
+        let (timers, shelf, mut events) = started().await;
         timers.handle("hangs", |_| std::future::pending());
         timers.at("hangs", soon()).insert().await.unwrap();
         until(|| timers.metrics().running == 1).await;
@@ -123,8 +118,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
 
 #[tokio::test]
 async fn what_a_failed_store_has_written_is_found_again_by_its_key() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
+    let (timers, shelf, _) = started().await;
     shelf.fault(Some(Fault::Fails));
     let unknown = within(timers.at("mail", in_an_hour()).key("k").insert()).await;
     assert!(matches!(unknown, Err(Error::Unknown(_))));
@@ -141,8 +135,7 @@ async fn what_a_failed_store_has_written_is_found_again_by_its_key() {
 
 #[tokio::test]
 async fn dead_letters_that_cannot_be_read_end_the_store() {
-    let shelf = Shelf::default();
-    let (timers, mut events) = open(&shelf).await;
+    let (timers, shelf, mut events) = started().await;
     shelf.fault(Some(Fault::Unreadable));
     let dead = within(timers.dead_letters(None, 1)).await;
     assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
@@ -156,8 +149,7 @@ async fn dead_letters_that_cannot_be_read_end_the_store() {
 
 #[tokio::test]
 async fn a_store_that_fails_as_the_last_handle_goes_is_closed() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
+    let (timers, shelf, _) = started().await;
     timers.handle("hangs", |_| std::future::pending());
     timers.at("hangs", soon()).insert().await.unwrap();
     until(|| timers.metrics().running == 1).await;
@@ -170,18 +162,14 @@ async fn a_store_that_fails_as_the_last_handle_goes_is_closed() {
 
 #[tokio::test]
 async fn a_handler_may_end_though_the_store_has_failed() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (timers, shelf, _) = started().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     shelf.fault(Some(Fault::Fails));
     assert!(timers.at("other", soon()).insert().await.is_err());
     let watched = shelf.watch();
     drop(shelf);
     let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(stopping.as_mut().poll(&mut context).is_pending());
+    assert!(polled(stopping.as_mut()).is_pending());
     // It is not closing: then this would be the answer.
     let dead = within(timers.dead_letters(None, 1)).await;
     assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
@@ -193,8 +181,7 @@ async fn a_handler_may_end_though_the_store_has_failed() {
 
 #[tokio::test]
 async fn what_the_store_refuses_holds_up_no_shutdown() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
+    let (timers, shelf, _) = started().await;
     let gate = Gate::of(&timers, "slow");
     let mut deliveries = Deliveries::of(&timers, "mail");
     timers.at("slow", soon()).insert().await.unwrap();
@@ -207,11 +194,10 @@ async fn what_the_store_refuses_holds_up_no_shutdown() {
     assert!(matches!(unsettled, Err(Error::Refused(_)) | Ok(_)));
     let left = shelf.len() - 1;
     let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
-    let mut context = Context::from_waker(Waker::noop());
     // The handler is waited for.
     for _ in 0..100 {
         tokio::task::yield_now().await;
-        assert!(stopping.as_mut().poll(&mut context).is_pending());
+        assert!(polled(stopping.as_mut()).is_pending());
     }
     gate.go_on.add_permits(1);
     let stopped = within(stopping).await.unwrap();
@@ -231,11 +217,8 @@ async fn what_the_store_refuses_holds_up_no_shutdown() {
 
 #[tokio::test]
 async fn what_the_store_refuses_holds_up_no_last_handle() {
-    let shelf = Shelf::default();
-    let (timers, _events) = open(&shelf).await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (timers, shelf, _) = started().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     shelf.fault(Some(Fault::Refuses));
     let watched = shelf.watch();
     drop((timers, shelf));

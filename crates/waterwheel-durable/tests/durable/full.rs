@@ -1,24 +1,16 @@
 //! A store without space for inserts: they are refused with an error of their own, and all else goes on.
 
-use std::sync::{Arc, Mutex};
+use waterwheel_durable::{Durable, Error, Event, Inserted, NewTimer};
 
-use waterwheel_durable::{Durable, Error, Event, NewTimer};
-
-use crate::support::{
-    Deliveries, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     a_full_store_refuses_inserts_and_delivers
 }
 
 async fn a_full_store_refuses_inserts_and_delivers() {
-    let shelf = Shelf::default();
-    let events = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&events);
-    let builder =
-        Durable::builder().on_event(move |event| seen.lock().unwrap().push(event.clone()));
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let (builder, mut events) = reported(Durable::builder());
+    let (timers, shelf) = in_memory_by(builder).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let kept = timers.at("mail", in_an_hour()).key("kept").insert();
     let kept = kept.await.unwrap();
@@ -46,30 +38,38 @@ async fn a_full_store_refuses_inserts_and_delivers() {
     let batch = (0..3).map(|_| NewTimer::at("mail", soon()));
     assert_eq!(within(timers.insert_many(batch)).await, Err(Error::Full));
     shelf.set_full(false);
-    within(timers.at("mail", soon()).insert()).await.unwrap();
+    added(timers.at("mail", soon())).await;
     deliveries.next().await;
     assert!(!timers.metrics().is_full);
     shut_down(&timers).await;
     assert_eq!(shelf.len(), 0);
-    assert_eq!(*events.lock().unwrap(), [Event::Full, Event::HasSpace]);
+    assert_eq!(events.try_recv(), Ok(Event::Full));
+    assert_eq!(events.try_recv(), Ok(Event::HasSpace));
+    assert!(events.try_recv().is_err());
+}
+
+/// Inserts timers until the file is full.
+async fn fill(timers: &Durable) -> Vec<Inserted> {
+    let mut kept = Vec::new();
+    loop {
+        let insert = timers.at("mail", in_an_hour()).bytes([7; 50_000]);
+        match within(insert.insert()).await {
+            Ok(inserted) => kept.push(inserted),
+            Err(error) => {
+                assert_eq!(error, Error::Full);
+                return kept;
+            }
+        }
+        assert!(kept.len() < 100, "it takes more than its limit");
+    }
 }
 
 #[tokio::test]
 async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     const LIMIT: u64 = 2 << 20;
     let place = Place::new();
-    let builder = Durable::builder().disk_limit(LIMIT);
-    let timers = within(builder.open(place.file())).await.unwrap();
-    let mut kept = Vec::new();
-    let refused = loop {
-        let insert = timers.at("mail", in_an_hour()).bytes([7; 50_000]);
-        match within(insert.insert()).await {
-            Ok(inserted) => kept.push(inserted),
-            Err(error) => break error,
-        }
-        assert!(kept.len() < 100, "it takes more than its limit");
-    };
-    assert_eq!(refused, Error::Full);
+    let timers = place.open_by(Durable::builder().disk_limit(LIMIT)).await;
+    let kept = fill(&timers).await;
     assert!(kept.len() > 20, "{} fit", kept.len());
     // They are delivered, and the next one is taken by the same service.
     let mut deliveries = Deliveries::of(&timers, "mail");
@@ -95,18 +95,8 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
 #[tokio::test]
 async fn the_least_limit_of_a_file_has_room_for_timers() {
     let place = Place::new();
-    let builder = Durable::builder().disk_limit(0);
-    let timers = within(builder.open(place.file())).await.unwrap();
-    let mut kept = 0;
-    let refused = loop {
-        let insert = timers.at("mail", in_an_hour()).bytes([7; 50_000]);
-        match within(insert.insert()).await {
-            Ok(_) => kept += 1,
-            Err(error) => break error,
-        }
-        assert!(kept < 20, "it takes more than its limit");
-    };
-    assert_eq!(refused, Error::Full);
-    assert!(kept > 5, "{kept} fit");
+    let timers = place.open_by(Durable::builder().disk_limit(0)).await;
+    let kept = fill(&timers).await.len();
+    assert!(kept > 5 && kept < 20, "{kept} fit");
     shut_down(&timers).await;
 }

@@ -1,13 +1,12 @@
 //! A handler that hangs or blocks delays no other one.
 
-use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Waker};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::runtime::Runtime;
 use waterwheel_durable::{Drain, Durable, Handle, HandlerOptions, NewTimer, Shift};
 
-use crate::support::{Deliveries, Shelf, block_on, millis, shut_down, soon, until, within};
+use crate::support::*;
 
 on_both_flavors! {
     a_handler_that_hangs_delays_no_other
@@ -17,13 +16,8 @@ on_both_flavors! {
 /// Longer than all else of a test.
 const LONG: Duration = Duration::from_secs(60);
 
-async fn open() -> Durable {
-    let shelf = Shelf::default();
-    within(Durable::builder().open_store(shelf)).await.unwrap()
-}
-
 async fn a_handler_that_hangs_delays_no_other() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     timers.handle("hangs", |_| std::future::pending());
     let mut deliveries = Deliveries::of(&timers, "mail");
     // More than are with it at a time.
@@ -41,41 +35,31 @@ async fn a_handler_that_hangs_delays_no_other() {
 }
 
 async fn so_many_deliveries_are_with_a_handler_as_it_allows() {
-    let timers = open().await;
-    let (begun, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let gates = (Arc::clone(&begun), Arc::clone(&go_on));
+    let (timers, _) = in_memory().await;
     let options = HandlerOptions::default().concurrency(3);
-    timers.handle_with("mail", options, move |_| {
-        let (begun, go_on) = gates.clone();
-        async move {
-            begun.add_permits(1);
-            go_on.acquire().await?.forget();
-            Ok(())
-        }
-    });
+    let gate = Gate::with(&timers, "mail", options);
     let batch = (0..10).map(|_| NewTimer::at("mail", soon()));
     within(timers.insert_many(batch)).await.unwrap();
-    within(begun.acquire_many(3)).await.unwrap().forget();
+    for _ in 0..3 {
+        gate.has_begun().await;
+    }
     // All are due, and in memory, before the next one is let go on.
     until(|| timers.metrics().in_memory == 10).await;
     tokio::time::sleep(millis(50)).await;
-    assert_eq!(
-        (timers.metrics().running, begun.available_permits()),
-        (3, 0)
-    );
+    assert_eq!((timers.metrics().running, gate.begun_more()), (3, 0));
     for left in (0..7).rev() {
-        go_on.add_permits(1);
-        within(begun.acquire()).await.unwrap().forget();
+        gate.go_on.add_permits(1);
+        gate.has_begun().await;
         until(|| timers.metrics().in_memory == left + 3).await;
         assert_eq!(timers.metrics().running, 3);
     }
-    go_on.add_permits(3);
+    gate.go_on.add_permits(3);
     shut_down(&timers).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_thread_delays_no_other() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     let (go_on, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
@@ -103,10 +87,12 @@ fn turn(timers: &Durable) {
     // Its time is older than a millisecond.
     std::thread::sleep(millis(5));
     let nothing: Handle = "7@0@none".parse().unwrap();
-    let mut cancel = std::pin::pin!(timers.cancel(&nothing));
-    let _ = cancel
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()));
+    let _ = polled(Box::pin(timers.cancel(&nothing)));
+}
+
+fn two_workers() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
 }
 
 /// What a worker spawns or wakes lies where no other worker takes it, as long as that worker is blocked.
@@ -114,16 +100,9 @@ fn a_blocked_worker_holds_nothing(
     due: Duration,
     act: impl Fn(&Durable, &Shift) + Send + Sync + 'static,
 ) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    let shift = Arc::new(Shift::default());
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = runtime
-        .block_on(builder.open_store(Shelf::default()))
-        .unwrap();
+    let runtime = two_workers();
+    let (builder, shift) = shifted();
+    let (timers, _) = runtime.block_on(in_memory_by(builder));
     let mut deliveries = Deliveries::of(&timers, "mail");
     let (go_on, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
@@ -183,13 +162,8 @@ fn a_handler_that_blocks_does_not_hold_what_it_delivered() {
 #[test]
 fn a_handler_that_blocks_does_not_hold_the_driver_that_gave_way() {
     for _ in 0..5 {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        let opened = Durable::builder().open_store(Shelf::default());
-        let timers = runtime.block_on(opened).unwrap();
+        let runtime = two_workers();
+        let (timers, _) = runtime.block_on(in_memory());
         let mut later = Deliveries::of(&timers, "later");
         let _herd = Deliveries::of(&timers, "herd");
         let (go_on, wait) = mpsc::channel::<()>();

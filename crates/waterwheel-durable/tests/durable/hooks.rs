@@ -7,9 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use waterwheel_durable::{Dead, Drain, Durable, Event};
 
-use crate::support::{
-    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 #[tokio::test]
 async fn a_hook_that_panics_harms_no_timer() {
@@ -70,10 +68,7 @@ impl Wake for Bomb {
 
 #[tokio::test]
 async fn a_waker_that_panics_harms_no_other_caller() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, shelf) = in_memory().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let bomb = Waker::from(Arc::new(Bomb));
     for _ in 0..5 {
@@ -140,9 +135,7 @@ async fn a_waker_that_panics_ends_no_shutdown_and_no_opening() {
     assert!(opening.as_mut().poll(&mut bombed).is_pending());
     until(|| count.load(Ordering::SeqCst) == 1).await;
     let timers = within(opening).await.unwrap();
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     // Many of them: wakers are called by the dozen.
     let mut all: Vec<_> = (0..100)
         .map(|_| Box::pin(timers.shutdown(Drain::within(HOUR))))
@@ -168,8 +161,9 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     let place = Place::new();
     let service: Arc<OnceLock<Durable>> = Arc::default();
     let hooked = Arc::clone(&service);
-    let builder = Durable::builder().on_event(move |_| assert!(hooked.get().is_some()));
-    let timers = within(builder.open(place.file())).await.unwrap();
+    let timers = place
+        .open_by(Durable::builder().on_event(move |_| assert!(hooked.get().is_some())))
+        .await;
     service.set(timers.clone()).unwrap();
     let watched = Arc::downgrade(&service);
     drop(service);
@@ -178,12 +172,7 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     let loaded = Arc::downgrade(&payload);
     // In memory from its insert on, and not due before the end.
     let due = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
-    timers
-        .at("mail", due)
-        .bytes(payload)
-        .insert()
-        .await
-        .unwrap();
+    added(timers.at("mail", due).bytes(payload)).await;
     assert!(watched.upgrade().is_some());
     shut_down(&timers).await;
     assert!(watched.upgrade().is_none() && loaded.upgrade().is_none());

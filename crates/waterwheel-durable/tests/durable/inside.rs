@@ -11,7 +11,7 @@ use waterwheel_durable::{
 };
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, HOUR, Place, Shelf, shut_down, soon, until, within};
+use crate::support::*;
 
 on_both_flavors! {
     a_handler_inserts_ten_thousand_others
@@ -20,8 +20,7 @@ on_both_flavors! {
 
 async fn a_handler_inserts_ten_thousand_others() {
     const COUNT: usize = 10_000;
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let (sender, mut plans) = mpsc::unbounded_channel();
     timers.handle("plan", move |delivery| {
         let sender = sender.clone();
@@ -45,10 +44,7 @@ async fn a_handler_inserts_ten_thousand_others() {
 }
 
 async fn a_handler_that_acts_on_its_own_timer_is_answered() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, shelf) = in_memory().await;
     let (sender, mut answers) = mpsc::unbounded_channel();
     timers.handle("self", move |delivery| {
         let sender = sender.clone();
@@ -74,8 +70,7 @@ async fn a_handler_that_acts_on_its_own_timer_is_answered() {
 
 #[tokio::test]
 async fn a_handler_goes_on_a_chain_of_timers() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let (sender, mut steps) = mpsc::unbounded_channel();
     // Each inserts the next one before it is settled: after a crash the chain goes on, by its keys.
     timers.handle("step", move |delivery| {
@@ -92,12 +87,7 @@ async fn a_handler_goes_on_a_chain_of_timers() {
             Ok(())
         }
     });
-    timers
-        .at("step", soon())
-        .payload(&1)
-        .insert()
-        .await
-        .unwrap();
+    added(timers.at("step", soon()).payload(&1)).await;
     for step in 1..=20 {
         assert_eq!(within(steps.recv()).await, Some(step));
     }
@@ -106,8 +96,7 @@ async fn a_handler_goes_on_a_chain_of_timers() {
 
 #[tokio::test]
 async fn a_handler_registers_another_one() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let (sender, mut receiver) = mpsc::unbounded_channel();
     timers.handle("first", move |delivery| {
         let sender = sender.clone();
@@ -126,10 +115,7 @@ async fn a_handler_registers_another_one() {
 
 #[tokio::test]
 async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, _shelf) = in_memory().await;
     let held = Arc::new(());
     let watched = Arc::downgrade(&held);
     let own = timers.clone();
@@ -153,10 +139,7 @@ async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
 
 #[tokio::test]
 async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
-    let timers = Durable::builder()
-        .retry_delays([HOUR])
-        .open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+    let (timers, _) = in_memory_by(Durable::builder().retry_delays([HOUR])).await;
     let (sender, mut handles) = mpsc::unbounded_channel::<Handle>();
     timers.handle("mail", move |delivery| {
         let sent = sender.send(delivery.handle());
@@ -170,7 +153,7 @@ async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
         }
     });
     // It is tried again in an hour, and the handle that its attempt had is as good as the first one.
-    let timer = within(timers.at("mail", soon()).insert()).await.unwrap();
+    let timer = added(timers.at("mail", soon())).await;
     let own = within(handles.recv()).await.unwrap();
     assert_eq!(own.id, timer.handle().id);
     until(|| timers.metrics().in_memory == 0).await;
@@ -179,7 +162,7 @@ async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
 
     // It is given up after it was moved.
     let timer = timers.at("mail", SystemTime::now() + HOUR).bytes(*b"x");
-    let timer = within(timer.insert()).await.unwrap();
+    let timer = added(timer).await;
     let moved = within(timers.reschedule(&timer, soon())).await;
     assert_eq!(moved, Ok(Rescheduled::Done));
     within(handles.recv()).await.unwrap();
@@ -198,9 +181,7 @@ async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
 
 #[tokio::test]
 async fn a_delivery_has_the_namespace_of_its_handler() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()));
-    let timers = timers.await.unwrap();
+    let (timers, shelf) = in_memory().await;
     let bank = create(&timers, "bank", Policy::default()).await;
     let (sender, mut namespaces) = mpsc::unbounded_channel::<Namespace>();
     for handler in ["plan", "bank/plan"] {
@@ -217,11 +198,11 @@ async fn a_delivery_has_the_namespace_of_its_handler() {
     }
     let mut of_default = Deliveries::of(&timers, "mail");
     let mut of_bank = Deliveries::of(&timers, "bank/mail");
-    within(timers.at("plan", soon()).insert()).await.unwrap();
+    added(timers.at("plan", soon())).await;
     of_default.next().await;
     let default = within(namespaces.recv()).await.unwrap();
     assert_eq!(default.name(), "default");
-    within(bank.at("plan", soon()).insert()).await.unwrap();
+    added(bank.at("plan", soon())).await;
     of_bank.next().await;
     let own = within(namespaces.recv()).await.unwrap();
     assert_eq!(own.name(), "bank");

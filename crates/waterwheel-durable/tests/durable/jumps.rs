@@ -6,18 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use waterwheel_durable::{Backoff, Durable, Inserted, Policy, Rate, Retry, Shift};
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, until, within};
+use crate::support::*;
 
 const SECOND: i64 = 1_000_000;
-
-/// What the service takes for the present.
-fn present(shift: &Shift) -> SystemTime {
-    let micros = Duration::from_micros(shift.wall().unsigned_abs());
-    match shift.wall() >= 0 {
-        true => SystemTime::now() + micros,
-        false => SystemTime::now() - micros,
-    }
-}
 
 async fn open(shift: &Arc<Shift>, shelf: &Shelf) -> Durable {
     let builder = Durable::builder().shifted_clocks(Arc::clone(shift));
@@ -64,12 +55,8 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
             let now = timers.at(handler, present(&shift)).insert().await.unwrap();
             let mut expected = vec![now.handle().id];
             if is_past {
-                expected.extend(
-                    handles
-                        .iter()
-                        .filter(|it| *it.handler == **handler)
-                        .map(|it| it.id),
-                );
+                let own = handles.iter().filter(|it| *it.handler == **handler);
+                expected.extend(own.map(|it| it.id));
             }
             let mut seen = Vec::new();
             for _ in &expected {
@@ -122,45 +109,35 @@ async fn is_not_early(
 }
 
 #[tokio::test]
-async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
+async fn what_was_held_up_is_not_early_after_a_clock_is_set_back() {
     // From within the seconds that stay in memory, and from beyond.
     for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
-        let shift = Arc::new(Shift::default());
-        let timers = open(&shift, &Shelf::default()).await;
-        let shop = create(&timers, "shop", Policy::default()).await;
-        let mut deliveries = Deliveries::of(&timers, "shop/mail");
-        within(shop.pause()).await.unwrap();
-        let due = present(&shift);
-        let held = timers.at("shop/mail", due).insert().await.unwrap();
-        until(|| shop.metrics().oldest_overdue.is_some()).await;
-        shift.set_wall(-back);
-        until(|| timers.metrics().clock_jumps == 1).await;
-        within(shop.resume()).await.unwrap();
-        is_not_early(&held, due, &timers, &shift, &mut deliveries).await;
-        shut_down(&timers).await;
-    }
-}
-
-#[tokio::test]
-async fn what_waits_for_a_place_is_not_early_once_a_clock_is_set_back() {
-    // From within the seconds that stay in memory, and from beyond.
-    for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
-        let shift = Arc::new(Shift::default());
-        let timers = open(&shift, &Shelf::default()).await;
-        let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
-        let gate = Gate::of(&timers, "shop/slow");
-        let mut deliveries = Deliveries::of(&timers, "shop/mail");
-        let now = present(&shift);
-        timers.at("shop/slow", now).insert().await.unwrap();
-        gate.has_begun().await;
-        let due = present(&shift);
-        let held = timers.at("shop/mail", due).insert().await.unwrap();
-        until(|| shop.metrics().oldest_overdue.is_some()).await;
-        shift.set_wall(-back);
-        until(|| timers.metrics().clock_jumps == 1).await;
-        gate.go_on.add_permits(1);
-        is_not_early(&held, due, &timers, &shift, &mut deliveries).await;
-        shut_down(&timers).await;
+        for is_paused in [true, false] {
+            let shift = Arc::new(Shift::default());
+            let timers = open(&shift, &Shelf::default()).await;
+            let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
+            let gate = Gate::of(&timers, "shop/slow");
+            let mut deliveries = Deliveries::of(&timers, "shop/mail");
+            if is_paused {
+                within(shop.pause()).await.unwrap();
+            } else {
+                // The only place is taken.
+                let now = present(&shift);
+                timers.at("shop/slow", now).insert().await.unwrap();
+                gate.has_begun().await;
+            }
+            let due = present(&shift);
+            let held = timers.at("shop/mail", due).insert().await.unwrap();
+            until(|| shop.metrics().oldest_overdue.is_some()).await;
+            shift.set_wall(-back);
+            until(|| timers.metrics().clock_jumps == 1).await;
+            match is_paused {
+                true => within(shop.resume()).await.unwrap(),
+                false => gate.go_on.add_permits(1),
+            }
+            is_not_early(&held, due, &timers, &shift, &mut deliveries).await;
+            shut_down(&timers).await;
+        }
     }
 }
 
@@ -170,12 +147,8 @@ async fn a_suspension_counts_in_each_namespace() {
     let timers = open(&shift, &Shelf::default()).await;
     let backoff = Backoff::new(Duration::from_secs(60), HOUR).max_attempts(5);
     create(&timers, "fails", Policy::default().backoff(backoff)).await;
-    create(
-        &timers,
-        "retry_delays",
-        Policy::default().retry_delays([HOUR; 4]),
-    )
-    .await;
+    let by_hours = Policy::default().retry_delays([HOUR; 4]);
+    create(&timers, "retry_delays", by_hours).await;
     let fails = |_: &_| Err(Retry::backoff("no"));
     let mut handlers = ["fails/mail", "retry_delays/mail"]
         .map(|name| (name, Deliveries::ended(&timers, name, fails)));
@@ -186,12 +159,11 @@ async fn a_suspension_counts_in_each_namespace() {
         for (name, deliveries) in &mut handlers {
             assert_eq!(deliveries.next().await.attempt, attempt, "{name}");
         }
-        let of = |name: &str| timers.namespace(name).unwrap().metrics();
-        let come_to = |count: u64| {
-            move |it: waterwheel_durable::NamespaceMetrics| it.retried + it.dead == count
+        let ended = |name: &str| {
+            let metrics = timers.namespace(name).unwrap().metrics();
+            metrics.retried + metrics.dead == u64::from(attempt)
         };
-        let count = u64::from(attempt);
-        until(|| come_to(count)(of("fails")) && come_to(count)(of("retry_delays"))).await;
+        until(|| ended("fails") && ended("retry_delays")).await;
         shift.suspend(3_600_000_000);
     }
     assert_eq!(timers.metrics().clock_jumps, 0);

@@ -6,9 +6,7 @@ use tokio::task::JoinSet;
 use waterwheel_durable::{Cancelled, Dead, Durable, Error, Handle, Inserted, Policy, Rescheduled};
 
 use crate::namespaces::create;
-use crate::support::{
-    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     of_a_hundred_inserts_at_once_one_creates_the_timer
@@ -17,12 +15,11 @@ on_both_flavors! {
 
 async fn keyed(timers: &Durable, key: &str, due: SystemTime) -> Inserted {
     let insert = timers.at("mail", due).key(key);
-    within(insert.insert()).await.unwrap()
+    added(insert).await
 }
 
 async fn of_a_hundred_inserts_at_once_one_creates_the_timer() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     for round in 0..10 {
         let key = format!("order-{round}");
         let mut inserts = JoinSet::new();
@@ -41,39 +38,23 @@ async fn of_a_hundred_inserts_at_once_one_creates_the_timer() {
 
 #[tokio::test]
 async fn a_key_is_kept_by_a_file_and_free_after_a_cancel() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let first = keyed(&timers, "order", in_an_hour()).await;
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let again = keyed(&timers, "order", in_an_hour()).await;
     assert_eq!(again, Inserted::Existing(first.handle().clone()));
     let cancelled = within(timers.cancel(&again)).await;
     assert_eq!(cancelled, Ok(Cancelled::Done));
     assert!(keyed(&timers, "order", in_an_hour()).await.is_new());
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_key_is_free_after_its_timer_was_settled() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
-    let mut deliveries = Deliveries::of(&timers, "mail");
-    let first = keyed(&timers, "order", soon()).await;
-    assert_eq!(deliveries.next().await.id, first.handle().id);
-    until(|| shelf.len() == 0).await;
-    assert!(keyed(&timers, "order", in_an_hour()).await.is_new());
+    // It is the handler's own.
+    let other = timers.at("call", in_an_hour()).key("order");
+    assert!(added(other).await.is_new());
     shut_down(&timers).await;
 }
 
 #[tokio::test]
 async fn a_key_is_held_while_a_timer_is_tried_again() {
-    let timers = Durable::builder()
-        .retry_delays([HOUR])
-        .open_store(Shelf::default())
-        .await
-        .unwrap();
+    let (timers, _) = in_memory_by(Durable::builder().retry_delays([HOUR])).await;
     let failure = |_: &_| Err(waterwheel_durable::Retry::backoff("later"));
     let mut deliveries = Deliveries::ended(&timers, "mail", failure);
     let first = keyed(&timers, "order", soon()).await.into_handle();
@@ -87,34 +68,6 @@ async fn a_key_is_held_while_a_timer_is_tried_again() {
     shut_down(&timers).await;
 }
 
-#[tokio::test]
-async fn a_key_is_free_after_a_death() {
-    let timers = Durable::builder()
-        .open_store(Shelf::default())
-        .await
-        .unwrap();
-    let mut deliveries =
-        Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no such order")));
-    let first = keyed(&timers, "order", soon()).await;
-    assert_eq!(deliveries.next().await.id, first.handle().id);
-    until(|| timers.metrics().in_memory == 0).await;
-    assert!(keyed(&timers, "order", in_an_hour()).await.is_new());
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_key_is_the_handlers_own() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let one = keyed(&timers, "order", in_an_hour()).await;
-    let other = timers.at("call", in_an_hour()).key("order").insert();
-    let other = within(other).await.unwrap();
-    assert!(one.is_new() && other.is_new());
-    let plain = timers.at("mail", in_an_hour()).insert().await.unwrap();
-    assert!(plain.is_new());
-    shut_down(&timers).await;
-}
-
 /// The timer of `mail` with this key.
 async fn find(timers: &Durable, key: &str) -> Option<Handle> {
     within(timers.find("mail", key)).await.unwrap()
@@ -125,10 +78,7 @@ async fn an_insert_that_was_answered_is_found_by_its_key() {
     for file in [false, true] {
         let timers = match file {
             true => place.open().await,
-            false => {
-                let store = Durable::builder().open_store(Shelf::default());
-                within(store).await.unwrap()
-            }
+            false => in_memory().await.0,
         };
         let mut callers = JoinSet::new();
         for caller in 0..20 {
@@ -170,9 +120,8 @@ async fn an_insert_that_was_answered_is_found_by_its_key() {
 }
 
 #[tokio::test]
-async fn a_key_finds_its_timer_until_that_is_settled_or_dead() {
-    let timers = Durable::builder().open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+async fn a_key_is_its_timers_until_that_is_settled_or_dead() {
+    let (timers, _) = in_memory().await;
     let shop = create(&timers, "shop", Policy::default()).await;
     let gate = Gate::of(&timers, "shop/mail");
     let mut given_up = Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no")));
@@ -190,10 +139,13 @@ async fn a_key_finds_its_timer_until_that_is_settled_or_dead() {
     gate.go_on.add_permits(1);
     until(|| shop.metrics().settled == 1).await;
     assert_eq!(within(shop.find("mail", "order")).await, Ok(None));
+    let again = shop.at("mail", in_an_hour()).key("order");
+    assert!(added(again).await.is_new());
     keyed(&timers, "order", soon()).await;
     given_up.next().await;
     until(|| timers.metrics().in_memory == 0).await;
     assert_eq!(find(&timers, "order").await, None);
+    assert!(keyed(&timers, "order", in_an_hour()).await.is_new());
 
     let unknown = within(timers.find("shpo/mail", "order")).await;
     let name = "shpo".into();

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::{Durable, Error, NewTimer, Policy, Rate, Shift};
+use waterwheel_durable::{Durable, Error, NewTimer, Policy, Rate};
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, soon, until, within};
+use crate::support::*;
 
 /// When an attempt has begun and ended.
 type Span = (Instant, Instant);
@@ -25,8 +25,7 @@ fn spans(timers: &Durable, handler: &str) -> Arc<Mutex<Vec<Span>>> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_window_has_more_deliveries_than_the_rate_gives() {
-    let builder = Durable::builder();
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (timers, _) = in_memory().await;
     let limits = [("slow", 100_u32, 1_u32), ("fast", 400, 20)];
     let mut all = Vec::new();
     for (name, count, burst) in limits {
@@ -80,9 +79,8 @@ async fn no_window_has_more_deliveries_than_the_rate_gives() {
 
 #[tokio::test]
 async fn a_rate_goes_by_a_clock_that_is_not_set() {
-    let shift = Arc::new(Shift::default());
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (builder, shift) = shifted();
+    let (timers, _) = in_memory_by(builder).await;
     let policy = Policy::default().rate(Rate::per_minute(1).burst(1));
     let shop = create(&timers, "shop", policy).await;
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
@@ -111,8 +109,7 @@ async fn a_rate_goes_by_a_clock_that_is_not_set() {
 
 #[tokio::test]
 async fn so_many_deliveries_of_a_namespace_go_on_as_it_allows() {
-    let builder = Durable::builder();
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (timers, _) = in_memory().await;
     let shop = create(&timers, "shop", Policy::default().concurrency(5)).await;
     let gates = ["shop/a", "shop/b", "shop/c"].map(|handler| Gate::of(&timers, handler));
     for handler in ["shop/a", "shop/b", "shop/c"] {
@@ -147,10 +144,8 @@ fn wait_of(error: &Error) -> Duration {
 
 #[tokio::test]
 async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
-    let shift = Arc::new(Shift::default());
-    let shelf = Shelf::default();
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let (builder, shift) = shifted();
+    let (timers, shelf) = in_memory_by(builder).await;
     let policy = Policy::default().insert_rate(Rate::per_minute(1).burst(1));
     let shop = create(&timers, "shop", policy).await;
     let insert = || async { within(shop.after("mail", HOUR).insert()).await };
@@ -185,10 +180,8 @@ async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
 
 #[tokio::test]
 async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
-    let shift = Arc::new(Shift::default());
-    let shelf = Shelf::default();
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let (builder, shift) = shifted();
+    let (timers, shelf) = in_memory_by(builder).await;
     let policy = Policy::default().insert_rate(Rate::per_minute(60).burst(30));
     create(&timers, "shop", policy).await;
     let batch = |count: u8| {

@@ -4,16 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_durable::{Cancelled, Durable, Handle, Rescheduled, Retry};
 
-use crate::support::{
-    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 #[tokio::test]
 async fn a_timer_is_moved_to_earlier_from_each_distance() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     // Due in this second, and in a bucket of a second, a minute, an hour, a day, and many of them.
     for distance in [
@@ -49,8 +46,7 @@ async fn a_timer_is_moved_to_earlier_from_each_distance() {
 
 #[tokio::test]
 async fn a_timer_is_moved_to_later_and_not_delivered_before() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let mut lead = millis(300);
     let (moved, control, later) = loop {
@@ -77,23 +73,18 @@ async fn a_timer_is_moved_to_later_and_not_delivered_before() {
 
 #[tokio::test]
 async fn a_handle_survives_moves_restarts_and_its_text() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let timer = timers.at("mail", in_an_hour()).insert().await.unwrap();
     let text = timer.handle().to_string();
     for due in [soon() + DAY * 30, soon() + millis(3_000), soon() + DAY] {
         let moved = within(timers.reschedule(&timer, due)).await;
         assert_eq!(moved, Ok(Rescheduled::Done));
     }
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let handle: Handle = text.parse().unwrap();
     let moved = within(timers.reschedule(&handle, in_an_hour())).await;
     assert_eq!(moved, Ok(Rescheduled::Done));
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let moved = within(timers.reschedule(&handle, soon())).await;
     assert_eq!(moved, Ok(Rescheduled::Done));
@@ -105,10 +96,9 @@ async fn a_handle_survives_moves_restarts_and_its_text() {
 #[tokio::test]
 async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     let place = Place::new();
-    let timers = Durable::builder()
-        .retry_delays([HOUR, HOUR])
-        .open(place.file());
-    let timers = within(timers).await.unwrap();
+    let timers = place
+        .open_by(Durable::builder().retry_delays([HOUR, HOUR]))
+        .await;
     let failing = |_: &_| Err(Retry::backoff("later"));
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     let timer = timers.at("mail", soon()).insert().await.unwrap();
@@ -134,29 +124,4 @@ async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     assert_eq!(moved, Ok(Rescheduled::Done));
     assert_eq!(deliveries.next().await.attempt, 3);
     shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn what_has_fired_or_is_gone_is_not_moved() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
-    let gate = Gate::of(&timers, "mail");
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
-    assert_eq!(timers.cancel(&cancelled).await, Ok(Cancelled::Done));
-    gate.has_begun().await;
-    let commits = shelf.hold();
-    gate.go_on.add_permits(1);
-    until(|| shelf.commits() > commits).await;
-    // It is being settled, which does not end.
-    let moved = within(timers.reschedule(&timer, in_an_hour())).await;
-    assert_eq!(moved, Ok(Rescheduled::AlreadyFired));
-    shelf.go_on();
-    until(|| timers.metrics().in_memory == 0).await;
-    for gone in [&timer, &cancelled] {
-        let moved = within(timers.reschedule(gone, soon())).await;
-        assert_eq!(moved, Ok(Rescheduled::NotFound));
-    }
-    shut_down(&timers).await;
-    assert!(gate.ended() == 1 && shelf.len() == 0);
 }

@@ -7,12 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_durable::{
     Delivery, Drain, Durable, Error, Event, HandlerOptions, Namespace, NewTimer, Policy, Rate,
-    Retry, Shift,
+    Retry,
 };
 
-use crate::support::{
-    Deliveries, Gate, PATIENCE, Place, Shelf, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     a_namespace_that_hangs_delays_no_other
@@ -23,11 +21,6 @@ pub(crate) async fn create(timers: &Durable, name: &str, policy: Policy) -> Name
     within(timers.create_namespace(name, policy)).await.unwrap()
 }
 
-pub(crate) async fn open() -> Durable {
-    let builder = Durable::builder();
-    within(builder.open_store(Shelf::default())).await.unwrap()
-}
-
 /// Timers that are due soon, at the same time.
 pub(crate) async fn insert(timers: &Durable, handler: &str, count: usize) {
     let batch = (0..count).map(|_| NewTimer::at(handler, soon()));
@@ -35,7 +28,7 @@ pub(crate) async fn insert(timers: &Durable, handler: &str, count: usize) {
 }
 
 async fn a_namespace_that_hangs_delays_no_other() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     for name in ["shop", "bank"] {
         create(&timers, name, Policy::default()).await;
     }
@@ -66,8 +59,7 @@ async fn a_namespace_that_hangs_delays_no_other() {
 }
 
 async fn a_slow_namespace_leaves_the_others_their_places() {
-    let builder = Durable::builder().concurrency(4);
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (timers, _) = in_memory_by(Durable::builder().concurrency(4)).await;
     create(&timers, "shop", Policy::default().concurrency(3)).await;
     create(&timers, "bank", Policy::default()).await;
     let gate = Gate::of(&timers, "shop/slow");
@@ -93,10 +85,9 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     const MINUTES: usize = 60;
     const PARTNERS: usize = 40;
     const MAX: usize = 128;
-    let shift = Arc::new(Shift::default());
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let (builder, shift) = shifted();
     let builder = builder.max_in_memory(MAX);
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (timers, _) = in_memory_by(builder).await;
     // What its handler calls is down: most attempts fail, and some hang until their limit.
     let policy = Policy::default()
         .retry_delays([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
@@ -177,8 +168,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
 
 #[tokio::test]
 async fn a_policy_changes_without_a_restart_and_outlives_one() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
     let gate = Gate::of(&timers, "shop/mail");
     insert(&timers, "shop/mail", 10).await;
@@ -186,9 +176,8 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
     until(|| timers.metrics().in_memory == 10).await;
     assert_eq!(shop.metrics().running, 1);
     for running in [4, 7] {
-        within(shop.set_policy(Policy::default().concurrency(running)))
-            .await
-            .unwrap();
+        let policy = Policy::default().concurrency(running);
+        within(shop.set_policy(policy)).await.unwrap();
         until(|| shop.metrics().running == running).await;
     }
     // Another handle of it sees the same, and so does the next process.
@@ -200,9 +189,7 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
     assert_eq!(timers.namespace("shop").unwrap().policy().unwrap(), policy);
     gate.go_on.add_permits(10);
     until(|| gate.ended() == 10).await;
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     assert_eq!(timers.namespace("shop").unwrap().policy().unwrap(), policy);
     // Created again, it keeps what it has.
     let shop = create(&timers, "shop", Policy::default()).await;
@@ -218,15 +205,11 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, shelf) = in_memory().await;
     create(&timers, "shop", Policy::default().retention(9)).await;
     shut_down(&timers).await;
     shelf.set("namespace/shop", "{\"retention\":\"long\"}");
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let (builder, mut events) = reported(Durable::builder());
     let timers = within(builder.open_store(shelf.clone())).await.unwrap();
     let event = within(events.recv()).await.unwrap();
     let shop = timers.namespace("shop").unwrap();
@@ -237,7 +220,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
     assert!(shop.is_paused() && shop.metrics().is_paused);
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
     let mut control = Deliveries::of(&timers, "mail");
-    let waiting = within(shop.at("mail", soon()).insert()).await.unwrap();
+    let waiting = added(shop.at("mail", soon())).await;
     insert(&timers, "mail", 1).await;
     control.next().await;
     assert!(deliveries.so_far().is_empty());
@@ -262,7 +245,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
 
 #[tokio::test]
 async fn a_handler_changes_its_own_namespace() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     shop.handle("mail", move |delivery: Delivery| {
@@ -290,7 +273,7 @@ async fn a_handler_changes_its_own_namespace() {
 
 #[tokio::test]
 async fn the_default_namespace_is_one_like_the_others() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     let default = timers.namespace("default").unwrap();
     assert_eq!(
         (default.name(), default.full_name("mail")),
@@ -298,7 +281,7 @@ async fn the_default_namespace_is_one_like_the_others() {
     );
     let mut deliveries = Deliveries::of(&timers, "mail");
     within(default.pause()).await.unwrap();
-    let timer = within(default.at("mail", soon()).insert()).await.unwrap();
+    let timer = added(default.at("mail", soon())).await;
     until(|| default.metrics().oldest_overdue.is_some()).await;
     assert!(deliveries.so_far().is_empty());
     within(default.resume()).await.unwrap();

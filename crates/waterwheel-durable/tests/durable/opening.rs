@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable::{Durable, Event, OpenError};
 
-use crate::support::{Deliveries, Place, shut_down, soon, within};
+use crate::support::*;
 
 const HOLDS: &str = "WATERWHEEL_HOLDS";
 
@@ -57,8 +57,7 @@ async fn another_process_is_named_that_has_the_file_open() {
 
 #[tokio::test]
 async fn a_second_service_on_a_file_is_refused() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let refused = within(Durable::open(place.file())).await;
     assert!(matches!(refused, Err(OpenError::File(_))), "{refused:?}");
     // The first is as well as before.
@@ -89,57 +88,45 @@ async fn a_failed_opening_says_its_cause_once() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_ours_is_left_as_it_is() {
-    let place = Place::new();
-    let text = "Dear diary, ".repeat(1_000);
-    fs::write(place.file(), &text).unwrap();
-    let error = within(Durable::open(place.file())).await.unwrap_err();
-    let said = error.to_string();
-    assert!(
-        said.contains("the file is not a SQLite database: correct the path"),
-        "{said}"
-    );
-    assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
-}
-
-#[tokio::test]
-async fn a_damaged_file_is_left_as_it_is() {
-    let place = Place::new();
-    shut_down(&place.open().await).await;
-    let mut bytes = fs::read(place.file()).unwrap();
-    bytes[100..].fill(0xa5);
-    fs::write(place.file(), &bytes).unwrap();
-    let error = within(Durable::open(place.file())).await.unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.contains("the file is damaged: ") && text.contains("restore a backup"),
-        "{text}"
-    );
-    assert!(error.source().is_some());
-    assert_eq!(fs::read(place.file()).unwrap(), bytes);
-}
-
-#[tokio::test]
-async fn a_file_of_a_newer_version_is_left_as_it_is() {
-    let place = Place::new();
-    shut_down(&place.open().await).await;
-    let mut bytes = fs::read(place.file()).unwrap();
+async fn a_file_that_is_refused_is_left_as_it_is() {
+    let text = "Dear diary, ".repeat(1_000).into_bytes();
     // SQLite's header: the user's version is at 60, and the format says that it is read as it is.
-    assert_eq!(bytes[60..64], [0, 0, 0, 1]);
-    bytes[63] = 9;
-    fs::write(place.file(), &bytes).unwrap();
-    let error = within(Durable::open(place.file())).await.unwrap_err();
-    let text = "the file has tables of version 9, but this program supports versions up to 1: use";
-    assert!(error.to_string().contains(text), "{error}");
-    assert!(error.is_newer() && !error.is_held() && !error.is_corrupt());
-    assert_eq!(fs::read(place.file()).unwrap(), bytes);
-}
-
-#[tokio::test]
-async fn a_folder_that_does_not_exist_is_an_error() {
-    let place = Place::new();
-    let path = place.file().join("nowhere/timers.db");
-    let error = within(Durable::open(path)).await.unwrap_err();
+    for (changed, says, is_newer, is_corrupt) in [
+        (
+            None,
+            "the file is not a SQLite database: correct the path",
+            false,
+            false,
+        ),
+        (Some((100, 0xa5)), "the file is damaged: ", false, true),
+        (
+            Some((63, 9)),
+            "the file has tables of version 9, but this program supports versions up to 1: use",
+            true,
+            false,
+        ),
+    ] {
+        let place = Place::new();
+        shut_down(&place.open().await).await;
+        let mut bytes = fs::read(place.file()).unwrap();
+        assert_eq!(bytes[60..64], [0, 0, 0, 1]);
+        match changed {
+            None => bytes.clone_from(&text),
+            Some((63, version)) => bytes[63] = version,
+            Some((from, garbage)) => bytes[from..].fill(garbage),
+        }
+        fs::write(place.file(), &bytes).unwrap();
+        let error = within(Durable::open(place.file())).await.unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(says), "{said}");
+        let has_cure = said.contains("restore a backup") && error.source().is_some();
+        assert!(!is_corrupt || has_cure, "{said}");
+        assert_eq!((error.is_newer(), error.is_held()), (is_newer, false));
+        assert_eq!(error.is_corrupt(), is_corrupt);
+        assert_eq!(fs::read(place.file()).unwrap(), bytes);
+    }
+    let nowhere = Place::new().file().join("nowhere/timers.db");
+    let error = within(Durable::open(nowhere)).await.unwrap_err();
     assert!(matches!(error, OpenError::File(_)) && error.source().is_some());
     assert!(!error.is_newer() && !error.is_held() && !error.is_corrupt());
 }
@@ -182,13 +169,12 @@ async fn a_store_that_fails_at_once_or_panics_is_an_error() {
 #[tokio::test]
 async fn a_second_name_of_the_file_is_reported_once_each() {
     let place = Place::new();
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(builder.open(place.file())).await.unwrap();
+    let (builder, mut events) = reported(Durable::builder());
+    let timers = place.open_by(builder).await;
     // While it is open: it is looked for once a second.
     fs::hard_link(place.file(), place.file().with_extension("two")).unwrap();
     let file = fs::canonicalize(place.file()).unwrap();
-    let mut reported = async |names: u64| match within(events.recv()).await {
+    let mut has_names = async |names: u64| match within(events.recv()).await {
         Some(Event::HardLinked {
             file: named, links, ..
         }) => {
@@ -196,12 +182,11 @@ async fn a_second_name_of_the_file_is_reported_once_each() {
         }
         other => panic!("{other:?}"),
     };
-    reported(2).await;
+    has_names(2).await;
     shut_down(&timers).await;
     fs::hard_link(place.file(), place.file().with_extension("three")).unwrap();
-    let (sender, mut later) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(builder.open(place.file())).await.unwrap();
+    let (builder, mut later) = reported(Durable::builder());
+    let timers = place.open_by(builder).await;
     let event = within(later.recv()).await;
     assert!(
         matches!(event, Some(Event::HardLinked { links: 3, .. })),
@@ -234,10 +219,7 @@ async fn a_loss_that_is_accepted_is_an_event() {
         refused.is_acknowledged_lost() && !refused.is_corrupt(),
         "{refused}"
     );
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder()
-        .accept_loss(true)
-        .on_event(move |event| drop(sender.send(event.clone())));
+    let (builder, mut events) = reported(Durable::builder().accept_loss(true));
     let timers = within(builder.open(&killed)).await.unwrap();
     let event = within(events.recv()).await;
     assert!(

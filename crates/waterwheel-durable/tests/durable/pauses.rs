@@ -4,13 +4,12 @@ use std::future::pending;
 
 use waterwheel_durable::{Drain, Policy};
 
-use crate::namespaces::{create, insert, open};
-use crate::support::{Deliveries, Gate, HOUR, Place, millis, shut_down, soon, until, within};
+use crate::namespaces::{create, insert};
+use crate::support::*;
 
 #[tokio::test]
 async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let shop = create(&timers, "shop", Policy::default()).await;
     within(shop.pause()).await.unwrap();
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
@@ -55,8 +54,7 @@ async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
 
 #[tokio::test]
 async fn a_drain_waits_for_handlers_and_begins_none() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let shop = create(&timers, "shop", Policy::default().concurrency(2)).await;
     let gate = Gate::of(&timers, "shop/slow");
     insert(&timers, "shop/slow", 5).await;
@@ -95,7 +93,7 @@ async fn a_drain_waits_for_handlers_and_begins_none() {
 
 #[tokio::test]
 async fn a_drain_of_an_abandoned_service_ends() {
-    let timers = open().await;
+    let (timers, _) = in_memory().await;
     let shop = create(&timers, "shop", Policy::default()).await;
     shop.handle("hangs", |_| pending());
     insert(&timers, "shop/hangs", 1).await;

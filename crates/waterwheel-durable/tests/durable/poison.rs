@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_durable::{Durable, NewTimer, Policy};
 
-use crate::support::{Place, shut_down, until, within};
+use crate::support::*;
 
 const PLAYS: &str = "WATERWHEEL_PLAYS_POISON";
 
@@ -53,8 +53,7 @@ async fn a_timer_that_aborts_the_process_is_given_up_and_no_other_is() {
         return life(path).await;
     }
     for starts in [5, 4] {
-        let place = Place::new();
-        let timers = place.open().await;
+        let (place, timers) = on_file().await;
         let policy = Policy::default().starts(starts);
         within(timers.create_namespace("shop", policy))
             .await

@@ -1,12 +1,11 @@
 //! What was delivered is kept for some days, and can be asked for.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable::{Archived, Durable, Namespace, NewTimer, Policy, Retry, Shift};
+use waterwheel_durable::{Archived, Durable, Namespace, NewTimer, Policy, Retry};
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+use crate::support::*;
 
 const DAY: u64 = 86_400_000_000;
 const MINUTE: u64 = 60_000_000;
@@ -46,8 +45,7 @@ async fn deliver(timers: &Durable, deliveries: &mut Deliveries, keys: std::ops::
 
 #[tokio::test]
 async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let policy = Policy::default().retention(7).retry_delays([millis(1)]);
     create(&timers, "shop", policy).await;
     // Each second attempt goes well.
@@ -65,9 +63,7 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     let shop = timers.namespace("shop").unwrap();
     until(|| shop.metrics().settled == 25).await;
     let after = SystemTime::now();
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let shop = timers.namespace("shop").unwrap();
     let all = archived(&shop, UNIX_EPOCH, 100).await;
     assert_eq!(all.len(), 25);
@@ -86,71 +82,21 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     let rest: Vec<_> = all.iter().filter(|it| it.at() >= middle).cloned().collect();
     assert_eq!(archived(&shop, middle, 3).await, rest);
     assert_eq!(archived(&shop, after + millis(2), 3).await, []);
-    assert_eq!(
-        within(shop.archived("other", before, None, 9))
-            .await
-            .unwrap(),
-        []
-    );
-    assert_eq!(
-        within(shop.archived("mail", before, None, 0))
-            .await
-            .unwrap(),
-        []
-    );
-    shut_down(&timers).await;
-    assert!(
-        within(shop.archived("mail", before, None, 9))
-            .await
-            .is_err()
-    );
-}
-
-#[tokio::test]
-async fn a_key_stays_taken_while_its_timer_is_archived() {
-    for file in [false, true] {
-        let (place, shift) = (Place::new(), Arc::new(Shift::default()));
-        let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-        let timers = match file {
-            true => within(builder.open(place.file())).await.unwrap(),
-            false => within(builder.open_store(Shelf::default())).await.unwrap(),
-        };
-        let shop = create(&timers, "shop", Policy::default().retention(1)).await;
-        let mut deliveries = Deliveries::of(&timers, "shop/mail");
-        let insert = || async {
-            let timer = timers.at("shop/mail", UNIX_EPOCH).key("order 17");
-            within(timer.insert()).await.unwrap()
-        };
-        let first = insert().await;
-        deliveries.next().await;
-        until(|| shop.metrics().settled == 1).await;
-        for _ in 0..3 {
-            let again = insert().await;
-            assert!(!again.is_new() && again.handle() == first.handle());
-            // There is no timer to cancel.
-            assert_eq!(within(shop.find("mail", "order 17")).await, Ok(None));
-        }
-        shift.suspend(3 * DAY);
-        within(async {
-            while !archived(&shop, UNIX_EPOCH, 10).await.is_empty() {
-                tokio::time::sleep(millis(1)).await;
-            }
-        })
-        .await;
-        assert!(insert().await.is_new());
-        deliveries.next().await;
-        assert_eq!(shop.metrics().duplicates, 3);
-        shut_down(&timers).await;
+    for (handler, limit) in [("other", 9), ("mail", 0)] {
+        let none = within(shop.archived(handler, before, None, limit)).await;
+        assert_eq!(none, Ok(vec![]), "{limit} of {handler}");
     }
+    shut_down(&timers).await;
+    let late = within(shop.archived("mail", before, None, 9)).await;
+    assert!(late.is_err());
 }
 
 #[tokio::test]
 async fn a_clock_that_jumps_deletes_no_archived_timer() {
     let year = 365 * DAY.cast_signed();
     for by in [year, -year] {
-        let shift = Arc::new(Shift::default());
-        let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-        let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+        let (builder, shift) = shifted();
+        let (timers, _) = in_memory_by(builder).await;
         let shop = create(&timers, "shop", Policy::default().retention(2)).await;
         let mut deliveries = Deliveries::of(&timers, "shop/mail");
         // The calm after the opening is over.
@@ -183,8 +129,7 @@ async fn a_clock_that_jumps_deletes_no_archived_timer() {
 
 #[tokio::test]
 async fn many_archived_timers_are_read_beside_commits() {
-    let timers = Durable::builder().open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+    let (timers, _) = in_memory().await;
     let shop = create(&timers, "shop", Policy::default().retention(7)).await;
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
     let batch = (0..10_000).map(|_| NewTimer::at("shop/mail", UNIX_EPOCH));

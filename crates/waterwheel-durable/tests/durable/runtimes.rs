@@ -1,20 +1,15 @@
 //! What ends with the last handle, and with the runtime.
 
-use std::ops::DerefMut;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer, Shift};
+use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer};
 
-use crate::support::{
-    Deliveries, HOUR, PATIENCE, Place, Shelf, block_on, in_an_hour, millis, shut_down, soon, until,
-    within,
-};
+use crate::support::*;
 
 fn one_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -23,12 +18,6 @@ fn one_thread() -> Runtime {
 fn two_threads() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(2).enable_all().build().unwrap()
-}
-
-/// Polls a future once, for no task.
-fn polled<F: Future>(mut future: Pin<impl DerefMut<Target = F>>) -> Poll<F::Output> {
-    let mut context = Context::from_waker(Waker::noop());
-    future.as_mut().poll(&mut context)
 }
 
 /// Waits until the file can be opened.
@@ -51,8 +40,7 @@ async fn opens_by(place: &Place, builder: impl Fn() -> waterwheel_durable::Build
 
 #[tokio::test]
 async fn the_file_is_closed_after_the_last_handle() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let _deliveries = Deliveries::of(&timers, "mail");
     let kept = timers.at("mail", in_an_hour()).insert().await.unwrap();
     let clone = timers.clone();
@@ -68,9 +56,8 @@ async fn the_file_is_closed_after_the_last_handle() {
 #[tokio::test]
 async fn the_last_handle_waits_for_deliveries_and_begins_none() {
     let place = Place::new();
-    let shift = Arc::new(Shift::default());
-    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = within(builder.open(place.file())).await.unwrap();
+    let (builder, shift) = shifted();
+    let timers = place.open_by(builder).await;
     let (begun, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let gates = (Arc::clone(&begun), Arc::clone(&go_on));
     // A delivery has a handle of the service, which does not keep it alive.
@@ -273,8 +260,7 @@ fn a_service_is_shut_down_after_its_runtime_has_ended() {
 async fn a_service_needs_no_timer_of_the_runtimes() {
     for drains in [false, true] {
         let place = Place::new();
-        let builder = Durable::builder().retry_delays([]);
-        let timers = within(builder.open(place.file())).await.unwrap();
+        let timers = place.open_by(Durable::builder().retry_delays([])).await;
         match drains {
             true => drop(waterwheel::Timer::current().drain()),
             false => drop(waterwheel::Timer::current().shutdown()),
@@ -394,12 +380,11 @@ fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
     let timers = runtime.block_on(Durable::builder().open_store(shelf.clone()));
     let timers = timers.unwrap();
     shelf.hold();
-    let mut context = Context::from_waker(Waker::noop());
     let mut asked = Box::pin(timers.at("mail", in_an_hour()).insert());
-    assert!(asked.as_mut().poll(&mut context).is_pending());
+    assert!(polled(asked.as_mut()).is_pending());
     // Behind a commit that does not end.
     let mut waiting = Box::pin(timers.at("mail", in_an_hour()).insert());
-    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    assert!(polled(waiting.as_mut()).is_pending());
     drop(runtime);
     shelf.go_on();
     assert!(block_on(asked).is_ok());

@@ -1,14 +1,11 @@
 //! A shutdown waits, gives up what is too slow, and frees the file.
 
 use std::sync::Arc;
-use std::task::{Context, Waker};
 
 use tokio::task::JoinSet;
 use waterwheel_durable::{Drain, Durable, Error};
 
-use crate::support::{
-    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 on_both_flavors! {
     a_shutdown_waits_for_a_handler_and_settles_its_timer
@@ -28,11 +25,8 @@ async fn assert_free_and_empty(place: &Place) {
 }
 
 async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (place, timers) = on_file().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     let stopping = tokio::spawn({
         let timers = timers.clone();
         async move { timers.shutdown(Drain::within(HOUR)).await }
@@ -65,11 +59,8 @@ async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
 }
 
 async fn what_is_too_slow_is_delivered_again() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let gate = Gate::of(&timers, "mail");
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (place, timers) = on_file().await;
+    let (gate, timer) = Gate::begun(&timers, "mail").await;
     let stopped = within(timers.shutdown(Drain::within(millis(5)))).await;
     assert_eq!(stopped.unwrap().abandoned, 1);
     // The handler was dropped, with what it had.
@@ -87,15 +78,11 @@ async fn what_is_too_slow_is_delivered_again() {
 }
 
 async fn a_shutdown_that_is_dropped_closes_the_file_later() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (place, timers) = on_file().await;
+    let (gate, _) = Gate::begun(&timers, "mail").await;
     {
         let mut stopping = std::pin::pin!(timers.shutdown(Drain::within(HOUR)));
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(stopping.as_mut().poll(&mut context).is_pending());
+        assert!(polled(stopping.as_mut()).is_pending());
     }
     let refused = within(timers.at("mail", soon()).insert()).await;
     assert_eq!(refused, Err(Error::ShuttingDown));
@@ -121,18 +108,14 @@ async fn opens(place: &Place) {
 
 #[tokio::test]
 async fn a_shutdown_that_is_dropped_after_its_limit_closes_the_file() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let gate = Gate::of(&timers, "mail");
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    gate.has_begun().await;
+    let (place, timers) = on_file().await;
+    let (_gate, timer) = Gate::begun(&timers, "mail").await;
     {
         let mut stopping = std::pin::pin!(timers.shutdown(Drain::within(millis(1))));
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(stopping.as_mut().poll(&mut context).is_pending());
+        assert!(polled(stopping.as_mut()).is_pending());
         // Its limit is past now, and it drops the handler. It is dropped before it knows that the file is closed, as a rule.
         std::thread::sleep(millis(20));
-        let _ = stopping.as_mut().poll(&mut context);
+        let _ = polled(stopping.as_mut());
     }
     opens(&place).await;
     let timers = place.open().await;
@@ -144,8 +127,7 @@ async fn a_shutdown_that_is_dropped_after_its_limit_closes_the_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_shutdowns_at_once_all_resolve() {
     for _ in 0..20 {
-        let place = Place::new();
-        let timers = place.open().await;
+        let (place, timers) = on_file().await;
         let _deliveries = Deliveries::of(&timers, "mail");
         for _ in 0..10 {
             timers.at("mail", soon()).insert().await.unwrap();
@@ -163,8 +145,7 @@ async fn many_shutdowns_at_once_all_resolve() {
 }
 
 async fn a_shutdown_from_inside_a_handler_ends_both() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     // It waits for itself, until its limit.
     timers.handle("stop", |delivery| async move {
         delivery
@@ -195,8 +176,7 @@ async fn a_shutdown_from_inside_a_handler_ends_both() {
 #[tokio::test]
 async fn a_shutdown_within_any_time_is_possible() {
     for limit in [std::time::Duration::MAX, std::time::Duration::ZERO] {
-        let place = Place::new();
-        let timers = place.open().await;
+        let (_place, timers) = on_file().await;
         let stopped = within(timers.shutdown(Drain::within(limit))).await;
         assert_eq!(stopped.unwrap().abandoned, 0);
     }
@@ -204,8 +184,7 @@ async fn a_shutdown_within_any_time_is_possible() {
 
 #[tokio::test]
 async fn an_insert_before_a_shutdown_is_answered() {
-    let shelf = Shelf::default();
-    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let (timers, shelf) = in_memory().await;
     shelf.hold();
     let insert = |timers: &Durable| {
         let timers = timers.clone();

@@ -9,7 +9,7 @@ use waterwheel_durable::{
     OpenError, PAYLOAD_LIMIT, Redriven, Rescheduled, Stopped,
 };
 
-use crate::support::{Place, Shelf, in_an_hour, shut_down, soon, within};
+use crate::support::*;
 
 fn send<T: Send>(value: T) -> T {
     value
@@ -69,17 +69,12 @@ async fn the_futures_may_be_spawned() {
     send(timers.cancel(&timer)).await.unwrap();
     send(timers.dead_letters(None, 1)).await.unwrap();
     send(timers.redrive(timer.handle().id)).await.unwrap();
-    send(timers.shutdown(Drain::within(crate::support::HOUR)))
-        .await
-        .unwrap();
+    send(timers.shutdown(Drain::within(HOUR))).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_bad_name_is_refused() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, shelf) = in_memory().await;
     let long = "x".repeat(NAME_LIMIT + 1);
     for name in ["", &long, "a/b/c", "/a", "a/", "default/a"] {
         let refused = within(timers.at(name, soon()).insert()).await;
@@ -92,19 +87,14 @@ async fn a_bad_name_is_refused() {
     }
     // As long as may be, and in any language.
     let longest = "ÿ".repeat(NAME_LIMIT / 2);
-    within(timers.at(&longest, in_an_hour()).insert())
-        .await
-        .unwrap();
+    added(timers.at(&longest, in_an_hour())).await;
     assert_eq!(shelf.len(), 1);
     shut_down(&timers).await;
 }
 
 #[tokio::test]
 async fn a_payload_that_is_too_long_is_refused_alone() {
-    let shelf = Shelf::default();
-    let timers = within(Durable::builder().open_store(shelf.clone()))
-        .await
-        .unwrap();
+    let (timers, shelf) = in_memory().await;
     let of = |length: usize| timers.at("mail", in_an_hour()).bytes(vec![7; length]);
     let length = PAYLOAD_LIMIT + 1;
     let refused = within(of(length).insert()).await;
@@ -112,9 +102,7 @@ async fn a_payload_that_is_too_long_is_refused_alone() {
     let refused = within(of(PAYLOAD_LIMIT).key("k").insert()).await;
     assert_eq!(refused, Err(Error::TooLong { length }));
     assert_eq!(shelf.commits(), 0);
-    within(of(PAYLOAD_LIMIT - 1).key("k").insert())
-        .await
-        .unwrap();
+    added(of(PAYLOAD_LIMIT - 1).key("k")).await;
     assert_eq!(shelf.len(), 1);
     shut_down(&timers).await;
 }
@@ -122,16 +110,14 @@ async fn a_payload_that_is_too_long_is_refused_alone() {
 #[tokio::test]
 #[should_panic(expected = "a handler named \"mail\" is already registered")]
 async fn a_name_has_one_handler() {
-    let builder = Durable::builder();
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (timers, _) = in_memory().await;
     timers.handle("mail", |_| async { Ok(()) });
     timers.handle("mail", |_| async { Ok(()) });
 }
 
 #[tokio::test]
 async fn a_payload_that_is_no_json_is_refused() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let no_json = std::collections::HashMap::from([((1, 2), 3)]);
     let refused = within(timers.at("mail", soon()).payload(&no_json).insert()).await;
     assert!(matches!(refused, Err(Error::Payload(_))), "{refused:?}");

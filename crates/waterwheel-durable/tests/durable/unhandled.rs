@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use waterwheel_durable::{Durable, Event, Retry, Shift};
 
-use crate::support::{
-    Deliveries, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
-};
+use crate::support::*;
 
 #[tokio::test]
 async fn a_timer_without_a_handler_is_reported_and_waits() {
     let shelf = Shelf::default();
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let timers = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(timers.open_store(shelf.clone())).await.unwrap();
+    let (builder, mut events) = reported(Durable::builder());
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
     let first = timers.at("mail", soon()).insert().await.unwrap();
     match within(events.recv()).await.unwrap() {
         Event::Unhandled { handler, .. } => assert_eq!(&*handler, "mail"),
@@ -23,11 +20,7 @@ async fn a_timer_without_a_handler_is_reported_and_waits() {
     // Reported once, and nothing of it is in memory.
     let second = timers.at("mail", soon()).insert().await.unwrap();
     let mut others = Deliveries::of(&timers, "other");
-    timers
-        .at("other", soon() + millis(20))
-        .insert()
-        .await
-        .unwrap();
+    added(timers.at("other", soon() + millis(20))).await;
     others.next().await;
     until(|| timers.metrics().in_memory == 0).await;
     assert!(events.try_recv().is_err() && shelf.len() == 2);
@@ -43,8 +36,7 @@ async fn a_timer_without_a_handler_is_reported_and_waits() {
 
 #[tokio::test]
 async fn a_timer_waits_for_its_handler_across_restarts() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (place, timers) = on_file().await;
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     until(|| timers.metrics().unhandled.len() == 1).await;
     shut_down(&timers).await;
@@ -52,9 +44,7 @@ async fn a_timer_waits_for_its_handler_across_restarts() {
     // It is reported again.
     let timers = place.open().await;
     until(|| timers.metrics().unhandled.len() == 1).await;
-    shut_down(&timers).await;
-
-    let timers = place.open().await;
+    let timers = place.reopen(timers).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(deliveries.next().await.id, timer.handle().id);
     shut_down(&timers).await;
@@ -64,11 +54,8 @@ async fn a_timer_waits_for_its_handler_across_restarts() {
 #[tokio::test]
 async fn a_handler_that_comes_with_the_report_is_not_missed() {
     let shift = Arc::new(Shift::default());
-    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let builder = Durable::builder()
-        .shifted_clocks(Arc::clone(&shift))
-        .on_event(move |event| drop(sender.send(event.clone())));
-    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let (builder, mut events) = reported(Durable::builder().shifted_clocks(Arc::clone(&shift)));
+    let (timers, _) = in_memory_by(builder).await;
     // Near enough to lie in its second by now.
     let timer = timers.after("mail", millis(10_000));
     timer.insert().await.unwrap();
@@ -86,8 +73,7 @@ async fn a_handler_that_comes_with_the_report_is_not_missed() {
 
 #[tokio::test]
 async fn a_name_whose_timers_were_cancelled_is_not_missed() {
-    let timers = Durable::builder().open_store(Shelf::default());
-    let timers = within(timers).await.unwrap();
+    let (timers, _) = in_memory().await;
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     until(|| timers.metrics().unhandled.len() == 1).await;
     timers.cancel(&timer).await.unwrap();
@@ -97,8 +83,7 @@ async fn a_name_whose_timers_were_cancelled_is_not_missed() {
 
 #[tokio::test]
 async fn a_timer_far_ahead_is_not_reported() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let far = in_an_hour();
     timers.at("far", far).insert().await.unwrap();
     timers.at("near", soon()).insert().await.unwrap();

@@ -2,8 +2,8 @@
 
 use waterwheel_durable::{Calendar, Misfire};
 
-use super::{Clock, Occurrences, declare, hourly, next, until_next};
-use crate::support::{Place, Shelf, shut_down, until};
+use super::{Clock, Occurrences, declare, hourly, started, until_next};
+use crate::support::*;
 
 #[tokio::test]
 async fn the_clocks_of_berlin_change_and_each_night_has_its_job() {
@@ -59,8 +59,7 @@ async fn the_clocks_of_berlin_change_and_each_night_has_its_job() {
 async fn a_wrong_clock_at_the_first_start_is_forgotten() {
     for wrong in ["1970-01-01T00:30Z", "2100-01-01T00:30Z"] {
         for restarts in [false, true] {
-            let (shelf, clock) = (Shelf::default(), Clock::at(wrong));
-            let mut timers = clock.open(&shelf).await;
+            let (mut timers, shelf, clock) = started(wrong).await;
             let all = hourly().misfire(Misfire::CatchUpTo(10));
             declare(&timers, "h", all).await;
             if restarts {
@@ -83,58 +82,8 @@ async fn a_wrong_clock_at_the_first_start_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_machine_that_starts_in_1970_brings_nothing_twice() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
-    let mut seen = Occurrences::of(&timers, "mail");
-    declare(&timers, "h", hourly()).await;
-    clock.set("2027-07-08T11:00:00Z");
-    assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
-    shut_down(&timers).await;
-    // Its clock has no battery, and is set some minutes after the start.
-    clock.set("1970-01-01T00:00:10Z");
-    let timers = clock.open(&shelf).await;
-    let mut seen = Occurrences::of(&timers, "mail");
-    until_next(&timers, "h", "1970-01-01T01:00:00Z").await;
-    clock.set("2027-07-08T11:20:00Z");
-    until_next(&timers, "h", "2027-07-08T12:00:00Z").await;
-    clock.set("2027-07-08T12:00:00Z");
-    assert_eq!(seen.next().await, "2027-07-08T12:00:00Z");
-    shut_down(&timers).await;
-    assert!(seen.rest().await.is_empty());
-}
-
-#[tokio::test]
-async fn a_clock_that_is_set_back_is_waited_for_or_not() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
-    let mut seen = Occurrences::of(&timers, "mail");
-    declare(&timers, "h", hourly()).await;
-    clock.set("2027-07-08T11:00:00Z");
-    assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
-    until_next(&timers, "h", "2027-07-08T12:00:00Z").await;
-    // Half a day.
-    clock.set("2027-07-07T23:00:00Z");
-    until(|| timers.metrics().clock_jumps == 2).await;
-    assert_eq!(next(&timers, "h").unwrap(), "2027-07-08T12:00:00Z");
-    // Two days: it goes by the clock as it is, and does not wait.
-    clock.set("2027-07-06T11:30:00Z");
-    until_next(&timers, "h", "2027-07-06T12:00:00Z").await;
-    clock.set("2027-07-06T12:00:00Z");
-    assert_eq!(seen.next().await, "2027-07-06T12:00:00Z");
-    until_next(&timers, "h", "2027-07-06T13:00:00Z").await;
-    // The clock was right before: what has come by then does not come again.
-    clock.set("2027-07-08T11:30:00Z");
-    until_next(&timers, "h", "2027-07-08T12:00:00Z").await;
-    until(|| timers.metrics().in_memory == 0).await;
-    shut_down(&timers).await;
-    assert!(seen.rest().await.is_empty());
-}
-
-#[tokio::test]
 async fn new_rules_of_a_zone_bring_no_time_of_the_wall_twice() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:20Z"));
-    let timers = clock.open(&shelf).await;
+    let (timers, shelf, clock) = started("2027-07-08T10:20Z").await;
     let calendar = Calendar::cron("30 * * * *")
         .zone("Europe/Berlin")
         .handler("mail");

@@ -7,8 +7,8 @@ use waterwheel_durable::{
     Calendar, CalendarField, CalendarInfo, Dead, Durable, Error, Policy, Redriven, Retry,
 };
 
-use super::{Clock, Occurrences, declare, hourly, text, time, until_next};
-use crate::support::{HOUR, Shelf, shut_down, until, within};
+use super::{Clock, Occurrences, declare, hourly, started, text, time, until_next};
+use crate::support::*;
 
 #[tokio::test]
 async fn a_handler_that_fails_holds_up_no_later_occurrence() {
@@ -47,8 +47,7 @@ async fn a_handler_that_fails_holds_up_no_later_occurrence() {
 
 #[tokio::test]
 async fn a_dead_occurrence_is_redriven_as_what_it_was() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
+    let (timers, _, clock) = started("2027-07-08T10:30Z").await;
     let (sender, mut seen) = mpsc::unbounded_channel();
     timers.handle("mail", move |delivery| {
         let _ = sender.send((delivery.id(), delivery.occurrence()));
@@ -73,8 +72,7 @@ async fn a_dead_occurrence_is_redriven_as_what_it_was() {
 
 #[tokio::test]
 async fn a_paused_namespace_files_its_occurrences() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
+    let (timers, shelf, clock) = started("2027-07-08T10:30Z").await;
     let calendar = hourly().handler("biz/mail");
     let unknown = within(timers.calendar("h", calendar.clone())).await;
     let name = Arc::from("biz");
@@ -108,8 +106,7 @@ async fn a_paused_namespace_files_its_occurrences() {
 
 #[tokio::test]
 async fn a_full_store_refuses_inserts_and_no_occurrence() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
+    let (timers, shelf, clock) = started("2027-07-08T10:30Z").await;
     let mut seen = Occurrences::of(&timers, "mail");
     declare(&timers, "h", hourly()).await;
     shelf.set_full(true);
@@ -123,8 +120,7 @@ async fn a_full_store_refuses_inserts_and_no_occurrence() {
 
 #[tokio::test]
 async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
-    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open(&shelf).await;
+    let (timers, _, clock) = started("2027-07-08T10:30Z").await;
     let biz = within(timers.create_namespace("biz", Policy::default()));
     let biz = biz.await.unwrap();
     let mut own = Occurrences::of(&timers, "biz/mail");

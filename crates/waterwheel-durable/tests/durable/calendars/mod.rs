@@ -7,13 +7,13 @@ mod restarts;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc;
 use waterwheel_cron::jiff::Timestamp;
 use waterwheel_durable::{Calendar, Declared, Durable, Shift};
 
-use crate::support::{Shelf, until, within};
+use crate::support::*;
 
 pub(super) fn time(text: &str) -> SystemTime {
     let at: Timestamp = text.parse().unwrap();
@@ -46,11 +46,7 @@ impl Clock {
     }
 
     pub(super) fn now(&self) -> SystemTime {
-        let shift = Duration::from_micros(self.0.wall().unsigned_abs());
-        match self.0.wall() >= 0 {
-            true => SystemTime::now() + shift,
-            false => SystemTime::now() - shift,
-        }
+        present(&self.0)
     }
 
     pub(super) async fn open(&self, shelf: &Shelf) -> Durable {
@@ -121,4 +117,10 @@ pub(super) fn hourly() -> Calendar {
 
 pub(super) async fn declare(timers: &Durable, name: &str, calendar: Calendar) -> Declared {
     within(timers.calendar(name, calendar)).await.unwrap()
+}
+
+/// A service on a store in memory whose clock shows this.
+pub(super) async fn started(now: &str) -> (Durable, Shelf, Clock) {
+    let (shelf, clock) = (Shelf::default(), Clock::at(now));
+    (clock.open(&shelf).await, shelf, clock)
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use waterwheel_durable::{Calendar, Declared, Durable, HandlerOptions, Misfire, OpenError};
 
-use super::{Clock, Occurrences, declare, hourly, next, text, time, until_next};
-use crate::support::{Fault, HOUR, Place, Shelf, shut_down, until, within};
+use super::{Clock, Occurrences, declare, hourly, next, started, text, time, until_next};
+use crate::support::*;
 
 on_both_flavors! {
     each_occurrence_is_delivered_once_and_not_early
@@ -16,8 +16,7 @@ on_both_flavors! {
 }
 
 async fn each_occurrence_is_delivered_once_and_not_early() {
-    let place = Place::new();
-    let timers = place.open().await;
+    let (_place, timers) = on_file().await;
     let (sender, mut seen) = mpsc::unbounded_channel();
     // One at a time: after a stall, two are due at once.
     let one = HandlerOptions::default().concurrency(1);
@@ -75,8 +74,7 @@ async fn a_restart_in_the_middle_loses_and_doubles_nothing() {
 async fn a_crash_about_the_commit_leaves_each_occurrence_once() {
     // The commit is done, and its reply is lost with the process; or it is not done.
     for fault in [Fault::Fails, Fault::Panics] {
-        let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-        let timers = clock.open(&shelf).await;
+        let (timers, shelf, clock) = started("2027-07-08T10:30Z").await;
         declare(&timers, "h", hourly()).await;
         shelf.fault(Some(fault));
         clock.set("2027-07-08T11:00:00Z");
@@ -228,8 +226,7 @@ async fn a_store_that_refuses_for_hours_is_a_misfire() {
         ),
         (Misfire::Skip, &[]),
     ] {
-        let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
-        let timers = clock.open(&shelf).await;
+        let (timers, shelf, clock) = started("2027-07-08T10:30Z").await;
         let mut seen = Occurrences::of(&timers, "mail");
         declare(&timers, "h", hourly().misfire(misfire)).await;
         shelf.fault(Some(Fault::Refuses));

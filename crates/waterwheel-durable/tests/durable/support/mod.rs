@@ -3,8 +3,9 @@
 mod shelf;
 
 use std::future::Future;
+use std::ops::DerefMut;
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -12,7 +13,9 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
-use waterwheel_durable::{Delivery, Drain, Durable, Failure, Id};
+use waterwheel_durable::{
+    Builder, Delivery, Drain, Durable, Event, Failure, HandlerOptions, Id, Insert, Inserted, Shift,
+};
 
 pub(crate) use shelf::{Fault, Shelf};
 
@@ -78,6 +81,56 @@ pub(crate) async fn shut_down(timers: &Durable) {
     assert_eq!(stopped.unwrap().abandoned, 0);
 }
 
+/// A service on a store in memory.
+pub(crate) async fn in_memory() -> (Durable, Shelf) {
+    in_memory_by(Durable::builder()).await
+}
+
+pub(crate) async fn in_memory_by(builder: Builder) -> (Durable, Shelf) {
+    let shelf = Shelf::default();
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    (timers, shelf)
+}
+
+/// A builder by which events are sent here.
+pub(crate) fn reported(builder: Builder) -> (Builder, mpsc::UnboundedReceiver<Event>) {
+    let (sender, events) = mpsc::unbounded_channel();
+    let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
+    (builder, events)
+}
+
+/// A builder by which the clocks can be moved.
+pub(crate) fn shifted() -> (Builder, Arc<Shift>) {
+    let shift = Arc::new(Shift::default());
+    (Durable::builder().shifted_clocks(Arc::clone(&shift)), shift)
+}
+
+/// What a service takes for the present.
+pub(crate) fn present(shift: &Shift) -> SystemTime {
+    let micros = Duration::from_micros(shift.wall().unsigned_abs());
+    match shift.wall() >= 0 {
+        true => SystemTime::now() + micros,
+        false => SystemTime::now() - micros,
+    }
+}
+
+/// Polls a future once, for no task.
+pub(crate) fn polled<F: Future>(mut future: Pin<impl DerefMut<Target = F>>) -> Poll<F::Output> {
+    let mut context = Context::from_waker(Waker::noop());
+    future.as_mut().poll(&mut context)
+}
+
+pub(crate) async fn added(insert: Insert<'_>) -> Inserted {
+    within(insert.insert()).await.unwrap()
+}
+
+/// A service on a new file.
+pub(crate) async fn on_file() -> (Place, Durable) {
+    let place = Place::new();
+    let timers = place.open().await;
+    (place, timers)
+}
+
 /// A folder for a file.
 pub(crate) struct Place(TempDir);
 
@@ -91,7 +144,18 @@ impl Place {
     }
 
     pub(crate) async fn open(&self) -> Durable {
-        within(Durable::open(self.file())).await.unwrap()
+        self.open_by(Durable::builder()).await
+    }
+
+    /// Shuts a service down, and starts the next one.
+    pub(crate) async fn reopen(&self, timers: Durable) -> Durable {
+        shut_down(&timers).await;
+        drop(timers);
+        self.open().await
+    }
+
+    pub(crate) async fn open_by(&self, builder: Builder) -> Durable {
+        within(builder.open(self.file())).await.unwrap()
     }
 }
 
@@ -175,6 +239,18 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn of(timers: &Durable, handler: &str) -> Gate {
+        Gate::with(timers, handler, HandlerOptions::default())
+    }
+
+    /// With a timer that is with its handler.
+    pub(crate) async fn begun(timers: &Durable, handler: &str) -> (Gate, Inserted) {
+        let gate = Gate::of(timers, handler);
+        let timer = added(timers.at(handler, soon())).await;
+        gate.has_begun().await;
+        (gate, timer)
+    }
+
+    pub(crate) fn with(timers: &Durable, handler: &str, options: HandlerOptions) -> Gate {
         let gate = Gate {
             begun: Arc::new(Semaphore::new(0)),
             go_on: Arc::new(Semaphore::new(0)),
@@ -182,7 +258,7 @@ impl Gate {
         };
         let (begun, go_on) = (Arc::clone(&gate.begun), Arc::clone(&gate.go_on));
         let ended = Arc::clone(&gate.ended);
-        timers.handle(handler, move |_| {
+        timers.handle_with(handler, options, move |_| {
             let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
             let ended = Arc::clone(&ended);
             async move {
@@ -197,6 +273,11 @@ impl Gate {
 
     pub(crate) async fn has_begun(&self) {
         within(self.begun.acquire()).await.unwrap().forget();
+    }
+
+    /// How many have begun beside those that were waited for.
+    pub(crate) fn begun_more(&self) -> usize {
+        self.begun.available_permits()
     }
 
     /// How many handlers have gone on to their ends.
