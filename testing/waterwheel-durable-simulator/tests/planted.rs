@@ -20,22 +20,14 @@ fn found(broken: Option<Broken>) -> Vec<Broke> {
 
 fn check(what: &str, found: &[Broke]) {
     let seeds: Vec<_> = found.iter().map(|broke| broke.seed).collect();
-    println!(
-        "{what}: {} {:?}, first {:?}",
-        seeds.len(),
-        seeds.last(),
-        found.first()
-    );
+    let (count, last) = (seeds.len(), seeds.last());
+    println!("{what}: {count} {last:?}, first {:?}", found.first());
     assert!(
-        found.len() >= FIND,
+        count >= FIND,
         "of {SEEDS} seeds, only {seeds:?} find {what}"
     );
     for seed in seeds {
-        assert_eq!(
-            run(seed, None),
-            Ok(()),
-            "without the fault, the seed is fine"
-        );
+        assert_eq!(run(seed, None), Ok(()), "without {what}, the seed is fine");
     }
 }
 
@@ -67,168 +59,58 @@ fn is_found(fault: Planted) {
     check_steps(shrunk);
 }
 
-#[test]
-fn a_bound_published_after_the_read_is_found() {
-    is_found(Planted::BoundAfterRead);
-}
-
-#[test]
-fn what_is_known_and_taken_again_is_found() {
-    is_found(Planted::KnownTakenAgain);
-}
-
-#[test]
-fn an_answer_before_its_commit_is_found() {
-    is_found(Planted::AnswerBeforeCommit);
-}
-
-#[test]
-fn a_time_rounded_down_is_found() {
-    is_found(Planted::RoundedDown);
-}
-
-#[test]
-fn a_cursor_that_passes_over_what_was_not_delivered_is_found() {
-    is_found(Planted::CursorOverUndelivered);
-}
-
-#[test]
-fn a_timer_forgotten_before_it_is_settled_is_found() {
-    is_found(Planted::ForgottenBeforeSettled);
-}
-
-#[test]
-fn a_count_that_leaks_is_found() {
-    is_found(Planted::ReadyCountedForEver);
-}
-
-#[test]
-fn a_timer_passed_over_by_a_refused_request_is_found() {
-    is_found(Planted::PassedOverWhenRefused);
-}
-
-#[test]
-fn a_request_that_waits_for_what_was_given_up_is_found() {
-    is_found(Planted::GivenUpComesBack);
-}
-
-#[test]
-fn a_timer_kept_out_by_those_due_later_is_found() {
-    is_found(Planted::LaterKeepsOutSooner);
-}
-
-#[test]
-fn a_pause_that_is_forgotten_is_found() {
-    is_found(Planted::PauseForgotten);
-}
-
-#[test]
-fn a_rate_that_is_ignored_is_found() {
-    is_found(Planted::RateIgnored);
-}
-
-#[test]
-fn a_quantum_that_is_forgotten_is_found() {
-    is_found(Planted::QuantumForgotten);
-}
-
-#[test]
-fn an_occurrence_without_its_cursor_is_found() {
-    is_found(Planted::CursorNotWritten);
-}
-
-#[test]
-fn an_archive_that_never_expires_is_found() {
-    is_found(Planted::ExpiresNothing);
-}
-
-#[test]
-fn starts_of_an_older_series_that_count_are_found() {
-    is_found(Planted::OldStartsCount);
-}
-
-#[test]
-fn what_waits_though_it_is_not_accused_is_found() {
-    is_found(Planted::AccusedHoldAll);
-}
-
-#[test]
-fn a_withdrawn_delivery_that_is_forgotten_is_found() {
-    is_found(Planted::WithdrawnForgotten);
-}
-
-#[test]
-fn a_command_that_is_carried_out_each_time_it_is_read_is_found() {
-    is_found(Planted::CommandAgain);
-}
-
-#[test]
-fn wheel_entries_that_are_left_behind_are_found() {
-    is_found(Planted::WheelEntriesLeft);
-}
-
 fn is_found_in_the_store(broken: Broken) {
     let found = found(Some(broken));
     check(&format!("{broken:?}"), &found);
     check_steps(shortest(&found, Some(broken)));
 }
 
-#[test]
-fn a_cascade_in_two_transactions_is_found() {
-    is_found_in_the_store(Broken::CascadeInTwo);
+/// A test of each fault: they run side by side.
+macro_rules! faults {
+    ($found:ident: $($name:ident: $fault:expr,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $found($fault);
+            }
+        )*
+    };
 }
 
-#[test]
-fn two_timers_of_one_key_are_found() {
-    is_found_in_the_store(Broken::KeysIgnored);
+faults! { is_found:
+    a_bound_published_after_the_read_is_found: Planted::BoundAfterRead,
+    what_is_known_and_taken_again_is_found: Planted::KnownTakenAgain,
+    an_answer_before_its_commit_is_found: Planted::AnswerBeforeCommit,
+    a_time_rounded_down_is_found: Planted::RoundedDown,
+    a_cursor_that_passes_over_what_was_not_delivered_is_found: Planted::CursorOverUndelivered,
+    a_timer_forgotten_before_it_is_settled_is_found: Planted::ForgottenBeforeSettled,
+    a_count_that_leaks_is_found: Planted::ReadyCountedForEver,
+    a_timer_passed_over_by_a_refused_request_is_found: Planted::PassedOverWhenRefused,
+    a_request_that_waits_for_what_was_given_up_is_found: Planted::GivenUpComesBack,
+    a_timer_kept_out_by_those_due_later_is_found: Planted::LaterKeepsOutSooner,
+    a_pause_that_is_forgotten_is_found: Planted::PauseForgotten,
+    a_rate_that_is_ignored_is_found: Planted::RateIgnored,
+    a_quantum_that_is_forgotten_is_found: Planted::QuantumForgotten,
+    an_occurrence_without_its_cursor_is_found: Planted::CursorNotWritten,
+    an_archive_that_never_expires_is_found: Planted::ExpiresNothing,
+    starts_of_an_older_series_that_count_are_found: Planted::OldStartsCount,
+    what_waits_though_it_is_not_accused_is_found: Planted::AccusedHoldAll,
+    a_withdrawn_delivery_that_is_forgotten_is_found: Planted::WithdrawnForgotten,
+    a_command_that_is_carried_out_each_time_it_is_read_is_found: Planted::CommandAgain,
+    wheel_entries_that_are_left_behind_are_found: Planted::WheelEntriesLeft,
 }
 
-#[test]
-fn a_key_that_stays_taken_is_found() {
-    is_found_in_the_store(Broken::KeysKept);
-}
-
-#[test]
-fn a_wrong_handle_for_a_key_is_found() {
-    is_found_in_the_store(Broken::KeyOfAnother);
-}
-
-#[test]
-fn a_dead_letter_that_is_lost_is_found() {
-    is_found_in_the_store(Broken::DeadLettersLost);
-}
-
-#[test]
-fn failures_that_are_not_counted_are_found() {
-    is_found_in_the_store(Broken::FailuresForgotten);
-}
-
-#[test]
-fn starts_that_are_not_counted_are_found() {
-    is_found_in_the_store(Broken::StartsForgotten);
-}
-
-#[test]
-fn an_insert_that_is_refused_and_written_is_found() {
-    is_found_in_the_store(Broken::FullAndWritten);
-}
-
-#[test]
-fn a_payload_of_another_timer_is_found() {
-    is_found_in_the_store(Broken::PayloadsSwapped);
-}
-
-#[test]
-fn what_is_not_archived_is_found() {
-    is_found_in_the_store(Broken::ArchiveLost);
-}
-
-#[test]
-fn what_expires_too_early_is_found() {
-    is_found_in_the_store(Broken::ExpiresAll);
-}
-
-#[test]
-fn a_setting_that_is_lost_is_found() {
-    is_found_in_the_store(Broken::SettingsLost);
+faults! { is_found_in_the_store:
+    a_cascade_in_two_transactions_is_found: Broken::CascadeInTwo,
+    two_timers_of_one_key_are_found: Broken::KeysIgnored,
+    a_key_that_stays_taken_is_found: Broken::KeysKept,
+    a_wrong_handle_for_a_key_is_found: Broken::KeyOfAnother,
+    a_dead_letter_that_is_lost_is_found: Broken::DeadLettersLost,
+    failures_that_are_not_counted_are_found: Broken::FailuresForgotten,
+    starts_that_are_not_counted_are_found: Broken::StartsForgotten,
+    an_insert_that_is_refused_and_written_is_found: Broken::FullAndWritten,
+    a_payload_of_another_timer_is_found: Broken::PayloadsSwapped,
+    what_is_not_archived_is_found: Broken::ArchiveLost,
+    what_expires_too_early_is_found: Broken::ExpiresAll,
+    a_setting_that_is_lost_is_found: Broken::SettingsLost,
 }
