@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::folder::Folder;
-use crate::rows::{fill, insert_second, row};
 use waterwheel_durable_core::store::{
     DeadLetters, Due, Id, Op, PageLimit, RowCursor, Scope, Store,
 };
@@ -14,14 +12,8 @@ use waterwheel_durable_sqlite::{
     BackupError, EPOCHS_AHEAD, OpenError, OpenOptions, Reader, SqliteStore, backup,
 };
 
-const NOW: Due = Due::from_millis(1_800_000_000_000);
-
-/// A file with timers of all kinds.
-fn filled(path: &Path) -> SqliteStore {
-    let mut store = SqliteStore::open(path).unwrap();
-    fill(&mut store, NOW, 1_000);
-    store
-}
+use crate::folder::*;
+use crate::rows::*;
 
 /// The names in a folder.
 fn names(folder: &Folder) -> Vec<String> {
@@ -35,10 +27,7 @@ fn names(folder: &Folder) -> Vec<String> {
 #[test]
 fn a_copy_made_under_load_is_a_state_that_there_was() {
     const WINDOW: u64 = 10;
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
     // What makes a copy take its time.
     let many = (0..20_000).map(|number| insert_second(row(1 << 30 | number, "other", 7_000_000)));
     store.commit(1, &many.collect::<Vec<_>>()).unwrap();
@@ -107,9 +96,7 @@ impl Drop for Ends<'_> {
 
 #[test]
 fn a_copy_has_all_that_its_file_has() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = filled(&path);
+    let (folder, path, mut store, _) = filled(1_000);
     let end = Due::from_millis(i64::MAX);
     let read = |path: &Path| {
         let reader = Reader::open(path).unwrap();
@@ -152,9 +139,8 @@ fn a_copy_has_all_that_its_file_has() {
 
 #[test]
 fn a_restored_copy_gives_no_id_again() {
-    let folder = Folder::new();
-    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
-    let mut store = filled(&path);
+    let (folder, path, mut store, _) = filled(1_000);
+    let copy = folder.file("copy.db");
     backup(&path, &copy).unwrap();
     drop(store);
     // The service goes on, through some restarts.
@@ -191,9 +177,8 @@ fn opened<const TENS: u64>(path: &Path) -> SqliteStore {
 
 #[test]
 fn a_copy_that_is_restored_twice_gives_no_id_again() {
-    let folder = Folder::new();
-    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
-    let mut store = filled(&path);
+    let (folder, path, mut store, _) = filled(1_000);
+    let copy = folder.file("copy.db");
     let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
     store
         .commit(99, &[Op::Set("clean".into(), clean(1))])
@@ -231,10 +216,8 @@ fn a_copy_that_is_restored_twice_gives_no_id_again() {
 
 #[test]
 fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
-    let folder = Folder::new();
-    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
-    let mut store = SqliteStore::open(&path).unwrap();
-    let epoch = store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
+    let (copy, epoch) = (folder.file("copy.db"), 1);
     // As the engine notes an end in order.
     let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
     let others = Op::Set("cleaner".into(), Some([7].into()));
@@ -248,9 +231,7 @@ fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
 
 #[test]
 fn a_copy_takes_no_name_that_is_taken() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let store = filled(&path);
+    let (folder, path, store, _) = filled(1_000);
     let target = folder.file("copy.db");
     for taken in ["copy.db", "copy.db-wal", "copy.db-journal"] {
         fs::write(folder.file(taken), "mine").unwrap();
@@ -277,9 +258,7 @@ fn a_copy_takes_no_name_that_is_taken() {
 
 #[test]
 fn a_name_that_is_taken_meanwhile_is_left_to_its_file() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let store = filled(&path);
+    let (folder, path, store, _) = filled(1_000);
     for (round, is_taken) in (0..1_000).zip([false, true].into_iter().cycle()) {
         let target = folder.file(&format!("{round}.db"));
         let partial = folder.file(&format!("{round}.db-partial"));
@@ -306,9 +285,7 @@ fn a_name_that_is_taken_meanwhile_is_left_to_its_file() {
 
 #[test]
 fn of_two_copies_at_once_to_one_name_one_is_made() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let store = filled(&path);
+    let (folder, path, store, _) = filled(1_000);
     for round in 0..20 {
         let target = folder.file(&format!("{round}.db"));
         let made = std::thread::scope(|scope| {
@@ -325,9 +302,8 @@ fn of_two_copies_at_once_to_one_name_one_is_made() {
 
 #[test]
 fn a_copy_that_fails_leaves_nothing() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    drop(filled(&path));
+    let (folder, path, store, _) = filled(1_000);
+    drop(store);
     // The last leaf of a table without a row number begins with this byte. No opening looks at it.
     let mut bytes = fs::read(&path).unwrap();
     let leaf = bytes.chunks_mut(4_096).rev().find(|page| page[0] == 10);
@@ -352,9 +328,8 @@ fn a_copy_that_fails_leaves_nothing() {
 #[test]
 fn a_copy_has_the_rights_of_its_file() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    drop(filled(&path));
+    let (folder, path, store, _) = filled(1_000);
+    drop(store);
     for mode in [0o600, 0o640] {
         fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         let copy = folder.file(&format!("{mode}.db"));

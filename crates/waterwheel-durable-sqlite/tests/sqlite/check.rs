@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use crate::folder::Folder;
-use crate::rows::{HANDLERS, fill, insert_second, row};
 use fastrand::Rng;
-use rusqlite::Connection;
 use waterwheel_durable_core::store::{
     Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store,
 };
-use waterwheel_durable_sqlite::{Checked, OpenOptions, Sizes, SqliteStore, check};
+use waterwheel_durable_sqlite::{Checked, Sizes, SqliteStore, check};
 
-const NOW: Due = Due::from_millis(1_800_000_000_000);
+use crate::folder::*;
+use crate::rows::*;
 
 fn look(path: &Path) -> (Checked, Vec<String>) {
     let mut found = Vec::new();
@@ -22,17 +20,7 @@ fn look(path: &Path) -> (Checked, Vec<String>) {
 
 /// A store whose index of the keys has runs, some of which are being merged.
 fn open(path: &Path, fresh: usize) -> SqliteStore {
-    let key_sizes = Sizes { fresh, step: 8 };
-    let options = OpenOptions {
-        key_sizes,
-        ..OpenOptions::DEFAULT
-    };
-    SqliteStore::open_with_options(path, &options).unwrap()
-}
-
-fn query(path: &Path, sql: &str) -> i64 {
-    let connection = Connection::open(path).unwrap();
-    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    begun_as(path, |options| options.key_sizes = Sizes { fresh, step: 8 })
 }
 
 #[test]
@@ -103,9 +91,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
 
 #[test]
 fn damage_of_the_index_of_the_keys_is_found() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    for (at, (sql, table, words)) in [
+    for (sql, table, words) in [
         (
             "DELETE FROM key_filters",
             "key_chunks",
@@ -156,13 +142,10 @@ fn damage_of_the_index_of_the_keys_is_found() {
             "key_chunks",
             "which does not exist",
         ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let path = path.with_file_name(format!("timers-{at}.db"));
+    ] {
+        let folder = Folder::new();
+        let path = folder.file("timers.db");
         let mut store = open(&path, 8);
-        assert_eq!(store.begin().unwrap(), 1);
         let steps = (1..=20).map(|number| {
             let mut row = row(number, "mail", NOW.as_millis());
             row.id = Id::new(1, number).unwrap();
@@ -173,14 +156,11 @@ fn damage_of_the_index_of_the_keys_is_found() {
         store.maintain().unwrap();
         drop(store);
         assert_eq!(look(&path).1, [""; 0]);
-        let connection = Connection::open(&path).unwrap();
-        connection.execute_batch(sql).unwrap();
-        drop(connection);
+        execute(&path, sql);
         let (_, found) = look(&path);
-        let is_it = |line: &String| {
-            line.contains(words)
-                && (table == "key_chunks" || line.contains(&format!("table `{table}`")))
-        };
+        let place = format!("table `{table}`");
+        let is_named = |line: &str| table == "key_chunks" || line.contains(&place);
+        let is_it = |line: &String| line.contains(words) && is_named(line);
         assert!(found.iter().any(is_it), "{sql}: {found:?}");
     }
 }

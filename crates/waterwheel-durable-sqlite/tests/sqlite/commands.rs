@@ -6,23 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
-use crate::rows::{insert_second, row};
 use fastrand::Rng;
 use rusqlite::Connection;
-use waterwheel_durable_core::store::{Command, Op, Outcome, PageLimit, RowCursor, Store};
+use waterwheel_durable_core::store::{Command, Op, Outcome, Store};
 use waterwheel_durable_sqlite::{
     CommandResult, OpenError, Reader, SendError, SqliteStore, backup, send_commands,
 };
 
+use crate::folder::*;
+use crate::rows::*;
+
 /// Longer than any test waits for what comes.
 const LONG: Duration = Duration::from_secs(60);
-
-fn open(path: &Path) -> SqliteStore {
-    let mut store = SqliteStore::open(path).unwrap();
-    store.begin().unwrap();
-    store
-}
 
 fn pause(namespace: &str) -> Command {
     Command::Pause(namespace.into())
@@ -30,31 +25,36 @@ fn pause(namespace: &str) -> Command {
 
 /// Waits for commands, as the store's thread does.
 fn wait_for(store: &mut SqliteStore, count: usize) -> Vec<(u64, Command)> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let commands = store.commands().unwrap();
         if commands.len() >= count {
             return commands;
         }
-        assert!(begun.elapsed() < LONG, "no command comes");
+        assert!(started.elapsed() < LONG, "no command comes");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
 fn rows_of_commands(path: &Path) -> i64 {
-    let connection = Connection::open(path).unwrap();
-    let count = "SELECT count(*) FROM commands";
-    connection.query_row(count, [], |row| row.get(0)).unwrap()
+    query(path, "SELECT count(*) FROM commands")
+}
+
+/// Puts a command into the file as another process does, which is no longer taken after so many milliseconds.
+fn put(path: &Path, body: &str, until: i64) {
+    let until = format!("unixepoch() * 1000 + {until}");
+    let put = format!("INSERT INTO commands (body, until) VALUES ('{body}', {until})");
+    execute(path, &put);
+}
+
+fn send(path: &Path, commands: &[Command]) -> Vec<CommandResult> {
+    send_commands(path, commands, LONG).unwrap()
 }
 
 #[test]
 fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
-    store
-        .commit(1, &[insert_second(row(1, "mail", 5_000))])
-        .unwrap();
+    let (folder, _, mut store) = new_store();
+    insert_one(&mut store, 1, row(1, "mail", 5_000));
     // As after a crash, with a file that was cut off.
     let (alone, wal) = (folder.file("alone.db"), folder.file("alone.db-wal"));
     fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
@@ -71,20 +71,15 @@ fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
 
 #[test]
 fn a_command_is_answered_by_the_commit_that_carries_it_out() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     assert!(store.takes_commands());
     let timer = row(1, "mail", 5_000);
     store.commit(1, &[insert_second(timer.clone())]).unwrap();
     let commands = [Command::Cancel(timer.handle()), pause("shop")];
     let results = thread::scope(|scope| {
-        let sending = scope.spawn(|| send_commands(&path, &commands, LONG).unwrap());
+        let sending = scope.spawn(|| send(&path, &commands));
         let taken = wait_for(&mut store, 2);
-        assert_eq!(
-            taken.iter().map(|it| it.1.clone()).collect::<Vec<_>>(),
-            commands
-        );
+        assert!(taken.iter().map(|it| &it.1).eq(&commands), "{taken:?}");
         assert!(!sending.is_finished());
         let first = [
             Op::Cancel(timer.handle()),
@@ -99,10 +94,8 @@ fn a_command_is_answered_by_the_commit_that_carries_it_out() {
         sending.join().unwrap()
     });
     let answers = ["done", "there is no namespace shop"];
-    assert_eq!(
-        results,
-        answers.map(|it| CommandResult::Answered(it.into()))
-    );
+    let answers = answers.map(|it| CommandResult::Answered(it.into()));
+    assert_eq!(results, answers);
     assert_eq!(rows_of_commands(&path), 0);
     assert_eq!(store.commands().unwrap(), []);
 }
@@ -133,7 +126,7 @@ fn sent_and_answered(
     commands: &[Command],
 ) -> Vec<CommandResult> {
     thread::scope(|scope| {
-        let sending = scope.spawn(|| send_commands(path, commands, LONG).unwrap());
+        let sending = scope.spawn(|| send(path, commands));
         let mut commit = 0;
         while !sending.is_finished() {
             commit += 1;
@@ -153,9 +146,7 @@ fn answers(commands: &[Command]) -> Vec<CommandResult> {
 
 #[test]
 fn some_thousand_commands_are_written_by_several_transactions() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     let commands = many();
     let results = sent_and_answered(&path, &mut store, &commands);
     assert!(results == answers(&commands));
@@ -166,18 +157,15 @@ fn some_thousand_commands_are_written_by_several_transactions() {
         WHEN (SELECT count(*) FROM commands) >= 700 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
     let (results, late) = thread::scope(|scope| {
-        let sending = scope.spawn(|| send_commands(&path, &commands, LONG).unwrap());
+        let sending = scope.spawn(|| send(&path, &commands));
         let late = wait_for(&mut store, 500).len();
         answer(&mut store, 10_000, 500);
         (sending.join().unwrap(), late)
     });
     assert_eq!(late, 500);
     assert!(results[..500] == answers(&commands[..500]));
-    assert!(
-        results[500..]
-            .iter()
-            .all(|it| *it == CommandResult::Withdrawn)
-    );
+    let rest = vec![CommandResult::Withdrawn; 700];
+    assert!(results[500..] == rest);
     assert_eq!((results.len(), rows_of_commands(&path)), (1_200, 0));
     // Of those that cannot be read to the end, nothing is known.
     let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON commands
@@ -185,37 +173,29 @@ fn some_thousand_commands_are_written_by_several_transactions() {
     other.execute_batch(refuse).unwrap();
     let results = sent_and_answered(&path, &mut store, &commands);
     assert!(results[..500] == answers(&commands[..500]));
-    assert!(
-        results[500..]
-            .iter()
-            .all(|it| *it == CommandResult::Unknown)
-    );
+    let rest = vec![CommandResult::Unknown; 700];
+    assert!(results[500..] == rest);
     assert_eq!((results.len(), rows_of_commands(&path)), (1_200, 700));
 }
 
 #[test]
 fn a_command_of_another_sender_is_not_waited_for() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
-    let other = Connection::open(&path).unwrap();
+    let (_folder, path, mut store) = new_store();
     // It is too old to be taken, and its number lies among the others.
-    let put = "CREATE TRIGGER put AFTER INSERT ON commands WHEN new.number = 300 BEGIN
+    let put_one = "CREATE TRIGGER put AFTER INSERT ON commands WHEN new.number = 300 BEGIN
         INSERT INTO commands (body, until) VALUES ('pause other', unixepoch() * 1000 - 60000); END";
-    other.execute_batch(put).unwrap();
-    let begun = Instant::now();
+    execute(&path, put_one);
+    let started = Instant::now();
     let commands = many();
     let results = sent_and_answered(&path, &mut store, &commands);
     assert!(results == answers(&commands));
-    assert!(begun.elapsed() < LONG);
+    assert!(started.elapsed() < LONG);
     assert_eq!(rows_of_commands(&path), 1);
 }
 
 #[test]
 fn what_is_withdrawn_is_not_carried_out_later() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     let results = send_commands(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
     assert_eq!(results, [CommandResult::Withdrawn]);
     assert_eq!(store.commands().unwrap(), []);
@@ -224,15 +204,12 @@ fn what_is_withdrawn_is_not_carried_out_later() {
 
 #[test]
 fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     let rounds = 300;
     let timers: Vec<_> = (0..rounds).map(|it| row(it, "mail", 5_000)).collect();
-    let inserts: Vec<_> = timers.iter().cloned().map(insert_second).collect();
-    let begun = Instant::now();
-    store.commit(1, &inserts).unwrap();
-    let commit = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let started = Instant::now();
+    store.commit(1, &insert_all(&timers)).unwrap();
+    let commit = u64::try_from(started.elapsed().as_micros()).unwrap();
     let is_over = AtomicBool::new(false);
     let results: Vec<CommandResult> = thread::scope(|scope| {
         scope.spawn(|| {
@@ -263,8 +240,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
         is_over.store(true, Ordering::Relaxed);
         results
     });
-    let left = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(1_000));
-    let left: Vec<_> = left.unwrap().iter().map(|row| row.id).collect();
+    let left: Vec<_> = load(&mut store, "mail").iter().map(|it| it.id).collect();
     let (mut done, mut withdrawn) = (0, 0);
     for (timer, results) in timers.iter().zip(results) {
         match results {
@@ -288,9 +264,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
 
 #[test]
 fn what_is_taken_is_not_withdrawn() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     let mut within = Duration::from_millis(300);
     let results = loop {
         let results = thread::scope(|scope| {
@@ -314,39 +288,33 @@ fn what_is_taken_is_not_withdrawn() {
 
 #[test]
 fn what_has_waited_too_long_is_never_taken() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     // Its process has ended before it could withdraw the command.
-    let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 - ?1)";
     for age in [1_000, 7_200_000] {
-        other.execute(put, [age]).unwrap();
+        put(&path, "pause shop", -age);
         assert_eq!(store.commands().unwrap(), []);
     }
     // With the next one, what is older than an hour goes.
-    other.execute(put, [-60_000]).unwrap();
+    put(&path, "pause shop", 60_000);
     assert_eq!(store.commands().unwrap().len(), 1);
     assert_eq!(rows_of_commands(&path), 2);
 }
 
 #[test]
 fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
-    let begun = Instant::now();
+    let (_folder, path, mut store) = new_store();
+    let started = Instant::now();
     let (results, store) = thread::scope(|scope| {
         let path = &path;
         let mut taken = 0;
         let sending = [pause("one"), pause("two")].map(|command| {
-            let one = scope.spawn(move || send_commands(path, &[command], LONG).unwrap());
+            let one = scope.spawn(move || send(path, &[command]));
             taken += 1;
             wait_for(&mut store, taken);
             one
         });
         drop(store);
-        let mut store = open(path);
+        let mut store = begun(path);
         assert_eq!(store.commands().unwrap(), []);
         (sending.map(|it| it.join().unwrap()), store)
     });
@@ -355,14 +323,11 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
         [[CommandResult::Unknown], [CommandResult::Unknown]]
     );
     // They have not waited for an answer that cannot come.
-    assert!(begun.elapsed() < LONG);
+    assert!(started.elapsed() < LONG);
     // One that was not taken is.
-    let other = Connection::open(&path).unwrap();
-    let put =
-        "INSERT INTO commands (body, until) VALUES ('pause three', unixepoch() * 1000 + 60000)";
-    other.execute(put, []).unwrap();
+    put(&path, "pause three", 60_000);
     drop(store);
-    let mut store = open(&path);
+    let mut store = begun(&path);
     assert_eq!(store.commands().unwrap()[0].1, pause("three"));
 }
 
@@ -370,10 +335,10 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
 fn a_command_is_withdrawn_once_no_process_has_the_file() {
     let folder = Folder::new();
     let path = folder.file("timers.db");
-    let begun = Instant::now();
-    let store = open(&path);
+    let started = Instant::now();
+    let store = begun(&path);
     let results = thread::scope(|scope| {
-        let sending = scope.spawn(|| send_commands(&path, &[pause("shop")], LONG).unwrap());
+        let sending = scope.spawn(|| send(&path, &[pause("shop")]));
         while rows_of_commands(&path) == 0 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -381,18 +346,14 @@ fn a_command_is_withdrawn_once_no_process_has_the_file() {
         sending.join().unwrap()
     });
     assert_eq!(results, [CommandResult::Withdrawn]);
-    assert!(begun.elapsed() < LONG);
+    assert!(started.elapsed() < LONG);
     assert_eq!(rows_of_commands(&path), 0);
 }
 
 #[test]
 fn a_store_that_is_asked_for_no_commands_writes_nothing() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
-    store
-        .commit(1, &[insert_second(row(1, "mail", 5))])
-        .unwrap();
+    let (folder, path, mut store) = new_store();
+    insert_one(&mut store, 1, row(1, "mail", 5));
     assert_eq!(store.commands().unwrap(), []);
     let wal = || fs::read(folder.file("timers.db-wal")).unwrap();
     let before = wal();
@@ -402,8 +363,7 @@ fn a_store_that_is_asked_for_no_commands_writes_nothing() {
     assert!(wal() == before);
     // Nor if another connection has written something else.
     let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO settings VALUES ('mine', x'07')";
-    other.execute(put, []).unwrap();
+    execute(&path, "INSERT INTO settings VALUES ('mine', x'07')");
     let before = wal();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(store.commands().unwrap(), []);
@@ -412,13 +372,9 @@ fn a_store_that_is_asked_for_no_commands_writes_nothing() {
 
 #[test]
 fn a_command_that_is_refused_for_now_is_taken_later() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
+    put(&path, "pause shop", 60_000);
     let other = Connection::open(&path).unwrap();
-    let put =
-        "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
-    other.execute(put, []).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.commands().unwrap_err();
     assert!(error.is_definite(), "{error:?}");
@@ -434,13 +390,10 @@ fn a_command_that_is_refused_for_now_is_taken_later() {
 
 #[test]
 fn a_command_that_makes_no_sense_is_answered() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
-    let other = Connection::open(&path).unwrap();
-    let put = "INSERT INTO commands (body, until) VALUES ('dance', unixepoch() * 1000 + 60000)";
-    other.execute(put, []).unwrap();
+    let (_folder, path, mut store) = new_store();
+    put(&path, "dance", 60_000);
     assert_eq!(store.commands().unwrap(), []);
+    let other = Connection::open(&path).unwrap();
     let answer = "SELECT answer FROM commands";
     let answer: String = other.query_row(answer, [], |row| row.get(0)).unwrap();
     assert!(answer.starts_with("the service does not know"), "{answer}");
@@ -448,13 +401,11 @@ fn a_command_that_makes_no_sense_is_answered() {
 
 #[test]
 fn the_number_of_a_command_is_not_given_again() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = open(&path);
+    let (_folder, path, mut store) = new_store();
     let mut last = 0;
     for _ in 0..3 {
         let results = thread::scope(|scope| {
-            let sending = scope.spawn(|| send_commands(&path, &[pause("shop")], LONG).unwrap());
+            let sending = scope.spawn(|| send(&path, &[pause("shop")]));
             let number = wait_for(&mut store, 1)[0].0;
             assert!(number > last);
             // An answer to the one before goes nowhere.
@@ -487,7 +438,7 @@ fn a_file_that_cannot_be_asked_is_refused() {
     let refused = send_commands(&text, &commands, soon).unwrap_err();
     assert!(matches!(refused, SendError::Open(OpenError::NotADatabase)));
     let path = folder.file("timers.db");
-    let store = open(&path);
+    let store = begun(&path);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = send_commands(&path, &commands, soon).unwrap_err();
@@ -504,13 +455,9 @@ fn a_file_that_cannot_be_asked_is_refused() {
 
 #[test]
 fn a_copy_has_no_commands() {
-    let folder = Folder::new();
-    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
-    let store = open(&path);
-    let other = Connection::open(&path).unwrap();
-    let put =
-        "INSERT INTO commands (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
-    other.execute(put, []).unwrap();
+    let (folder, path, store) = new_store();
+    let copy = folder.file("copy.db");
+    put(&path, "pause shop", 60_000);
     backup(&path, &copy).unwrap();
     assert_eq!(rows_of_commands(&path), 1);
     assert_eq!(rows_of_commands(&copy), 0);

@@ -1,9 +1,10 @@
 //! A SQLite file passes the suite of all stores.
 
-use crate::folder::Folder;
 use waterwheel_durable_core::conformance::{all, all_reopened};
 use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable_sqlite::{OpenOptions, Sizes, SqliteStore};
+
+use crate::folder::*;
 
 #[test]
 fn a_sqlite_store_passes_all_cases() {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::faulty_disk::*;
 use fastrand::Rng;
 use waterwheel_durable_core::conformance::all;
 use waterwheel_durable_core::store::{
@@ -10,6 +9,8 @@ use waterwheel_durable_core::store::{
 };
 use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_durable_sqlite::{Sizes, SqliteStore};
+
+use crate::faulty_disk::*;
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
@@ -99,13 +100,7 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
         // The first sync of the WAL is that of the commit, and the second that of the checkpoint.
         let after = u64::from(kind == Kind::Wal);
         let before = loop {
-            disk.fail(
-                Moment {
-                    after,
-                    ..Moment::next(Call::Sync, kind)
-                },
-                fault,
-            );
+            disk.fail(after_calls(after, Call::Sync, kind), fault);
             let main = disk.count(Call::Write, Kind::Main);
             let syncs = disk.count(Call::Sync, kind);
             // It is durable, whatever becomes of the checkpoint.
@@ -169,11 +164,10 @@ fn no_space_in_a_used_wal_is_definite_if_nothing_is_left() {
             for written in [0, 1, 24, 512, 2_048, 3_000, 4_000, 4_095] {
                 let disk = disk_of(used.clone());
                 let mut store = open_bare(&disk, 1_000).unwrap();
-                let moment = Moment {
-                    after,
-                    ..Moment::next(Call::Write, Kind::Wal)
-                };
-                disk.fail(moment, Fault::NoSpace(written));
+                disk.fail(
+                    after_calls(after, Call::Write, Kind::Wal),
+                    Fault::NoSpace(written),
+                );
                 let Err(error) = store.commit(1, &[kept(100, payload), kept(101, payload)]) else {
                     continue;
                 };
@@ -210,11 +204,7 @@ fn used_wal(payload: usize) -> (Content, Vec<u64>) {
 fn a_write_that_fails_in_a_commit_is_final() {
     for after in 0..2 {
         let (mut store, disk) = begun(1_000);
-        let moment = Moment {
-            after,
-            ..Moment::next(Call::Write, Kind::Wal)
-        };
-        disk.fail(moment, Fault::Error);
+        disk.fail(after_calls(after, Call::Write, Kind::Wal), Fault::Error);
         is_indeterminate(store.commit(4, &[insert(4, 64)]));
         disk.mend();
         let before = changes(&disk);
@@ -352,11 +342,10 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
         let mut refused = 0;
         for after in 0.. {
             let (mut store, disk) = keyed(runs);
-            let moment = Moment {
-                after,
-                ..Moment::next(Call::Write, Kind::Wal)
-            };
-            disk.fail(moment, Fault::NoSpace(100));
+            disk.fail(
+                after_calls(after, Call::Write, Kind::Wal),
+                Fault::NoSpace(100),
+            );
             let maintained = store.maintain();
             disk.mend();
             if maintained.is_ok() {
@@ -467,14 +456,7 @@ fn an_opening_that_fails_anywhere_loses_nothing() {
             let faults = [Fault::Error, Fault::NoSpace(0), Fault::NoSpace(100)];
             let refused = faults.map(|fault| {
                 let disk = disk_of(before.clone());
-                disk.fail(
-                    Moment {
-                        call: None,
-                        kind: None,
-                        after,
-                    },
-                    fault,
-                );
+                disk.fail(any_call(after), fault);
                 let refused = open(&disk).err();
                 disk.mend();
                 assert_eq!(left(&disk), expected, "after {refused:?}");

@@ -2,10 +2,9 @@
 
 use std::fmt::Debug;
 
-use waterwheel_durable_core::store::{
-    Due, Level, Op, Outcome, PageLimit, Row, RowCursor, Store, StoreError,
-};
-use waterwheel_durable_faults::{Call, Content, Disk, Kind};
+use rusqlite::{Connection, OpenFlags};
+use waterwheel_durable_core::store::{Due, Level, Op, Outcome, Row, Store, StoreError};
+use waterwheel_durable_faults::{Call, Content, Disk, Kind, Moment};
 use waterwheel_durable_sqlite::{Files, OpenError, OpenOptions, SqliteStore};
 
 pub(crate) const FILE: &str = "timers.db";
@@ -94,9 +93,7 @@ pub(crate) fn kept(number: u64, payload: usize) -> Op {
 
 /// The numbers of all timers of `mail`.
 pub(crate) fn numbers(store: &mut SqliteStore) -> Vec<u64> {
-    let rows = store
-        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100_000))
-        .unwrap();
+    let rows = crate::folder::load(store, "mail");
     rows.iter().map(|row| row.id.get()).collect()
 }
 
@@ -133,4 +130,35 @@ pub(crate) fn changes(disk: &Disk) -> u64 {
         .iter()
         .flat_map(|call| kinds.map(|kind| disk.count(*call, kind)));
     all.sum()
+}
+
+/// The call after so many others, of whatever kind.
+pub(crate) fn any_call(after: u64) -> Moment {
+    Moment {
+        call: None,
+        kind: None,
+        after,
+    }
+}
+
+/// The call of this kind after so many of them.
+pub(crate) fn after_calls(after: u64, call: Call, kind: Kind) -> Moment {
+    Moment {
+        after,
+        ..Moment::next(call, kind)
+    }
+}
+
+/// A new store, opened for the first time, and its disk.
+pub(crate) fn new_on_disk() -> (SqliteStore, Disk) {
+    let disk = disk();
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    (store, disk)
+}
+
+/// A connection beside the store.
+pub(crate) fn connect(disk: &Disk) -> Connection {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap()
 }

@@ -1,10 +1,14 @@
-//! A folder of a test, deleted as the test ends, and another process with a file of it.
+//! A folder of a test, deleted as the test ends, stores in it, and another process with a file of it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::Connection;
+use waterwheel_durable_core::store::{PageLimit, Row, RowCursor, Store};
+use waterwheel_durable_sqlite::{OpenOptions, SqliteStore};
 
 pub(crate) struct Folder(PathBuf);
 
@@ -69,4 +73,47 @@ impl Other {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
+}
+
+/// A new store on `timers.db` in a folder of its own, opened for the first time.
+pub(crate) fn new_store() -> (Folder, PathBuf, SqliteStore) {
+    let folder = Folder::new();
+    let path = folder.file("timers.db");
+    let store = begun(&path);
+    (folder, path, store)
+}
+
+/// Opens a store for its next epoch.
+pub(crate) fn begun(path: &Path) -> SqliteStore {
+    let mut store = SqliteStore::open(path).unwrap();
+    store.begin().unwrap();
+    store
+}
+
+/// Opens a store with what is set, for its next epoch. It has no lock.
+pub(crate) fn begun_as(path: &Path, set: impl FnOnce(&mut OpenOptions<'_>)) -> SqliteStore {
+    let mut options = OpenOptions::DEFAULT;
+    set(&mut options);
+    let mut store = SqliteStore::open_with_options(path, &options).unwrap();
+    store.begin().unwrap();
+    store
+}
+
+/// All timers of a handler.
+pub(crate) fn load(store: &mut SqliteStore, handler: &str) -> Vec<Row> {
+    let limit = PageLimit::rows(usize::MAX);
+    let rows = store.load(handler, RowCursor::START, i64::MAX, limit);
+    rows.unwrap()
+}
+
+/// Changes a file behind the back of its store.
+pub(crate) fn execute(path: &Path, sql: &str) {
+    let connection = Connection::open(path).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+/// A number that is in a file.
+pub(crate) fn query(path: &Path, sql: &str) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }

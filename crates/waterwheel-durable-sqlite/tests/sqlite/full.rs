@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
 use waterwheel_durable_core::store::{Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore};
+
+use crate::folder::*;
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 
@@ -72,8 +73,7 @@ fn insert(number: u64) -> Op {
 
 /// A file with 100 timers, which is closed.
 fn closed(path: &Path) {
-    let mut store = SqliteStore::open(path).unwrap();
-    store.begin().unwrap();
+    let mut store = begun(path);
     let inserts: Vec<_> = (1..=100).map(insert).collect();
     store.commit(1, &inserts).unwrap();
     store.maintain().unwrap();
@@ -121,15 +121,12 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         return;
     };
     let path = folder.join("timers.db");
-    let options = OpenOptions {
+    let mut store = begun_as(&path, |options| {
         // None is so long that the store copies it by itself.
-        long_wal: 1_000_000,
-        checkpointer_wal: 200,
-        full: Duration::from_millis(50),
-        ..OpenOptions::DEFAULT
-    };
-    let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
-    store.begin().unwrap();
+        options.long_wal = 1_000_000;
+        options.checkpointer_wal = 200;
+        options.full = Duration::from_millis(50);
+    });
     store.commit(1, &[insert(1)]).unwrap();
     let reader = rusqlite::Connection::open(&path).unwrap();
     reader
@@ -213,8 +210,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
     };
     let path = folder.join("timers.db");
     let reserve = || fs::metadata(folder.join("timers.db-reserve")).map_or(0, |file| file.len());
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let mut store = begun(&path);
     let mut commit = 0;
     let mut does = |store: &mut SqliteStore, steps: &[Op]| {
         commit += 1;
@@ -284,13 +280,10 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
     let path = PathBuf::from(folder).join("timers.db");
     // The WAL meets the limit before the file does, or the file itself.
     for long_wal in [1_000_000, 100] {
-        let options = OpenOptions {
-            long_wal,
-            full: Duration::from_millis(20),
-            ..OpenOptions::DEFAULT
-        };
-        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
-        store.begin().unwrap();
+        let mut store = begun_as(&path, |options| {
+            options.long_wal = long_wal;
+            options.full = Duration::from_millis(20);
+        });
         let mut commit = 0;
         let mut does = |store: &mut SqliteStore, steps: &[Op]| {
             commit += 1;

@@ -4,12 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::folder::Folder;
-use rusqlite::Connection;
-use waterwheel_durable_core::store::{
-    ArchiveCursor, Due, Id, Level, Op, PageLimit, Row, RowCursor, Store,
-};
-use waterwheel_durable_sqlite::{OpenOptions, SqliteStore, Vacuum};
+use waterwheel_durable_core::store::{ArchiveCursor, Due, Id, Op, Row, Store};
+use waterwheel_durable_sqlite::SqliteStore;
+
+use crate::folder::*;
+use crate::rows::{insert_all, insert_second};
 
 const COUNT: u64 = 20_000;
 const IN_COMMIT: u64 = 100;
@@ -31,12 +30,7 @@ struct Used(SqliteStore, u64);
 
 impl Used {
     fn open(path: &Path) -> Used {
-        Used::begin(SqliteStore::open(path).unwrap())
-    }
-
-    fn begin(mut store: SqliteStore) -> Used {
-        store.begin().unwrap();
-        Used(store, 0)
+        Used(begun(path), 0)
     }
 
     fn does(&mut self, steps: &[Op]) {
@@ -49,12 +43,8 @@ impl Used {
     fn come_and_go(&mut self) {
         let numbers: Vec<u64> = (1..=COUNT).collect();
         for part in numbers.chunks(IN_COMMIT as usize) {
-            let insert = |number: &u64| {
-                let row = row(*number);
-                let bucket = Level::Second.bucket(row.due);
-                Op::Insert(row, bucket)
-            };
-            self.does(&part.iter().map(insert).collect::<Vec<_>>());
+            let rows: Vec<_> = part.iter().map(|number| row(*number)).collect();
+            self.does(&insert_all(&rows));
         }
         for part in numbers.chunks(IN_COMMIT as usize) {
             let gone = part.iter().filter(|number| *number % 100 > 0);
@@ -64,26 +54,13 @@ impl Used {
     }
 
     fn expect_left(&mut self) {
-        let rows = self
-            .0
-            .load(
-                "mail",
-                RowCursor::START,
-                i64::MAX,
-                PageLimit::rows(usize::MAX),
-            )
-            .unwrap();
         let left: Vec<Row> = (1..=COUNT).filter(|it| it % 100 == 0).map(row).collect();
-        assert_eq!(rows, left);
+        assert_eq!(load(&mut self.0, "mail"), left);
     }
 }
 
 fn pages(path: &Path, of: &str) -> u64 {
-    let file = Connection::open(path).unwrap();
-    let pages: i64 = file
-        .query_row(&format!("PRAGMA {of}"), [], |row| row.get(0))
-        .unwrap();
-    pages.unsigned_abs()
+    query(path, &format!("PRAGMA {of}")).unsigned_abs()
 }
 
 fn length(path: &Path) -> u64 {
@@ -124,15 +101,15 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
     let folder = Folder::new();
     let mut used = Used::open(&folder.file("timers.db"));
     let rows: Vec<Row> = (1..=KEPT).map(row).collect();
-    let insert = |row: &Row| Op::Insert(row.clone(), Level::Second.bucket(row.due));
-    used.does(&rows.iter().map(insert).collect::<Vec<_>>());
+    used.does(&insert_all(&rows));
     let archive = |row: &Row| Op::Archive(row.clone(), row.due);
     used.does(&rows.iter().map(archive).collect::<Vec<_>>());
-    let all = used
-        .0
-        .archived("mail", ArchiveCursor::START, i64::MAX, usize::MAX);
-    let kept = all.unwrap().into_iter().map(|(_, it)| it.id);
-    assert!(kept.eq(rows.iter().map(|row| row.id)));
+    let archived = |used: &mut Used| {
+        let start = ArchiveCursor::START;
+        let all = used.0.archived("mail", start, i64::MAX, usize::MAX);
+        all.unwrap().into_iter().map(|(_, it)| it.id)
+    };
+    assert!(archived(&mut used).eq(rows.iter().map(|row| row.id)));
     let mut left = KEPT as usize;
     for step in 1.. {
         let expire = Op::Expire {
@@ -141,10 +118,7 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
             limit: 100,
         };
         used.does(&[expire]);
-        let now = used
-            .0
-            .archived("mail", ArchiveCursor::START, i64::MAX, usize::MAX);
-        let now = now.unwrap().len();
+        let now = archived(&mut used).len();
         let gone = left - now;
         left = now;
         if left == 0 {
@@ -154,14 +128,8 @@ fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
         assert!((100..=1_024).contains(&gone), "{gone} in a step");
     }
     // All keys are free again.
-    used.does(&rows.iter().map(insert).collect::<Vec<_>>());
-    let there = used.0.load(
-        "mail",
-        RowCursor::START,
-        i64::MAX,
-        PageLimit::rows(usize::MAX),
-    );
-    assert_eq!(there.unwrap(), rows);
+    used.does(&insert_all(&rows));
+    assert_eq!(load(&mut used.0, "mail"), rows);
 }
 
 #[test]
@@ -170,15 +138,7 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
     let path = folder.file("timers.db");
     Used::open(&path).come_and_go();
     let given_by_a_step = |time| {
-        let vacuum = Vacuum {
-            time,
-            ..Vacuum::USUAL
-        };
-        let options = OpenOptions {
-            vacuum,
-            ..OpenOptions::DEFAULT
-        };
-        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
+        let mut store = begun_as(&path, |options| options.vacuum.time = time);
         let before = pages(&path, "page_count");
         store.maintain().unwrap();
         before - pages(&path, "page_count")
@@ -193,22 +153,14 @@ fn a_file_becomes_shorter_while_others_come_and_go() {
     let folder = Folder::new();
     let path = folder.file("timers.db");
     // However slow the machine is, a step ends by its pages.
-    let vacuum = Vacuum {
-        time: Duration::MAX,
-        ..Vacuum::USUAL
-    };
-    let options = OpenOptions {
-        vacuum,
-        ..OpenOptions::DEFAULT
-    };
-    let mut used = Used::begin(SqliteStore::open_with_options(&path, &options).unwrap());
+    let store = begun_as(&path, |options| options.vacuum.time = Duration::MAX);
+    let mut used = Used(store, 0);
     used.come_and_go();
     let before = length(&path);
     // The same second again and again: no more pages are used.
     for number in COUNT + 1..COUNT + 3_000 {
         let row = row(number);
-        let bucket = Level::Second.bucket(row.due);
-        used.does(&[Op::Insert(row.clone(), bucket)]);
+        used.does(&[insert_second(row.clone())]);
         used.does(&[Op::Settle(row)]);
     }
     drop(used);
@@ -223,11 +175,8 @@ fn a_file_without_notes_of_its_pages_stays_as_it_is() {
     let path = folder.file("timers.db");
     drop(SqliteStore::open(&path).unwrap());
     let rebuild = |mode: &str| {
-        let file = Connection::open(&path).unwrap();
-        file.execute_batch(&format!("PRAGMA auto_vacuum = {mode}; VACUUM"))
-            .unwrap();
-        file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .unwrap();
+        execute(&path, &format!("PRAGMA auto_vacuum = {mode}; VACUUM"));
+        query(&path, "PRAGMA wal_checkpoint(TRUNCATE)");
     };
     rebuild("NONE");
     let mut used = Used::open(&path);

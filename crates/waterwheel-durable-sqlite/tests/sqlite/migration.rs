@@ -1,11 +1,11 @@
 //! Is a file of an older version brought up to date, whatever happens meanwhile?
 
-use crate::faulty_disk::*;
 use fastrand::Rng;
-use rusqlite::{Connection, OpenFlags};
 use waterwheel_durable_core::store::{Level, Op, PageLimit, RowCursor, Store};
-use waterwheel_durable_faults::{Chance, Content, Disk, Fault, Moment};
+use waterwheel_durable_faults::{Chance, Content, Disk, Fault};
 use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSION};
+
+use crate::faulty_disk::*;
 
 /// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
 const OLDEST: &str = "
@@ -67,11 +67,6 @@ const STEPS: [Step; 3] = [
 ];
 
 const COUNT: i64 = 60;
-
-fn connect(disk: &Disk) -> Connection {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap()
-}
 
 /// A disk with a file of the oldest version. The WAL has a part of it, as after a crash.
 fn oldest() -> Content {
@@ -170,12 +165,7 @@ fn a_power_cut_leaves_one_version_or_the_other() {
         let mut is_over = false;
         for after_it in [false, true] {
             disk.put(before.clone());
-            let moment = Moment {
-                call: None,
-                kind: None,
-                after,
-            };
-            disk.cut_at(moment, after_it);
+            disk.cut_at(any_call(after), after_it);
             let migrated = migrate(&disk);
             is_over = disk.cut().is_none();
             disk.cut_now();
@@ -206,12 +196,7 @@ fn a_step_that_fails_leaves_the_version_before_it() {
     let mut versions = [0; 4];
     for after in 0.. {
         disk.put(before.clone());
-        let moment = Moment {
-            call: None,
-            kind: None,
-            after,
-        };
-        disk.fail(moment, Fault::NoSpace(300));
+        disk.fail(any_call(after), Fault::NoSpace(300));
         let migrated = migrate(&disk);
         let is_over = migrated.is_ok();
         drop(migrated);

@@ -2,10 +2,12 @@
 
 use std::fs;
 
-use crate::folder::{Folder, Other};
 use rusqlite::Connection;
-use waterwheel_durable_core::store::{Due, Id, Level, Op, PageLimit, Row, RowCursor, Store};
+use waterwheel_durable_core::store::{Due, Id, Level, Op, Row, Store};
 use waterwheel_durable_sqlite::{OpenError, SqliteStore};
+
+use crate::folder::*;
+use crate::rows::{insert_one, insert_second};
 
 fn row(count: u64, payload: usize) -> Row {
     Row::new(
@@ -14,24 +16,6 @@ fn row(count: u64, payload: usize) -> Row {
         "mail",
         vec![7; payload],
     )
-}
-
-fn insert_second(row: Row) -> Op {
-    let bucket = Level::Second.bucket(row.due);
-    Op::Insert(row, bucket)
-}
-
-#[test]
-fn a_file_is_held_by_one_store() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let first = SqliteStore::open(&path).unwrap();
-    match SqliteStore::open(&path) {
-        Err(OpenError::Held { process, .. }) => assert_eq!(process, Some(std::process::id())),
-        other => panic!("{other:?}"),
-    }
-    drop(first);
-    SqliteStore::open(&path).unwrap();
 }
 
 #[cfg(unix)]
@@ -105,10 +89,7 @@ fn another_process_is_named_that_holds_the_file() {
 
 #[test]
 fn a_wal_without_its_file_is_not_thrown_away() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
     store.commit(1, &[insert_second(row(1, 64))]).unwrap();
     // As a crash leaves them.
     let (file, wal) = (folder.file("copy.db"), folder.file("copy.db-wal"));
@@ -126,8 +107,7 @@ fn a_wal_without_its_file_is_not_thrown_away() {
     // With the file beside it, all is there.
     fs::copy(&path, &file).unwrap();
     let mut copy = SqliteStore::open(&file).unwrap();
-    let rows = copy.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(10));
-    assert_eq!(rows.unwrap(), [row(1, 64)]);
+    assert_eq!(load(&mut copy, "mail"), [row(1, 64)]);
 }
 
 #[test]
@@ -146,12 +126,9 @@ fn a_file_without_one_of_its_tables_is_damaged() {
     ] {
         let path = folder.file(table);
         drop(SqliteStore::open(&path).unwrap());
-        let other = Connection::open(&path).unwrap();
-        other.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        execute(&path, &format!("DROP TABLE {table}"));
         // The store would change this, as it opens the file.
-        let mode = "PRAGMA journal_mode = DELETE";
-        other.query_row(mode, [], |_| Ok(())).unwrap();
-        drop(other);
+        execute(&path, "PRAGMA journal_mode = DELETE");
         let before = fs::read(&path).unwrap();
         let refused = SqliteStore::open(&path);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{table}");
@@ -161,28 +138,19 @@ fn a_file_without_one_of_its_tables_is_damaged() {
 
 #[test]
 fn a_closed_store_is_one_file_with_all_rows() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
     store.commit(1, &[insert_second(row(1, 64))]).unwrap();
     drop(store);
     let copy = folder.file("copy.db");
     fs::copy(&path, &copy).unwrap();
     let mut copy = SqliteStore::open(&copy).unwrap();
     assert_eq!(copy.begin().unwrap(), 2);
-    let rows = copy
-        .load("mail", RowCursor::START, i64::MAX, PageLimit::rows(10))
-        .unwrap();
-    assert_eq!(rows, [row(1, 64)]);
+    assert_eq!(load(&mut copy, "mail"), [row(1, 64)]);
 }
 
 #[test]
 fn the_wal_does_not_grow_without_end() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
     for number in 1..=200 {
         let steps: Vec<_> = (0..100)
             .map(|count| insert_second(row(number * 100 + count, 1_000)))
@@ -197,16 +165,11 @@ fn the_wal_does_not_grow_without_end() {
 
 #[test]
 fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (folder, path, mut store) = new_store();
     let mut number = 0;
     let mut commit = |store: &mut SqliteStore| {
         number += 1;
-        store
-            .commit(number, &[insert_second(row(number, 1 << 20))])
-            .unwrap();
+        insert_one(store, number, row(number, 1 << 20));
         store.maintain().unwrap();
     };
     let length = || fs::metadata(folder.file("timers.db-wal")).unwrap().len();
@@ -231,8 +194,7 @@ fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
     let folder = Folder::new();
     for level in [Level::Second, Level::Day] {
         let path = folder.file(&format!("{level:?}.db"));
-        let mut store = SqliteStore::open(&path).unwrap();
-        store.begin().unwrap();
+        let mut store = begun(&path);
         let month = 30 * 86_400_000;
         for (number, part) in (1..).zip(0..COUNT / 1_000) {
             let steps = (0..1_000).map(|at| {
@@ -262,8 +224,7 @@ fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
     for is_replaced in [false, true] {
         let folder = Folder::new();
         let path = folder.file("timers.db");
-        let mut store = SqliteStore::open(&path).unwrap();
-        store.begin().unwrap();
+        let mut store = begun(&path);
         store.commit(1, &[insert_second(row(1, 10))]).unwrap();
         store.maintain().unwrap();
         fs::remove_file(&path).unwrap();
@@ -298,6 +259,14 @@ fn the_lock_file_is_its_users_alone_and_no_link() {
     assert_eq!(fs::read(folder.file("another")).unwrap(), b"its text");
 }
 
+fn insert_two_megabytes(store: &mut SqliteStore) {
+    for number in 1..=20 {
+        let insert = insert_second(row(number, 100_000));
+        store.commit(number, &[insert]).unwrap();
+        store.maintain().unwrap();
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reserve_that_is_a_link_is_not_written_to() {
@@ -306,14 +275,8 @@ fn a_reserve_that_is_a_link_is_not_written_to() {
     let path = folder.file("timers.db");
     fs::write(folder.file("precious"), "data").unwrap();
     symlink(folder.file("precious"), folder.file("timers.db-reserve")).unwrap();
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
-    for number in 1..=20 {
-        store
-            .commit(number, &[insert_second(row(number, 100_000))])
-            .unwrap();
-        store.maintain().unwrap();
-    }
+    let mut store = begun(&path);
+    insert_two_megabytes(&mut store);
     drop(store);
     assert_eq!(fs::read(folder.file("precious")).unwrap(), b"data");
 }
@@ -330,12 +293,7 @@ fn the_reserve_is_as_long_as_the_file_needs_it() {
     let mut store = SqliteStore::open(&path).unwrap();
     assert_eq!(reserve(), 1 << 20);
     store.begin().unwrap();
-    for number in 1..=20 {
-        store
-            .commit(number, &[insert_second(row(number, 100_000))])
-            .unwrap();
-        store.maintain().unwrap();
-    }
+    insert_two_megabytes(&mut store);
     let grown = reserve();
     assert!(((4 << 20)..=(16 << 20)).contains(&grown), "{grown}");
     drop(store);

@@ -9,29 +9,24 @@ mod pages;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::folder::{Folder, Other};
-use crate::rows::{HANDLERS, fill, insert_second, row};
 use fastrand::Rng;
 use waterwheel_durable_core::store::{
     ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
-use waterwheel_durable_sqlite::{
-    Holder, OpenError, OpenOptions, ReadError, Reader, Sizes, SqliteStore,
-};
+use waterwheel_durable_sqlite::{Holder, OpenError, ReadError, Reader, Sizes, SqliteStore};
+
+use crate::folder::*;
+use crate::rows::*;
 
 const END: Due = Due::from_millis(i64::MAX);
 const ALL: PageLimit = PageLimit::rows(usize::MAX);
 
 #[test]
 fn a_reader_counts_what_there_is_of_each_handler() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let rows = fill(&mut store, now, 2_000);
+    let (_folder, path, mut store, rows) = filled(2_000);
     let dead = DeadLetters::all(&mut store, Scope::All).unwrap();
     assert!(dead.len() > 20);
-    let counts = Reader::open(&path).unwrap().count(now).unwrap();
+    let counts = Reader::open(&path).unwrap().count(NOW).unwrap();
     assert_eq!(counts.len(), HANDLERS.len());
     assert!(counts.is_sorted_by(|one, other| one.handler < other.handler));
     let mut levels = 0;
@@ -46,7 +41,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
         assert_eq!(count.pending(), own().count() as u64);
         assert_eq!(
             count.overdue,
-            due().filter(|due| *due <= now).count() as u64
+            due().filter(|due| *due <= NOW).count() as u64
         );
         let failed = own().filter(|(row, _)| row.failures > 0).count();
         assert!(failed > 0 && count.overdue > 0);
@@ -64,11 +59,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
 
 #[test]
 fn a_timer_is_found_by_its_handle_and_by_its_id() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let rows = fill(&mut store, now, 500);
+    let (_folder, path, mut store, rows) = filled(500);
     let reader = Reader::open(&path).unwrap();
     let mut moved = 0;
     for (row, bucket) in &rows {
@@ -102,16 +93,12 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
 #[test]
 fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
     let folder = Folder::new();
-    let now = Due::from_millis(1_800_000_000_000);
     for (name, fresh) in [("fresh", 10_000), ("runs", 16)] {
         let path = folder.file(name);
-        let key_sizes = Sizes { fresh, step: 8 };
-        let options = OpenOptions {
-            key_sizes,
-            ..OpenOptions::DEFAULT
-        };
-        let mut store = SqliteStore::open_with_options(&path, &options).unwrap();
-        let rows = fill(&mut store, now, 2_000);
+        let mut store = begun_as(&path, |options| {
+            options.key_sizes = Sizes { fresh, step: 8 };
+        });
+        let rows = fill(&mut store, NOW, 2_000);
         let reader = Reader::open(&path).unwrap();
         // At each step of a merge.
         for at in 0..20 {
@@ -154,10 +141,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
 
 #[test]
 fn a_far_timer_is_not_found_by_another_handlers_name() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (_folder, path, mut store) = new_store();
     let far = row(1, "mail", 1_800_000_000_000);
     let bucket = Level::Day.bucket(far.due);
     let steps = [
@@ -206,9 +190,9 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     assert_eq!(early.holder(), Holder::Process(Some(other.id())));
     assert_eq!(ids(&early), [1 << 40 | 1, 1 << 40 | 2]);
     let extent = early.extent().unwrap();
+    let lengths = (before.len() as u64, wal.len() as u64);
+    assert_eq!((extent.bytes, extent.wal_bytes), lengths);
     assert_eq!(extent.epoch, 1);
-    assert_eq!(extent.bytes, before.len() as u64);
-    assert_eq!(extent.wal_bytes, wal.len() as u64);
     assert!(extent.wal_bytes > 0 && extent.used_bytes > extent.free_bytes);
     other.kill();
     assert_eq!(early.holder(), Holder::None);
@@ -223,13 +207,8 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
 
 #[test]
 fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
-    store
-        .commit(1, &[insert_second(row(1, "mail", 5))])
-        .unwrap();
+    let (folder, path, mut store) = new_store();
+    insert_one(&mut store, 1, row(1, "mail", 5));
     drop(store);
     for name in ["timers.db-wal", "timers.db-shm", "timers.db-lock"] {
         fs::remove_file(folder.file(name)).unwrap();
@@ -246,9 +225,7 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     let reader = Reader::open(&path).unwrap();
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    store
-        .commit(1, &[insert_second(row(2, "mail", 6))])
-        .unwrap();
+    insert_one(&mut store, 1, row(2, "mail", 6));
     assert_eq!(reader.count(END).unwrap()[0].pending(), 2);
 }
 
@@ -277,10 +254,7 @@ fn a_store_opens_while_others_look_who_has_it() {
 
 #[test]
 fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (_folder, path, mut store) = new_store();
     let mut row = row(1, "mail", 5);
     store.commit(1, &[insert_second(row.clone())]).unwrap();
     let reader = Reader::open(&path).unwrap();
@@ -339,19 +313,11 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
     fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
     assert!(matches!(Reader::open(&text), Err(OpenError::NotADatabase)));
 
-    let other = folder.file("other.db");
-    let connection = rusqlite::Connection::open(&other).unwrap();
-    connection
-        .execute_batch("CREATE TABLE commands (id)")
-        .unwrap();
-    drop(connection);
+    let (other, newer) = (folder.file("other.db"), folder.file("newer.db"));
+    execute(&other, "CREATE TABLE commands (id)");
     assert!(matches!(Reader::open(&other), Err(OpenError::NotOurs)));
-
-    let newer = folder.file("newer.db");
     drop(SqliteStore::open(&newer).unwrap());
-    let connection = rusqlite::Connection::open(&newer).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
+    execute(&newer, "PRAGMA user_version = 99");
     let refused = Reader::open(&newer).unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 99 }));
 
@@ -364,11 +330,7 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let rows = fill(&mut store, now, 300);
+    let (folder, path, store, rows) = filled(300);
     drop(store);
     let whole = fs::read(&path).unwrap();
     let damaged = folder.file("damaged.db");
@@ -390,7 +352,7 @@ fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
             refused += 1;
             continue;
         };
-        let count = reader.count(now);
+        let count = reader.count(NOW);
         let page = reader.pending(&Scope::All, Reader::START, END, ALL);
         let dead = reader.dead(&Scope::All, Id::NONE, ALL);
         let _: (Result<_, _>, Result<_, _>) = (reader.search(rows[0].0.id), reader.extent());
@@ -406,10 +368,7 @@ fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
 
 #[test]
 fn a_timer_in_a_bucket_of_another_time_is_damage() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (_folder, path, mut store) = new_store();
     let bucket = Bucket {
         level: Level::Hour,
         number: 7,

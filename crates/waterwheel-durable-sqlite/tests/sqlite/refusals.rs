@@ -4,10 +4,10 @@ use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::folder::Folder;
 use rusqlite::Connection;
-use waterwheel_durable_core::store::Store;
 use waterwheel_durable_sqlite::{OpenError, Reader, SqliteStore};
+
+use crate::folder::*;
 
 /// How a path comes to be refused, what its error says, and what it is to say of the remedy.
 struct Case {
@@ -32,8 +32,7 @@ fn written(folder: &Folder, bytes: impl AsRef<[u8]>) -> PathBuf {
 /// A closed store in which a statement has changed something.
 fn changed(folder: &Folder, sql: &str) -> PathBuf {
     let path = closed(folder);
-    let other = Connection::open(&path).unwrap();
-    other.execute_batch(sql).unwrap();
+    execute(&path, sql);
     path
 }
 
@@ -45,6 +44,57 @@ fn patched(folder: &Folder, at: usize, with: &[u8]) -> PathBuf {
     fs::write(&path, bytes).unwrap();
     path
 }
+
+const RESTORE: &str = "restore a backup";
+
+/// What a statement changes in a closed store, and what the error says: the cause, and what to do.
+const CHANGED: [(&str, &str, &str); 9] = [
+    (
+        "PRAGMA user_version = 99",
+        "version 99, but this program supports versions up to 1",
+        "use a program that is at least as new",
+    ),
+    (
+        "PRAGMA user_version = 0",
+        "there is no version 0 of the tables",
+        RESTORE,
+    ),
+    (
+        "PRAGMA application_id = 0x5757746d; PRAGMA user_version = 2",
+        "written by a development version from before the first release",
+        "start with a new file",
+    ),
+    (
+        "DROP TABLE moved",
+        "the file is damaged: no such table: moved",
+        RESTORE,
+    ),
+    (
+        "DELETE FROM meta",
+        "the file is damaged: table `meta`: the row `epoch` is missing",
+        RESTORE,
+    ),
+    (
+        "UPDATE meta SET value = 'x' WHERE key = 'epoch'",
+        "the file is damaged: table `meta`, row `epoch`: the column `value` has text",
+        RESTORE,
+    ),
+    (
+        "INSERT INTO handlers VALUES (1, x'ff')",
+        "the file is damaged: table `handlers`, row 1: the column `name` has bytes",
+        RESTORE,
+    ),
+    (
+        "INSERT INTO handlers VALUES (7, 'mail')",
+        "the file is damaged: table `handlers`: the row 1 is missing",
+        RESTORE,
+    ),
+    (
+        "INSERT INTO key_changes VALUES (1, x'00')",
+        "the file is damaged: the index of the keys",
+        RESTORE,
+    ),
+];
 
 const CASES: &[Case] = &[
     Case {
@@ -69,102 +119,40 @@ const CASES: &[Case] = &[
         name: "no database",
         make: |folder| written(folder, "Dear diary, ".repeat(1_000)),
         cause: "not a SQLite database",
-        cure: "restore a backup",
+        cure: RESTORE,
     },
     Case {
         name: "another application's",
         make: |folder| {
             let path = folder.file("timers.db");
-            let other = Connection::open(&path).unwrap();
-            other.execute_batch("CREATE TABLE mine (id)").unwrap();
+            execute(&path, "CREATE TABLE mine (id)");
             path
         },
         cause: "of another application",
         cure: "use a separate file for the timers",
     },
     Case {
-        name: "newer",
-        make: |folder| changed(folder, "PRAGMA user_version = 99"),
-        cause: "version 99, but this program supports versions up to 1",
-        cure: "use a program that is at least as new",
-    },
-    Case {
-        name: "older than any that is known",
-        make: |folder| changed(folder, "PRAGMA user_version = 0"),
-        cause: "there is no version 0 of the tables",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a development version's",
-        make: |folder| {
-            let sql = "PRAGMA application_id = 0x5757746d; PRAGMA user_version = 2";
-            changed(folder, sql)
-        },
-        cause: "written by a development version from before the first release",
-        cure: "start with a new file",
-    },
-    Case {
         name: "a page size that there is not",
         make: |folder| patched(folder, 16, &[0x12, 0x34]),
         cause: "not a SQLite database",
-        cure: "restore a backup",
+        cure: RESTORE,
     },
     Case {
         name: "damaged",
         make: |folder| patched(folder, 100, &[0xa5; 3_000]),
         cause: "the file is damaged: database disk image is malformed",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a table is missing",
-        make: |folder| changed(folder, "DROP TABLE moved"),
-        cause: "the file is damaged: no such table: moved",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a row is missing",
-        make: |folder| changed(folder, "DELETE FROM meta"),
-        cause: "the file is damaged: table `meta`: the row `epoch` is missing",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a value of another type",
-        make: |folder| changed(folder, "UPDATE meta SET value = 'x' WHERE key = 'epoch'"),
-        cause: "the file is damaged: table `meta`, row `epoch`: the column `value` has text",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a handler that is no text",
-        make: |folder| changed(folder, "INSERT INTO handlers VALUES (1, x'ff')"),
-        cause: "the file is damaged: table `handlers`, row 1: the column `name` has bytes",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a handler without a row",
-        make: |folder| changed(folder, "INSERT INTO handlers VALUES (7, 'mail')"),
-        cause: "the file is damaged: table `handlers`: the row 1 is missing",
-        cure: "restore a backup",
-    },
-    Case {
-        name: "a damaged index of the keys",
-        make: |folder| changed(folder, "INSERT INTO key_changes VALUES (1, x'00')"),
-        cause: "the file is damaged: the index of the keys",
-        cure: "restore a backup",
+        cure: RESTORE,
     },
     Case {
         name: "acknowledged work is gone",
         make: |folder| {
             let path = folder.file("timers.db");
-            let mut store = SqliteStore::open(&path).unwrap();
-            store.begin().unwrap();
+            let _store = begun(&path);
             // As a kill leaves it, without its WAL.
             let killed = folder.file("killed.db");
             fs::copy(&path, &killed).unwrap();
-            fs::copy(
-                folder.file("timers.db-acknowledged"),
-                folder.file("killed.db-acknowledged"),
-            )
-            .unwrap();
+            let note = folder.file("timers.db-acknowledged");
+            fs::copy(note, folder.file("killed.db-acknowledged")).unwrap();
             killed
         },
         cause: "the `-wal` is missing, truncated or damaged, and commits",
@@ -175,7 +163,7 @@ const CASES: &[Case] = &[
         make: |folder| {
             let path = closed(folder);
             let old = fs::read(&path).unwrap();
-            SqliteStore::open(&path).unwrap().begin().unwrap();
+            drop(begun(&path));
             fs::write(&path, old).unwrap();
             path
         },
@@ -199,7 +187,7 @@ const CASES: &[Case] = &[
             folder.file("timers.db")
         },
         cause: "the file is damaged: it is empty or missing, but its `-wal` is not",
-        cure: "restore a backup",
+        cure: RESTORE,
     },
 ];
 
@@ -227,12 +215,18 @@ fn says(name: &str, error: &OpenError, words: &[&str]) {
 fn each_refusal_says_its_cause_and_its_cure_and_changes_nothing() {
     for case in CASES {
         let folder = Folder::new();
-        let path = (case.make)(&folder);
-        let before = fs::read(&path).ok();
-        let refused = SqliteStore::open(&path).unwrap_err();
-        says(case.name, &refused, &[case.cause, case.cure]);
-        assert!(fs::read(&path).ok() == before, "{}", case.name);
+        is_refused(case.name, &(case.make)(&folder), &[case.cause, case.cure]);
     }
+    for (sql, cause, cure) in CHANGED {
+        let folder = Folder::new();
+        is_refused(sql, &changed(&folder, sql), &[cause, cure]);
+    }
+}
+
+fn is_refused(name: &str, path: &Path, words: &[&str]) {
+    let before = fs::read(path).ok();
+    says(name, &SqliteStore::open(path).unwrap_err(), words);
+    assert!(fs::read(path).ok() == before, "{name}");
 }
 
 #[test]
@@ -241,37 +235,24 @@ fn a_file_that_is_held_or_locked_says_so() {
     let path = closed(&folder);
     let store = SqliteStore::open(&path).unwrap();
     let process = format!("process {} has the file open", std::process::id());
-    let refused = SqliteStore::open(&path).unwrap_err();
-    says(
-        "held",
-        &refused,
-        &[
-            &process,
-            "timers.db-lock",
-            "close the other store of this process first",
-            "or open another file",
-        ],
-    );
+    let refused = || SqliteStore::open(&path).unwrap_err();
+    let close = "close the other store of this process first";
+    let words = [&process, "timers.db-lock", close, "or open another file"];
+    says("held", &refused(), &words);
+    let holder = std::process::id();
+    assert!(matches!(refused(), OpenError::Held { process: Some(it), .. } if it == holder));
     drop(store);
     let other = Connection::open(&path).unwrap();
     let exclusive =
         "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE meta SET value = value";
     other.execute_batch(exclusive).unwrap();
-    let refused = SqliteStore::open(&path).unwrap_err();
-    says(
-        "busy",
-        &refused,
-        &["kept the file locked", "locked", "try again"],
-    );
+    let words = ["kept the file locked", "locked", "try again"];
+    says("busy", &refused(), &words);
     drop(other);
     fs::remove_file(folder.file("timers.db-lock")).unwrap();
     fs::create_dir(folder.file("timers.db-lock")).unwrap();
-    let refused = SqliteStore::open(&path).unwrap_err();
-    says(
-        "a folder for a lock",
-        &refused,
-        &["timers.db-lock", "delete it while no process"],
-    );
+    let words = ["timers.db-lock", "delete it while no process"];
+    says("a folder for a lock", &refused(), &words);
 }
 
 #[test]
@@ -388,18 +369,11 @@ mod elsewhere {
         let test = "refusals::elsewhere::a_read_only_or_full_file_system_is_named";
         if let Some(path) = given() {
             let refused = SqliteStore::open(&path).unwrap_err();
-            match path.to_string_lossy().contains("full") {
-                true => says(
-                    "full",
-                    &refused,
-                    &["no storage space", "free some space on its disk"],
-                ),
-                false => says(
-                    "read-only",
-                    &refused,
-                    &["Read-only file system", "mount its file system"],
-                ),
-            }
+            let words = match path.to_string_lossy().contains("full") {
+                true => ["no storage space", "free some space on its disk"],
+                false => ["Read-only file system", "mount its file system"],
+            };
+            says("elsewhere", &refused, &words);
             return;
         }
         for (name, after) in [

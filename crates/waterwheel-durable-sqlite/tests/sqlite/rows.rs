@@ -1,8 +1,12 @@
 //! Timers of all kinds.
 
+use std::path::PathBuf;
+
 use fastrand::Rng;
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;
+
+use crate::folder::{Folder, new_store};
 
 pub(crate) const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/notify", "shopping/close"];
 
@@ -16,14 +20,31 @@ pub(crate) fn row(number: u64, handler: &str, due: i64) -> Row {
     )
 }
 
+pub(crate) const NOW: Due = Due::from_millis(1_800_000_000_000);
+
+/// A new store with so many timers of all kinds.
+pub(crate) fn filled(count: u64) -> (Folder, PathBuf, SqliteStore, Vec<(Row, Bucket)>) {
+    let (folder, path, mut store) = new_store();
+    let rows = fill(&mut store, NOW, count);
+    (folder, path, store, rows)
+}
+
+pub(crate) fn insert_all(rows: &[Row]) -> Vec<Op> {
+    rows.iter().cloned().map(insert_second).collect()
+}
+
+/// A commit of one insert.
+pub(crate) fn insert_one(store: &mut SqliteStore, commit: u64, row: Row) {
+    store.commit(commit, &[insert_second(row)]).unwrap();
+}
+
 pub(crate) fn insert_second(row: Row) -> Op {
     let bucket = Level::Second.bucket(row.due);
     Op::Insert(row, bucket)
 }
 
-/// Fills a store that is new with so many timers, of each handler, in buckets of all levels, overdue, tried again, moved and dead. Returns those that wait.
+/// Fills a store that was just opened for the first time with so many timers, of each handler, in buckets of all levels, overdue, tried again, moved and dead. Returns those that wait.
 pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, Bucket)> {
-    assert_eq!(store.begin().unwrap(), 1);
     let mut rng = Rng::with_seed(5);
     let (mut rows, mut steps) = (Vec::new(), Vec::new());
     for number in 0..count {

@@ -12,11 +12,12 @@ mod limit;
 
 use std::time::Duration;
 
-use crate::faulty_disk::*;
 use fastrand::Rng;
 use waterwheel_durable_core::store::{Due, Level, Op, Outcome, Row, Store, StoreError};
-use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind};
 use waterwheel_durable_sqlite::{OpenError, Sizes, SqliteStore};
+
+use crate::faulty_disk::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: usize = 2 << 20;
@@ -111,10 +112,10 @@ fn doubts(disk: &Disk) -> i64 {
 /// A number that is in the file.
 fn query(disk: &Disk, sql: &str) -> i64 {
     let other = disk_of(disk.content());
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let file = rusqlite::Connection::open_with_flags_and_vfs(FILE, flags, other.vfs()).unwrap();
     let sql = format!("SELECT CAST(({sql}) AS INTEGER)");
-    file.query_row(&sql, [], |row| row.get(0)).unwrap()
+    connect(&other)
+        .query_row(&sql, [], |row| row.get(0))
+        .unwrap()
 }
 
 /// Inserts are refused while all else goes on, and are taken again once another's file is gone. Returns how often something was settled meanwhile.
@@ -148,24 +149,15 @@ fn a_full_disk_recovers(it: &mut Subject) -> usize {
 
 #[test]
 fn a_full_disk_refuses_inserts_and_settles_and_recovers() {
-    let mut it = Subject::new(open_impatient);
-    assert_eq!(a_full_disk_recovers(&mut it), 180);
-    let next = it.next;
-    assert_eq!(left(&it.disk), (it.first..next).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_quota_that_is_used_up_is_a_full_disk() {
-    let mut it = Subject::new(open_impatient);
-    it.disk.set_quota(true);
-    a_full_disk_recovers(&mut it);
-}
-
-#[test]
-fn a_disk_that_copies_on_write_is_full_and_recovers() {
-    let mut it = Subject::new(open_impatient);
-    it.disk.set_copies_on_write(true);
-    a_full_disk_recovers(&mut it);
+    // A plain disk, one whose quota is used up, and one that copies as it writes.
+    for (has_quota, copies_on_write) in [(false, false), (true, false), (false, true)] {
+        let mut it = Subject::new(open_impatient);
+        it.disk.set_quota(has_quota);
+        it.disk.set_copies_on_write(copies_on_write);
+        assert_eq!(a_full_disk_recovers(&mut it), 180);
+        let next = it.next;
+        assert_eq!(left(&it.disk), (it.first..next).collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -255,11 +247,10 @@ fn a_refused_commit_in_the_wal_is_written_over() {
                 for settles in [false, true] {
                     let disk = disk_of(used.clone());
                     let mut store = open_as(&disk, |options| options.full = HOUR).unwrap();
-                    let moment = Moment {
-                        after,
-                        ..Moment::next(Call::Write, Kind::Wal)
-                    };
-                    disk.fail_beside_reserve(moment, Fault::NoSpace(written));
+                    disk.fail_beside_reserve(
+                        after_calls(after, Call::Write, Kind::Wal),
+                        Fault::NoSpace(written),
+                    );
                     let mut steps = vec![insert(100, payload), insert(101, payload)];
                     if settles {
                         steps.push(Op::Settle(row(1, payload)));

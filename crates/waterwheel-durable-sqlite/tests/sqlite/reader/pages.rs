@@ -10,16 +10,23 @@ use waterwheel_durable_core::store::{
 use waterwheel_durable_sqlite::{Reader, SqliteStore};
 
 use super::{ALL, END};
-use crate::folder::Folder;
-use crate::rows::{fill, insert_second, row};
+use crate::folder::*;
+use crate::rows::*;
+
+/// All pages from a cursor on, of which each says the next one's.
+fn paged<T, C: Copy>(start: C, mut page: impl FnMut(C) -> (Vec<T>, Option<C>)) -> Vec<T> {
+    let (mut after, mut listed) = (Some(start), Vec::new());
+    while let Some(cursor) = after {
+        let (page, next) = page(cursor);
+        listed.extend(page);
+        after = next;
+    }
+    listed
+}
 
 #[test]
 fn timers_are_listed_in_order_of_due_times_page_by_page() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let mut rows = fill(&mut store, now, 2_000);
+    let (_folder, path, _store, mut rows) = filled(2_000);
     rows.sort_unstable_by_key(|(row, _)| (row.due, row.id));
     let reader = Reader::open(&path).unwrap();
     let mut rng = Rng::with_seed(7);
@@ -32,19 +39,15 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
         Scope::Handler("shop"),
     ];
     for scope in scope {
-        for until in [END, now] {
+        for until in [END, NOW] {
             let is_meant = |row: &Row| scope.contains(&row.handler) && row.due <= until;
             let meant: Vec<_> = rows.iter().filter(|(row, _)| is_meant(row)).collect();
-            let (mut after, mut listed) = (Reader::START, Vec::new());
-            loop {
+            let listed = paged(Reader::START, |after| {
                 let limit = PageLimit::rows(rng.usize(1..200));
                 let page = reader.pending(&scope, after, until, limit).unwrap();
-                let Some(last) = page.last() else {
-                    break;
-                };
-                after = (last.row.due, last.row.id);
-                listed.extend(page);
-            }
+                let last = page.last().map(|it| (it.row.due, it.row.id));
+                (page, last)
+            });
             let is_same = meant
                 .iter()
                 .zip(&listed)
@@ -53,22 +56,14 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
             assert!(is_same, "{scope:?} until {until}");
         }
     }
-    let page = reader.pending(
-        &Scope::All,
-        Reader::START,
-        END,
-        PageLimit { rows: 9, bytes: 1 },
-    );
+    let limit = PageLimit { rows: 9, bytes: 1 };
+    let page = reader.pending(&Scope::All, Reader::START, END, limit);
     assert_eq!(page.unwrap().len(), 1);
 }
 
 #[test]
 fn handles_are_listed_bucket_by_bucket_page_by_page() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let mut rows = fill(&mut store, now, 2_000);
+    let (_folder, path, _store, mut rows) = filled(2_000);
     rows.sort_unstable_by_key(|(row, bucket)| (bucket.start(), Reverse(bucket.level), row.id));
     let reader = Reader::open(&path).unwrap();
     let mut rng = Rng::with_seed(7);
@@ -80,17 +75,13 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
     ] {
         let meant = rows.iter().filter(|(row, _)| scope.contains(&row.handler));
         let meant: Vec<_> = meant.map(|(row, at)| (row.handle(), *at)).collect();
-        let (mut after, mut listed) = (None, Vec::new());
-        loop {
+        let listed = paged(None, |after| {
             let limit = rng.usize(1..200);
             let page = reader.handles(&scope, after, limit).unwrap();
-            let Some((last, bucket)) = page.last() else {
-                break;
-            };
             assert!(page.len() <= limit);
-            after = Some((*bucket, last.id));
-            listed.extend(page);
-        }
+            let last = page.last().map(|(last, bucket)| Some((*bucket, last.id)));
+            (page, last)
+        });
         assert_eq!(listed.len(), meant.len(), "{scope:?}");
         assert!(listed == meant, "{scope:?}");
     }
@@ -98,10 +89,7 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
 
 #[test]
 fn of_buckets_that_start_together_the_longer_is_listed_first() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (_folder, path, mut store) = new_store();
     // As between two steps of a cascade: they are due as the month begins.
     let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let inserts = levels.flat_map(|level| {
@@ -115,15 +103,12 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
     store.commit(1, &inserts).unwrap();
     let reader = Reader::open(&path).unwrap();
     for limit in 1..4 {
-        let (mut after, mut listed) = (None, Vec::new());
-        loop {
+        let listed = paged(None, |after| {
             let page = reader.handles(&Scope::All, after, limit).unwrap();
-            let Some((last, bucket)) = page.last() else {
-                break;
-            };
-            after = Some((*bucket, last.id));
-            listed.extend(page.iter().map(|(handle, _)| handle.id));
-        }
+            let last = page.last().map(|(last, bucket)| Some((*bucket, last.id)));
+            (page, last)
+        });
+        let listed: Vec<_> = listed.iter().map(|(handle, _)| handle.id).collect();
         let expected = [8, 9, 6, 7, 4, 5, 2, 3, 0, 1].map(|it| row(it, "mail", 0).id);
         assert_eq!(listed, expected, "{limit} a page");
     }
@@ -131,11 +116,7 @@ fn of_buckets_that_start_together_the_longer_is_listed_first() {
 
 #[test]
 fn a_cascade_between_two_pages_hides_no_handle() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let rows = fill(&mut store, now, 2_000);
+    let (_folder, path, mut store, rows) = filled(2_000);
     let reader = Reader::open(&path).unwrap();
     let mut rng = Rng::with_seed(8);
     let (mut after, mut listed, mut moved) = (None, HashSet::new(), 0);
@@ -163,10 +144,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
 
 #[test]
 fn of_timers_due_at_once_the_first_id_comes_first() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
+    let (_folder, path, mut store) = new_store();
     // They are due as their buckets begin.
     let steps = [
         insert_second(row(2, "first", 60_000)),
@@ -188,25 +166,17 @@ fn of_timers_due_at_once_the_first_id_comes_first() {
 
 #[test]
 fn dead_letters_are_listed_page_by_page_and_by_id() {
-    let folder = Folder::new();
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    fill(&mut store, now, 2_000);
+    let (_folder, path, mut store, _) = filled(2_000);
     let all = DeadLetters::all(&mut store, Scope::All).unwrap();
     let reader = Reader::open(&path).unwrap();
     for scope in [Scope::All, Scope::Namespace("shop"), Scope::Handler("mail")] {
         let meant = all.iter().filter(|dead| scope.contains(&dead.row.handler));
-        let (mut after, mut listed) = (Id::NONE, Vec::new());
-        loop {
+        let listed = paged(Id::NONE, |after| {
             let page = reader.dead(&scope, after, PageLimit::rows(3)).unwrap();
             assert!(page.len() <= 3);
-            let Some(last) = page.last() else {
-                break;
-            };
-            after = last.row.id;
-            listed.extend(page);
-        }
+            let last = page.last().map(|it| it.row.id);
+            (page, last)
+        });
         assert!(listed.len() > 3);
         assert!(meant.eq(&listed), "{scope:?}");
     }
@@ -223,8 +193,7 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
     let at = Due::from_millis(5);
     let rows = (1..=3_000).map(|number| row(number, "mail", 5));
     let rows: Vec<_> = rows.chain([row(9_000, "shop/mail", 5)]).collect();
-    let inserts: Vec<_> = rows.iter().cloned().map(insert_second).collect();
-    store.commit(1, &inserts).unwrap();
+    store.commit(1, &insert_all(&rows)).unwrap();
     let bury = |row: &Row| Op::Bury {
         row: row.clone(),
         at,
@@ -241,8 +210,6 @@ fn a_store_looks_at_some_dead_letters_in_a_call() {
         after = next;
     }
     assert_eq!(found, [0, 0, 1]);
-    assert_eq!(
-        DeadLetters::all(&mut store, Scope::All).unwrap().len(),
-        3_001
-    );
+    let all = DeadLetters::all(&mut store, Scope::All).unwrap();
+    assert_eq!(all.len(), 3_001);
 }

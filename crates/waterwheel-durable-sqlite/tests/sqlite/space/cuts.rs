@@ -106,12 +106,7 @@ fn a_power_cut_at_any_moment_of_a_full_disk_loses_nothing() {
             // Before the call takes effect, and after it, by turns.
             for after_it in [after.is_multiple_of(2)] {
                 let disk = small(copies);
-                let moment = Moment {
-                    call: None,
-                    kind: None,
-                    after,
-                };
-                disk.cut_at(moment, after_it);
+                disk.cut_at(any_call(after), after_it);
                 let mut known = Known::default();
                 let lived = known.live(&disk);
                 let content = disk.content();
