@@ -90,36 +90,25 @@ fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limi
     it.is_empty()
 }
 
-pub(super) fn a_day_cascades_into_all_finer_levels(it: &mut Subject<'_>) -> Done {
-    let day = Level::Day.bucket(due(NOW));
-    for late in [0, 1, 3_600_001, 12 * 3_600_000 + 1] {
-        let now = due(day.cascades_at().as_millis() + late);
-        cascades(it, day, now, spread(day, 97), 40)?;
+pub(super) fn each_level_cascades_into_all_finer_ones(it: &mut Subject<'_>) -> Done {
+    for (level, count, limit, late) in [
+        (
+            Level::Month,
+            97,
+            40,
+            &[0, 1, 86_400_001, 12 * 3_600_000 + 1][..],
+        ),
+        (Level::Day, 97, 40, &[0, 1, 3_600_001, 12 * 3_600_000 + 1]),
+        (Level::Hour, 60, 25, &[0, 1_800_000]),
+        (Level::Minute, 40, 40, &[0]),
+    ] {
+        let bucket = level.bucket(due(NOW));
+        for late in late {
+            let now = due(bucket.cascades_at().as_millis() + late);
+            cascades(it, bucket, now, spread(bucket, count), limit)?;
+        }
     }
     Ok(())
-}
-
-pub(super) fn a_month_cascades_into_all_finer_levels(it: &mut Subject<'_>) -> Done {
-    let month = Level::Month.bucket(due(NOW));
-    for late in [0, 1, 86_400_001, 12 * 3_600_000 + 1] {
-        let now = due(month.cascades_at().as_millis() + late);
-        cascades(it, month, now, spread(month, 97), 40)?;
-    }
-    Ok(())
-}
-
-pub(super) fn an_hour_cascades_into_minutes_and_seconds(it: &mut Subject<'_>) -> Done {
-    let hour = Level::Hour.bucket(due(NOW));
-    for late in [0, 1_800_000] {
-        let now = due(hour.cascades_at().as_millis() + late);
-        cascades(it, hour, now, spread(hour, 60), 25)?;
-    }
-    Ok(())
-}
-
-pub(super) fn a_minute_cascades_into_seconds(it: &mut Subject<'_>) -> Done {
-    let minute = Level::Minute.bucket(due(NOW));
-    cascades(it, minute, minute.cascades_at(), spread(minute, 40), 40)
 }
 
 pub(super) fn a_cascade_moves_the_first_rows(it: &mut Subject<'_>) -> Done {

@@ -109,10 +109,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         starts_survive_a_burial_and_a_cascade,
     ;
     cascade:
-        a_day_cascades_into_all_finer_levels,
-        a_month_cascades_into_all_finer_levels,
-        an_hour_cascades_into_minutes_and_seconds,
-        a_minute_cascades_into_seconds,
+        each_level_cascades_into_all_finer_ones,
         a_cascade_moves_the_first_rows,
         a_cascade_ends_with_the_row_that_fills_it,
         a_cascade_of_no_rows_moves_none,
@@ -125,9 +122,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_late_cascade_goes_to_seconds,
     ;
     values:
-        a_payload_may_be_empty,
-        a_payload_may_have_a_megabyte,
-        a_payload_may_have_any_byte,
+        a_payload_may_have_any_byte_or_none_or_a_megabyte,
         handlers_may_have_strange_names,
         due_times_before_1970_are_in_order,
         due_times_may_be_as_far_as_they_go,

@@ -324,11 +324,8 @@ fn twins() -> [String; 2] {
 
 #[test]
 fn a_cursor_that_goes_back_uses_no_id_twice() {
-    let config = Config {
-        retry_delays: vec![Duration::from_secs(5_400)],
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(9);
+    let mut it =
+        Subject::with(|config| config.retry_delays = vec![Duration::from_secs(5_400)]).handles(9);
     it.declare("h", plan("a", 0));
     it.settle();
     let first = number(&mut it, "h");

@@ -4,11 +4,7 @@ use super::*;
 
 #[test]
 fn replies_that_cannot_be_lost_ask_for_no_turn() {
-    let config = Config {
-        reply_micros: u64::MAX,
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1);
+    let mut it = Subject::with(|config| config.reply_micros = u64::MAX).handles(1);
     it.insert(86_400_000 * 365);
     assert_eq!(it.requests.len(), 1);
     assert_eq!(it.engine.poll_timeout(), None);
@@ -18,11 +14,7 @@ fn replies_that_cannot_be_lost_ask_for_no_turn() {
 
 #[test]
 fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
-    let config = Config {
-        max_in_commit: 10,
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1);
+    let mut it = Subject::with(|config| config.max_in_commit = 10).handles(1);
     it.insert_many("mail", 1, 0);
     it.pass(10_000);
     for _ in 0..100 {
@@ -43,12 +35,8 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
 
 #[test]
 fn a_commit_of_large_timers_has_few_of_them() {
-    let config = Config {
-        // Each timer has 64.
-        max_bytes_in_commit: 130,
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1);
+    // Each timer has 64.
+    let mut it = Subject::with(|config| config.max_bytes_in_commit = 130).handles(1);
     for _ in 0..8 {
         it.insert(1);
     }
@@ -59,11 +47,7 @@ fn a_commit_of_large_timers_has_few_of_them() {
 
 #[test]
 fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
-    let config = Config {
-        max_in_commit: 10,
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(100);
+    let mut it = Subject::with(|config| config.max_in_commit = 10).handles(100);
     it.insert_many("mail", 100, 0);
     it.pass(10_000);
     for row in std::mem::take(&mut it.delivered) {
@@ -119,11 +103,7 @@ fn requests_for_one_timer_share_a_commit() {
 
 #[test]
 fn a_commit_of_large_calendars_has_few_of_them() {
-    let config = Config {
-        max_bytes_in_commit: 1_000,
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1_000);
+    let mut it = Subject::with(|config| config.max_bytes_in_commit = 1_000).handles(1_000);
     let row = |count: u64| Row {
         id: Id::new(9, count).unwrap(),
         handler: Arc::from("mail"),

@@ -96,6 +96,13 @@ impl Subject {
         }
     }
 
+    /// With what is set.
+    fn with(set: impl FnOnce(&mut Config)) -> Subject {
+        let mut config = Config::default();
+        set(&mut config);
+        Subject::new(config)
+    }
+
     fn handles(mut self, concurrency: usize) -> Subject {
         self.handle("mail", concurrency);
         self
@@ -129,6 +136,22 @@ impl Subject {
     /// The process ends as it is, and the next one begins a second later.
     fn start_again(&mut self) {
         self.begin(self.later(SECOND));
+    }
+
+    /// The process ends in order, and whatever it was about is given up.
+    fn end_in_order(&mut self) {
+        self.engine.handle_stop();
+        self.engine.handle_abandon();
+        self.settle();
+    }
+
+    /// So many processes end as they are, each a moment after it has begun its deliveries.
+    fn end_processes(&mut self, count: usize) {
+        for _ in 0..count {
+            self.advance(1_000);
+            self.start_again();
+        }
+        self.advance(1_000);
     }
 
     /// A process begins at this time.

@@ -119,9 +119,7 @@ fn a_clean_end_begins_the_count_again() {
             assert_eq!(it.delivered.len(), 1);
             it.start_again();
         }
-        it.engine.handle_stop();
-        it.engine.handle_abandon();
-        it.settle();
+        it.end_in_order();
         it.start_again();
         it.advance(1_000);
         assert_eq!((it.delivered.len(), it.dead.len()), (1, 0));
@@ -133,16 +131,10 @@ fn with_an_old_count() -> Subject {
     let mut it = subject(None);
     it.namespace("b", &Policy::default());
     it.insert_many("b/mail", 1, 0);
-    for _ in 0..4 {
-        it.advance(1_000);
-        it.start_again();
-    }
-    it.advance(1_000);
+    it.end_processes(4);
     assert_eq!(it.delivered[0].start_count(), 3);
     it.pause("b", true);
-    it.engine.handle_stop();
-    it.engine.handle_abandon();
-    it.settle();
+    it.end_in_order();
     it
 }
 
@@ -183,9 +175,7 @@ fn a_copy_that_is_restored_counts_anew() {
     let mut it = with_an_old_count();
     it.start_again();
     it.pause("b", false);
-    it.engine.handle_stop();
-    it.engine.handle_abandon();
-    it.settle();
+    it.end_in_order();
     // Its epochs begin later, as if many runs had had no end in order.
     for _ in 0..4_096 {
         it.store.begin().unwrap();

@@ -25,11 +25,7 @@ fn delays(it: &mut Subject, handler: &str) -> Vec<u64> {
 
 #[test]
 fn each_namespace_has_retry_delays_of_its_own() {
-    let config = Config {
-        retry_delays: vec![seconds(7)],
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1);
+    let mut it = Subject::with(|config| config.retry_delays = vec![seconds(7)]).handles(1);
     it.namespace(
         "a",
         &Policy::default().retry_delays([seconds(15), seconds(180)]),
@@ -54,11 +50,7 @@ fn each_namespace_has_retry_delays_of_its_own() {
 #[test]
 fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
     let year = seconds(366 * 86_400);
-    let config = Config {
-        retry_delays: vec![seconds(7); 4],
-        ..Config::default()
-    };
-    let mut it = Subject::new(config).handles(1);
+    let mut it = Subject::with(|config| config.retry_delays = vec![seconds(7); 4]).handles(1);
     it.insert_many("mail", 1, 0);
     it.created();
     it.run_until(it.engine.now().boot_micros + 1);

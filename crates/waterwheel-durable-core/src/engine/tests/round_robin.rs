@@ -4,11 +4,7 @@ use super::*;
 
 /// An engine with so many places, with namespaces of these priorities, which have so many timers each that are due.
 fn subject(places: usize, priorities: &[(&str, u32)], timers: usize) -> Subject {
-    let config = Config {
-        concurrency: Some(places),
-        ..Config::default()
-    };
-    let mut it = Subject::new(config);
+    let mut it = Subject::with(|config| config.concurrency = Some(places));
     for (name, priority) in priorities {
         it.namespace(name, &Policy::default().priority(*priority));
         for _ in 0..timers {

@@ -49,10 +49,7 @@ fn a_withdrawn_delivery_waits_again_and_uses_up_no_attempt() {
 #[test]
 fn a_withdrawn_delivery_leaves_its_place_to_others() {
     let limits = Policy::default().concurrency(1);
-    let mut it = Subject::new(Config {
-        concurrency: Some(1),
-        ..Config::default()
-    });
+    let mut it = Subject::with(|config| config.concurrency = Some(1));
     it.namespace("shop", &limits);
     it.insert_many("shop/mail", 1, 0);
     it.advance(1_000);
