@@ -28,17 +28,11 @@ async fn a_batch_is_durable_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_batch_takes_few_commits() {
+async fn a_batch_takes_few_commits_and_a_key_twice_in_it_is_one_timer() {
     let (timers, shelf) = in_memory().await;
     let batch = (0..5_000).map(|_| NewTimer::at("mail", in_an_hour()));
     within(timers.insert_many(batch)).await.unwrap();
     assert!(shelf.len() == 5_000 && shelf.commits() < 10);
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_key_twice_in_a_batch_is_one_timer() {
-    let (timers, _) = in_memory().await;
     let batch = ["a", "b", "a"].map(|key| NewTimer::at("mail", in_an_hour()).key(key));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     let are_new: Vec<_> = inserted.iter().map(|it| it.is_new()).collect();
@@ -61,21 +55,6 @@ async fn of_a_batch_with_an_error_of_its_own_nothing_is_inserted() {
     }
     assert_eq!(shelf.commits(), 0);
     assert_eq!(timers.insert_many([]).await, Ok(Vec::new()));
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_batch_that_is_refused_can_be_inserted_again() {
-    let (timers, shelf) = in_memory().await;
-    let batch = || (0..100).map(|at| NewTimer::at("mail", in_an_hour()).key(format!("{at}")));
-    shelf.fault(Some(Fault::Refuses));
-    let refused = within(timers.insert_many(batch())).await;
-    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
-    assert_eq!(shelf.len(), 0);
-    shelf.fault(None);
-    within(timers.insert_many(batch())).await.unwrap();
-    within(timers.insert_many(batch())).await.unwrap();
-    assert_eq!(shelf.len(), 100);
     shut_down(&timers).await;
 }
 

@@ -30,9 +30,7 @@ async fn dead_letters_are_listed_by_pages_across_a_restart() {
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let batch = (0..25_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]).key([at]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
-    for _ in &inserted {
-        deliveries.next().await;
-    }
+    deliveries.take(inserted.len()).await;
     let timers = place.reopen(timers).await;
     let mut pages = Vec::new();
     let mut after = None;
@@ -86,33 +84,12 @@ async fn a_dead_letter_is_redriven_with_its_id_and_payload() {
 }
 
 #[tokio::test]
-async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
-    let (place, timers) = on_file().await;
-    let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    deliveries.next().await;
-    shut_down(&timers).await;
-
-    // There is no handler now, so it waits.
-    let timers = place.open().await;
-    let redriven = within(timers.redrive(timer.handle().id)).await;
-    assert_eq!(redriven, Ok(Redriven::Done));
-    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
-    let mut deliveries = Deliveries::of(&timers, "mail");
-    let control = timers.at("mail", soon()).insert().await.unwrap();
-    assert_eq!(deliveries.next().await.id, control.handle().id);
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
 async fn a_discarded_dead_letter_does_not_come_back() {
     let (place, timers) = on_file().await;
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let batch = (0..2_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
-    for _ in &inserted {
-        deliveries.next().await;
-    }
+    deliveries.take(inserted.len()).await;
     let timers = place.reopen(timers).await;
     let [first, second] = [0, 1].map(|at: usize| inserted[at].handle().id);
     assert!(within(timers.discard(first)).await.unwrap());

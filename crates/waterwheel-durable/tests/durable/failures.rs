@@ -16,7 +16,7 @@ async fn open(retry_delays: impl IntoIterator<Item = Duration>) -> Durable {
 }
 
 /// What the only dead letter says, once there is one.
-async fn the_dead_letter(timers: &Durable) -> (u32, String) {
+pub(crate) async fn the_dead_letter(timers: &Durable) -> (u32, String) {
     let dead = dead_letters_until(timers, |dead| !dead.is_empty()).await;
     assert_eq!(dead.len(), 1);
     (dead[0].attempts(), dead[0].error().to_owned())

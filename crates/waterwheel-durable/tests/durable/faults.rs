@@ -1,7 +1,7 @@
 //! A store that refuses, fails or panics: each caller gets an answer, and nothing hangs.
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use waterwheel_durable::{Drain, Durable, Error, Event};
+use waterwheel_durable::{Cancelled, Dead, Drain, Durable, Error, Event, NewTimer};
 
 use crate::support::*;
 
@@ -50,22 +50,6 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
     assert_eq!(events.try_recv().ok(), None, "reported once");
     assert!(!timers.metrics().has_failed && timers.metrics().refusals >= 4);
     shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_settle_that_is_refused_is_tried_again_and_delivers_nothing_twice() {
-    let (timers, shelf, _) = started().await;
-    let (gate, _) = Gate::begun(&timers, "mail").await;
-    shelf.fault(Some(Fault::Refuses));
-    let commits = shelf.commits();
-    gate.go_on.add_permits(1);
-    // Tried three times by then.
-    until(|| shelf.commits() >= commits + 3).await;
-    assert!(shelf.len() == 1 && timers.metrics().in_memory == 1);
-    shelf.fault(None);
-    until(|| shelf.len() == 0).await;
-    shut_down(&timers).await;
-    assert_eq!(gate.ended(), 1);
 }
 
 async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
@@ -224,4 +208,34 @@ async fn what_the_store_refuses_holds_up_no_last_handle() {
     drop((timers, shelf));
     gate.go_on.add_permits(1);
     until(|| watched.strong_count() == 0).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_harms_nothing() {
+    let (timers, shelf) = in_memory().await;
+    let mut dead = Deliveries::ended(&timers, "dead", |_| Err(Dead::because("no")));
+    let dead_letter = timers.at("dead", soon()).insert().await.unwrap();
+    dead.next().await;
+    let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    let moved = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    until(|| timers.metrics().in_memory == 0).await;
+    // None is answered before it is dropped.
+    shelf.hold();
+    let _ = polled(Box::pin(timers.at("mail", in_an_hour()).insert()));
+    let batch = (0..3).map(|_| NewTimer::at("mail", in_an_hour()));
+    let _ = polled(Box::pin(timers.insert_many(batch)));
+    let _ = polled(Box::pin(timers.cancel(&cancelled)));
+    let _ = polled(Box::pin(timers.reschedule(&moved, soon())));
+    let _ = polled(Box::pin(timers.redrive(dead_letter.handle().id)));
+    let _ = polled(Box::pin(timers.dead_letters(None, 1)));
+    let _ = polled(Box::pin(timers.find("mail", "key")));
+    shelf.go_on();
+    // What was asked is done.
+    dead.next().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(deliveries.next().await.id, moved.handle().id);
+    assert_eq!(timers.cancel(&cancelled).await, Ok(Cancelled::NotFound));
+    until(|| timers.metrics().in_memory == 0).await;
+    assert_eq!(shelf.len(), 4);
+    shut_down(&timers).await;
 }

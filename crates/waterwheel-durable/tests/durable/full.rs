@@ -26,9 +26,7 @@ async fn a_full_store_refuses_inserts_and_delivers() {
         assert_eq!((metrics.full, metrics.is_full), (count, true));
     }
     // What is there is delivered, settled, moved, cancelled and named by its key.
-    for _ in 0..3 {
-        deliveries.next().await;
-    }
+    deliveries.take(3).await;
     until(|| shelf.len() == 1).await;
     let same = within(timers.at("mail", soon()).key("kept").insert()).await;
     let same = same.unwrap();
@@ -76,9 +74,7 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     for timer in &kept {
         within(timers.reschedule(timer, soon())).await.unwrap();
     }
-    for _ in &kept {
-        deliveries.next().await;
-    }
+    deliveries.take(kept.len()).await;
     within(async {
         while let Err(error) = timers.at("mail", soon()).bytes([7; 50_000]).insert().await {
             assert_eq!(error, Error::Full);

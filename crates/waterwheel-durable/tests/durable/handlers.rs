@@ -4,42 +4,22 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use waterwheel_durable::{Drain, Durable, Handle, HandlerOptions, NewTimer, Shift};
+use waterwheel_durable::{Durable, Handle, HandlerOptions, NewTimer, Shift};
 
 use crate::support::*;
 
 on_both_flavors! {
-    a_handler_that_hangs_delays_no_other
     so_many_deliveries_are_with_a_handler_as_it_allows
 }
 
 /// Longer than all else of a test.
 const LONG: Duration = Duration::from_secs(60);
 
-async fn a_handler_that_hangs_delays_no_other() {
-    let (timers, _) = in_memory().await;
-    timers.handle("hangs", |_| std::future::pending());
-    let mut deliveries = Deliveries::of(&timers, "mail");
-    // More than are with it at a time.
-    let batch = (0..200).map(|_| NewTimer::at("hangs", soon()));
-    within(timers.insert_many(batch)).await.unwrap();
-    until(|| timers.metrics().running == 64).await;
-    for _ in 0..100 {
-        let timer = timers.at("mail", soon()).insert().await.unwrap();
-        assert_eq!(deliveries.next().await.id, timer.handle().id);
-    }
-    // The last one has ended, and not only begun.
-    until(|| timers.metrics().running == 64).await;
-    let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
-    assert_eq!(stopped.unwrap().abandoned, 64);
-}
-
 async fn so_many_deliveries_are_with_a_handler_as_it_allows() {
     let (timers, _) = in_memory().await;
     let options = HandlerOptions::default().concurrency(3);
     let gate = Gate::with(&timers, "mail", options);
-    let batch = (0..10).map(|_| NewTimer::at("mail", soon()));
-    within(timers.insert_many(batch)).await.unwrap();
+    insert(&timers, "mail", 10).await;
     for _ in 0..3 {
         gate.has_begun().await;
     }

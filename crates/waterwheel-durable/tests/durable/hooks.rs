@@ -91,9 +91,7 @@ async fn a_waker_that_panics_harms_no_other_caller() {
         for insert in inserts {
             within(insert).await.unwrap();
         }
-        for _ in 0..9 {
-            deliveries.next().await;
-        }
+        deliveries.take(9).await;
     }
     // Also of one that is answered by the end.
     let commits = shelf.hold();

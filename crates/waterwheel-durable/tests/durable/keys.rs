@@ -52,22 +52,6 @@ async fn a_key_is_kept_by_a_file_and_free_after_a_cancel() {
     shut_down(&timers).await;
 }
 
-#[tokio::test]
-async fn a_key_is_held_while_a_timer_is_tried_again() {
-    let (timers, _) = in_memory_by(Durable::builder().retry_delays([HOUR])).await;
-    let failure = |_: &_| Err(waterwheel_durable::Retry::backoff("later"));
-    let mut deliveries = Deliveries::ended(&timers, "mail", failure);
-    let first = keyed(&timers, "order", soon()).await.into_handle();
-    deliveries.next().await;
-    until(|| timers.metrics().in_memory == 0).await;
-    let again = keyed(&timers, "order", in_an_hour()).await;
-    assert_eq!(again, Inserted::Existing(first.clone()));
-    // And the handle that names it is good.
-    assert_eq!(timers.cancel(again).await, Ok(Cancelled::Done));
-    assert_eq!(timers.cancel(first).await, Ok(Cancelled::NotFound));
-    shut_down(&timers).await;
-}
-
 /// The timer of `mail` with this key.
 async fn find(timers: &Durable, key: &str) -> Option<Handle> {
     within(timers.find("mail", key)).await.unwrap()

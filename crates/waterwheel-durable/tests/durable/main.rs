@@ -19,7 +19,6 @@ mod hooks;
 mod inside;
 mod jumps;
 mod keys;
-mod life;
 mod limits;
 mod moves;
 mod namespaces;

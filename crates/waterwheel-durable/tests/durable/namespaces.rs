@@ -21,12 +21,6 @@ pub(crate) async fn create(timers: &Durable, name: &str, policy: Policy) -> Name
     within(timers.create_namespace(name, policy)).await.unwrap()
 }
 
-/// Timers that are due soon, at the same time.
-pub(crate) async fn insert(timers: &Durable, handler: &str, count: usize) {
-    let batch = (0..count).map(|_| NewTimer::at(handler, soon()));
-    within(timers.insert_many(batch)).await.unwrap();
-}
-
 async fn a_namespace_that_hangs_delays_no_other() {
     let (timers, _) = in_memory().await;
     for name in ["shop", "bank"] {
@@ -71,8 +65,7 @@ async fn a_slow_namespace_leaves_the_others_their_places() {
     // The fourth place is the others', for as long as it takes.
     for _ in 0..50 {
         insert(&timers, "bank/mail", 2).await;
-        bank.next().await;
-        bank.next().await;
+        bank.take(2).await;
         assert_eq!(timers.namespace("shop").unwrap().metrics().running, 3);
     }
     gate.go_on.add_permits(20);
@@ -120,9 +113,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
         // Those of the bank come with the clock, whatever the partner does.
         assert!(bank.so_far().is_empty());
         shift.suspend(60_000_000);
-        for _ in 0..10 {
-            bank.next().await;
-        }
+        bank.take(10).await;
         let in_memory = timers.metrics().in_memory;
         assert!(in_memory <= 2 * MAX, "{in_memory} timers are in memory");
     }

@@ -56,18 +56,6 @@ async fn another_process_is_named_that_has_the_file_open() {
 }
 
 #[tokio::test]
-async fn a_second_service_on_a_file_is_refused() {
-    let (place, timers) = on_file().await;
-    let refused = within(Durable::open(place.file())).await;
-    assert!(matches!(refused, Err(OpenError::File(_))), "{refused:?}");
-    // The first is as well as before.
-    let mut deliveries = Deliveries::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    deliveries.next().await;
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
 async fn a_failed_opening_says_its_cause_once() {
     let place = Place::new();
     let no_folder = place.file().join("no folder").join("timers.db");

@@ -4,7 +4,7 @@ use std::future::pending;
 
 use waterwheel_durable::{Drain, Policy};
 
-use crate::namespaces::{create, insert};
+use crate::namespaces::create;
 use crate::support::*;
 
 #[tokio::test]

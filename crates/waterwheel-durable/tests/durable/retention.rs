@@ -37,9 +37,7 @@ async fn deliver(timers: &Durable, deliveries: &mut Deliveries, keys: std::ops::
     let batch = keys.map(|key| NewTimer::at("shop/mail", UNIX_EPOCH).key([key]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     assert!(inserted.iter().all(|it| it.is_new()));
-    for _ in 0..count {
-        deliveries.next().await;
-    }
+    deliveries.take(count).await;
     until(|| settled() == before + count as u64).await;
 }
 
@@ -57,9 +55,7 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     let before = SystemTime::now() - millis(2);
     let batch = (0..25_u8).map(|key| NewTimer::at("shop/mail", soon()).key([key]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
-    for _ in 0..50 {
-        deliveries.next().await;
-    }
+    deliveries.take(50).await;
     let shop = timers.namespace("shop").unwrap();
     until(|| shop.metrics().settled == 25).await;
     let after = SystemTime::now();
@@ -134,9 +130,7 @@ async fn many_archived_timers_are_read_beside_commits() {
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
     let batch = (0..10_000).map(|_| NewTimer::at("shop/mail", UNIX_EPOCH));
     within(timers.insert_many(batch)).await.unwrap();
-    for _ in 0..10_000 {
-        deliveries.next().await;
-    }
+    deliveries.take(10_000).await;
     until(|| shop.metrics().settled == 10_000).await;
     let all = within(shop.archived("mail", UNIX_EPOCH, None, usize::MAX)).await;
     let all = all.unwrap();

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer};
 
+use crate::failures::the_dead_letter;
 use crate::support::*;
 
 fn one_thread() -> Runtime {
@@ -96,9 +97,7 @@ async fn the_last_handle_waits_for_deliveries_and_begins_none() {
 fn a_runtime_that_ends_leaves_no_caller_waiting() {
     for runtime in [one_thread(), two_threads()] {
         let other = two_threads();
-        let shelf = Shelf::default();
-        let open = Durable::builder().open_store(shelf.clone());
-        let timers = runtime.block_on(open).unwrap();
+        let (timers, shelf) = runtime.block_on(in_memory());
         let _deliveries = Deliveries::of(&timers, "mail");
         shelf.hold();
         // Each is asked for here, and awaited elsewhere.
@@ -271,17 +270,8 @@ async fn a_service_needs_no_timer_of_the_runtimes() {
         let late = timers.at("mail", soon()).insert().await.unwrap();
         timers.at("slow", soon()).insert().await.unwrap();
         assert_eq!(deliveries.next().await.id, late.handle().id);
-        let dead = within(async {
-            loop {
-                let dead = timers.dead_letters(None, 10).await.unwrap();
-                if let [dead] = &dead[..] {
-                    break dead.error().to_owned();
-                }
-                tokio::time::sleep(millis(1)).await;
-            }
-        })
-        .await;
-        assert_eq!(dead, "the attempt did not end within 10ms");
+        let (_, error) = the_dead_letter(&timers).await;
+        assert_eq!(error, "the attempt did not end within 10ms");
         timers.handle("hangs", |_| std::future::pending());
         timers.at("hangs", soon()).insert().await.unwrap();
         until(|| timers.metrics().running == 1).await;
@@ -358,9 +348,7 @@ fn a_shutdown_is_bounded_though_handlers_block_all_threads() {
 #[test]
 fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
     let runtime = one_thread();
-    let timers = runtime
-        .block_on(Durable::builder().open_store(Shelf::default()))
-        .unwrap();
+    let (timers, _) = runtime.block_on(in_memory());
     timers.handle("mail", |_| async { Ok(()) });
     // Each turns the engine, so one of them is handed to a handler that never begins.
     let start = Instant::now();
@@ -376,9 +364,7 @@ fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
 #[test]
 fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
     let runtime = one_thread();
-    let shelf = Shelf::default();
-    let timers = runtime.block_on(Durable::builder().open_store(shelf.clone()));
-    let timers = timers.unwrap();
+    let (timers, shelf) = runtime.block_on(in_memory());
     shelf.hold();
     let mut asked = Box::pin(timers.at("mail", in_an_hour()).insert());
     assert!(polled(asked.as_mut()).is_pending());

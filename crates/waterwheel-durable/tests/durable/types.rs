@@ -58,12 +58,10 @@ fn what_is_kept_by_the_thousand_is_small() {
 async fn the_futures_may_be_spawned() {
     let place = Place::new();
     let timers = send(Durable::open(place.file())).await.unwrap();
-    let timer = send(timers.at("mail", in_an_hour()).insert())
-        .await
-        .unwrap();
-    send(timers.insert_many([NewTimer::at("mail", in_an_hour())]))
-        .await
-        .unwrap();
+    let insert = send(timers.at("mail", in_an_hour()).insert());
+    let timer = insert.await.unwrap();
+    let batch = [NewTimer::at("mail", in_an_hour())];
+    send(timers.insert_many(batch)).await.unwrap();
     send(timers.find("mail", "key")).await.unwrap();
     send(timers.reschedule(&timer, in_an_hour())).await.unwrap();
     send(timers.cancel(&timer)).await.unwrap();

@@ -72,27 +72,6 @@ async fn a_handler_that_comes_with_the_report_is_not_missed() {
 }
 
 #[tokio::test]
-async fn a_name_whose_timers_were_cancelled_is_not_missed() {
-    let (timers, _) = in_memory().await;
-    let timer = timers.at("mail", soon()).insert().await.unwrap();
-    until(|| timers.metrics().unhandled.len() == 1).await;
-    timers.cancel(&timer).await.unwrap();
-    until(|| timers.metrics().unhandled.is_empty()).await;
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
-async fn a_timer_far_ahead_is_not_reported() {
-    let (_place, timers) = on_file().await;
-    let far = in_an_hour();
-    timers.at("far", far).insert().await.unwrap();
-    timers.at("near", soon()).insert().await.unwrap();
-    until(|| timers.metrics().unhandled.len() == 1).await;
-    assert_eq!(timers.metrics().unhandled, ["near".into()]);
-    shut_down(&timers).await;
-}
-
-#[tokio::test]
 async fn a_payload_that_does_not_parse_waits_for_a_later_handler() {
     let place = Place::new();
     let open = || {

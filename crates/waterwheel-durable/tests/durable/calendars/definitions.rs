@@ -68,21 +68,6 @@ async fn a_removed_calendar_leaves_what_it_has_filed() {
 }
 
 #[tokio::test]
-async fn a_calendar_ends_with_its_last_time() {
-    let (timers, _, clock) = started("2027-07-08T10:30Z").await;
-    let mut seen = Occurrences::of(&timers, "mail");
-    let short = hourly().until(time("2027-07-08T11:00Z"));
-    declare(&timers, "h", short.clone()).await;
-    clock.set("2027-07-08T13:30:00Z");
-    assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
-    until(|| next(&timers, "h").is_none()).await;
-    // A service that still declares it starts even so.
-    assert_eq!(declare(&timers, "h", short).await, Declared::Unchanged);
-    shut_down(&timers).await;
-    assert!(seen.rest().await.is_empty());
-}
-
-#[tokio::test]
 async fn a_calendar_is_seen_with_its_next_and_last_time() {
     let (timers, _, clock) = started("2027-07-08T10:30Z").await;
     let nightly = Calendar::cron(" 0  3 * * *").zone("europe/berlin");

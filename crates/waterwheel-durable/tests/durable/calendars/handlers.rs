@@ -126,17 +126,14 @@ async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
     let mut own = Occurrences::of(&timers, "biz/mail");
     let mut default = Occurrences::of(&timers, "mail");
     let calendar = Calendar::cron("0 * * * *");
+    let of_mail = || calendar.clone().handler("mail");
     within(biz.calendar("mail", calendar.clone()))
         .await
         .unwrap();
     // By another name than its handler's, and one of the default namespace.
-    within(biz.calendar("h", calendar.clone().handler("mail")))
-        .await
-        .unwrap();
+    within(biz.calendar("h", of_mail())).await.unwrap();
     let of_default = timers.namespace("default").unwrap();
-    within(of_default.calendar("h", calendar.clone().handler("mail")))
-        .await
-        .unwrap();
+    within(of_default.calendar("h", of_mail())).await.unwrap();
     let calendars = timers.calendars();
     let names = calendars.iter().map(|it| (&*it.name, &*it.handler));
     assert_eq!(

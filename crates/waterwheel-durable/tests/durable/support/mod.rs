@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
 use waterwheel_durable::{
-    Builder, Delivery, Drain, Durable, Event, Failure, HandlerOptions, Id, Insert, Inserted, Shift,
+    Builder, Delivery, Drain, Durable, Event, Failure, HandlerOptions, Id, Insert, Inserted,
+    NewTimer, Shift,
 };
 
 pub(crate) use shelf::{Fault, Shelf};
@@ -131,6 +132,13 @@ pub(crate) async fn on_file() -> (Place, Durable) {
     (place, timers)
 }
 
+/// Timers that are due soon, at the same time.
+pub(crate) async fn insert(timers: &Durable, handler: &str, count: usize) {
+    let due = soon();
+    let batch = (0..count).map(|_| NewTimer::at(handler, due));
+    within(timers.insert_many(batch)).await.unwrap();
+}
+
 /// A folder for a file.
 pub(crate) struct Place(TempDir);
 
@@ -213,6 +221,14 @@ impl Deliveries {
     /// As [`next`](Deliveries::next), outside of a runtime.
     pub(crate) async fn next_untimed(&mut self) -> Seen {
         self.0.recv().await.expect("the handler is there")
+    }
+
+    pub(crate) async fn take(&mut self, count: usize) -> Vec<Seen> {
+        let mut all = Vec::new();
+        while all.len() < count {
+            all.push(self.next().await);
+        }
+        all
     }
 
     /// The deliveries up to now.
