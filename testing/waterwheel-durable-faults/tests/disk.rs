@@ -29,6 +29,10 @@ fn table(disk: &Disk, synchronous: &str) -> Connection {
     connection
 }
 
+fn insert(connection: &Connection) -> rusqlite::Result<usize> {
+    connection.execute("INSERT INTO t VALUES (1)", [])
+}
+
 /// How many rows are left of `t`.
 fn left(content: &Content, disk: &Disk, restart: impl FnOnce(&Disk)) -> i64 {
     disk.put(content.clone());
@@ -43,10 +47,8 @@ fn what_was_synced_is_left_and_the_rest_is_left_or_not() {
     for (synchronous, expected) in [("FULL", vec![2]), ("NORMAL", vec![0, 1, 2])] {
         let disk = Disk::new().unwrap();
         let connection = table(&disk, synchronous);
-        for x in 1..=2 {
-            connection
-                .execute("INSERT INTO t VALUES (?1)", [x])
-                .unwrap();
+        for _ in 0..2 {
+            insert(&connection).unwrap();
         }
         let content = disk.content();
         assert_eq!(content.is_synced(), synchronous == "FULL");
@@ -74,23 +76,15 @@ fn a_power_cut_ends_all_calls_until_the_restart() {
     let disk = Disk::new().unwrap();
     let connection = table(&disk, "FULL");
     disk.cut_at(Moment::next(Call::Sync, Kind::Wal), false);
-    connection
-        .execute("INSERT INTO t VALUES (1)", [])
-        .unwrap_err();
+    insert(&connection).unwrap_err();
     let cut = disk.cut().unwrap();
     assert_eq!((cut.call, cut.kind), (Call::Sync, Kind::Wal));
-    connection
-        .execute("INSERT INTO t VALUES (1)", [])
-        .unwrap_err();
+    insert(&connection).unwrap_err();
     drop(connection);
-    open(&disk)
-        .and_then(|it| it.execute_batch("SELECT * FROM t"))
-        .unwrap_err();
+    let read = || open(&disk)?.execute_batch("SELECT * FROM t");
+    read().unwrap_err();
     disk.restart(&mut Each::new(512));
-    open(&disk)
-        .unwrap()
-        .execute_batch("SELECT * FROM t")
-        .unwrap();
+    read().unwrap();
 }
 
 #[test]
@@ -104,15 +98,11 @@ fn a_power_cut_after_the_sync_keeps_what_was_synced() {
             ..Moment::next(Call::Sync, Kind::Wal)
         };
         disk.cut_at(second, after_it);
-        connection
-            .execute("INSERT INTO t VALUES (1)", [])
-            .unwrap_err();
+        insert(&connection).unwrap_err();
         // The first choice is the worst one.
         let worst = |disk: &Disk| disk.restart(&mut Each::new(512));
-        assert_eq!(
-            left(&disk.content(), &Disk::new().unwrap(), worst),
-            expected
-        );
+        let left = left(&disk.content(), &Disk::new().unwrap(), worst);
+        assert_eq!(left, expected);
     }
 }
 
@@ -122,9 +112,7 @@ fn a_sync_after_one_that_dropped_says_that_all_is_well() {
     let disk = Disk::new().unwrap();
     let connection = table(&disk, "FULL");
     disk.fail(Moment::next(Call::Sync, Kind::Wal), Fault::Dropped);
-    connection
-        .execute("INSERT INTO t VALUES (1)", [])
-        .unwrap_err();
+    insert(&connection).unwrap_err();
     disk.mend();
     assert!(disk.content().is_synced());
     let best = |disk: &Disk| {
@@ -140,12 +128,10 @@ fn a_full_disk_writes_what_there_is_space_for() {
     let connection = table(&disk, "FULL");
     let used = disk.used();
     disk.limit(used + 1_000);
-    let error = connection
-        .execute("INSERT INTO t VALUES (1)", [])
-        .unwrap_err();
+    let error = insert(&connection).unwrap_err();
     let code = error.sqlite_error_code();
     assert_eq!(code, Some(rusqlite::ErrorCode::DiskFull));
     assert_eq!(disk.used(), used + 1_000);
     disk.mend();
-    connection.execute("INSERT INTO t VALUES (1)", []).unwrap();
+    insert(&connection).unwrap();
 }
