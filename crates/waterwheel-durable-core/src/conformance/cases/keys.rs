@@ -1,5 +1,7 @@
 //! To which timer does a business key belong?
 
+use std::slice::from_ref;
+
 use crate::store::{Bucket, Handle, Level, Op, Outcome, Row};
 
 use crate::conformance::rows::{
@@ -87,7 +89,7 @@ pub(super) fn a_key_survives_a_cascade(it: &mut Subject<'_>) -> Done {
     it.commit(&[insert(&first)])?;
     let bucket: Bucket = Level::Minute.bucket(due(at));
     it.cascade(bucket, bucket.cascades_at(), 10)?;
-    it.has(&[first.clone()])?;
+    it.has(from_ref(&first))?;
     let other = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     it.cancels([&first])?;

@@ -1,5 +1,7 @@
 //! Are the ends of each range kept?
 
+use std::slice::from_ref;
+
 use crate::store::{Bucket, Id, Level, Op, Outcome};
 
 use crate::conformance::rows::{
@@ -112,7 +114,7 @@ pub(super) fn due_times_may_be_as_far_as_they_go(it: &mut Subject<'_>) -> Done {
                 same("the coarser buckets", page.buckets, expected)?;
                 at = finer;
             }
-            it.has(&[row.clone()])?;
+            it.has(from_ref(&row))?;
             it.cancels([&row])?;
         }
     }
