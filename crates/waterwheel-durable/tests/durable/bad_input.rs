@@ -193,8 +193,7 @@ async fn a_key_may_be_empty_or_long() {
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
     let long = [7; 10_000];
     let other = [[7; 9_999].as_slice(), &[8]].concat();
-    let mut settled = 1;
-    for key in [&b""[..], &long, &other] {
+    for (settled, key) in (1..).zip([&b""[..], &long, &other]) {
         let insert = || async { added(timers.at("shop/mail", soon()).key(key)).await };
         let first = within(insert()).await;
         assert!(first.is_new());
@@ -205,7 +204,6 @@ async fn a_key_may_be_empty_or_long() {
         until(|| timers.namespace("shop").unwrap().metrics().settled == settled).await;
         assert!(!within(insert()).await.is_new());
         assert_eq!(within(timers.find("shop/mail", key)).await, Ok(None));
-        settled += 1;
     }
     let timers = place.reopen(timers).await;
     let shop = timers.namespace("shop").unwrap();
