@@ -93,13 +93,15 @@ fn a_sound_file_passes() {
     assert!(fs::read(&*file).unwrap() == before);
 }
 
+/// Values that are set in rows of a table, and the words that are said of each.
+type Changes = &'static [(&'static str, &'static str)];
+
 #[test]
 fn each_damage_by_hand_is_found_and_named_in_words() {
     let mail = "handler = (SELECT number FROM handlers WHERE name = 'mail')";
     let of_mail = format!(" WHERE level = 0 AND {mail}");
     let keyed = "id = (SELECT min(id) FROM timers WHERE key IS NOT NULL AND has_moved = 0)";
-    // What is set in rows of a table, and what is said of it.
-    let updates: [(&str, &str, &[(&str, &str)]); 8] = [
+    let updates: [(&str, &str, Changes); 8] = [
         (
             "timers",
             &of_mail,
