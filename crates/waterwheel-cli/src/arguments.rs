@@ -241,7 +241,7 @@ pub(crate) struct Wait {
     pub(crate) accept_loss: bool,
 }
 
-/// The name of a timer: its handle or its id.
+/// The arguments that name a timer.
 #[derive(Debug, Clone)]
 pub(crate) enum Name {
     Handle(waterwheel_durable_core::store::Handle),

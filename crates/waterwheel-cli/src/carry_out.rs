@@ -22,7 +22,7 @@ pub(crate) type Carried = Result<(), NotDone>;
 #[derive(Debug)]
 pub(crate) struct NotDone {
     pub(crate) why: String,
-    /// The target no longer exists, or has fired: other commands may succeed.
+    /// The timer that it names is gone, or has fired. Other commands may still be carried out.
     pub(crate) is_gone: bool,
 }
 
@@ -144,7 +144,7 @@ fn here(
     Ok(Some(ends.collect()))
 }
 
-/// Commits, and retries a commit that is refused because another command is writing at that moment.
+/// Retries a request that is refused for now, because another command writes at that moment.
 fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<Outcome>, Failure> {
     loop {
         match store.commit(1, steps) {

@@ -1,4 +1,4 @@
-//! The failures of the command, and their messages.
+//! Failures of the command, and their messages.
 
 use std::error::Error;
 use std::io;

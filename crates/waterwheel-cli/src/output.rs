@@ -23,7 +23,7 @@ impl Output {
         Ok(writeln!(self.0)?)
     }
 
-    /// Writes what is buffered: the next line may take a while.
+    /// Writes out the buffer now: the next line may take a while.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.0.flush()?)
     }

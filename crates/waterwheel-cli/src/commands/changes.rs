@@ -126,7 +126,7 @@ pub(crate) fn resume(reader: &Reader, args: &Named, output: &mut Output) -> Resu
     said(all(reader, &commands, &args.wait, "resumed", output)?.failed)
 }
 
-/// The results of several commands.
+/// The results of some commands.
 #[derive(Debug, Default)]
 struct Ended {
     /// How many are not carried out.

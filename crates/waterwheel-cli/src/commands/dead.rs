@@ -1,4 +1,4 @@
-//! `dead`: the dead letters.
+//! Lists the dead letters.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Dead as DeadLetter, Id, Row};

@@ -1,4 +1,4 @@
-//! The subcommands, one module each.
+//! One module for each command.
 
 mod backup;
 mod changes;

@@ -67,7 +67,7 @@ struct Calendar {
 }
 
 impl Calendar {
-    /// Of its setting, as the service writes it. What is written in another form is shown as it is, and has no fields.
+    /// The fields of its setting, as the service writes it. A setting in another form is shown as it is, and has no fields.
     fn new(name: &str, value: &[u8]) -> Calendar {
         let setting = json(value);
         let field = |field| Some(setting.get("calendar")?.get(field)?.as_str()?.to_owned());

@@ -1,4 +1,4 @@
-//! `show`: everything that is known of one timer.
+//! Shows one timer.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Dead, Handle, Id, Level, Row, Scope};
