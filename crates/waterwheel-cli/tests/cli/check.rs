@@ -273,27 +273,24 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "no such column",
         ),
     ];
-    let folder = TimersFile::new();
-    let whole = folder.sibling("whole.db");
+    let whole = TimersFile::new();
     with_all(&whole);
     for (table, condition, cases) in updates {
         for (value, words) in cases {
             let sql = format!("UPDATE {table} SET {value}{condition}");
-            is_found(&folder, &whole, &sql, table, words);
+            is_found(&whole, &sql, table, words);
         }
     }
     for (sql, table, words) in others {
-        is_found(&folder, &whole, sql, table, words);
+        is_found(&whole, sql, table, words);
     }
 }
 
 /// Damages a copy of a file, which is said of the table by these words, and by no command in other words than ours.
-fn is_found(file: &TimersFile, whole: &Path, sql: &str, table: &str, words: &str) {
-    for other in ["-wal", "-shm", "-lock", "-reserve", "-copy"] {
-        let _: Result<(), _> = fs::remove_file(file.sibling(&format!("timers.db{other}")));
-    }
-    fs::copy(whole, &**file).unwrap();
-    damage(file, sql);
+fn is_found(whole: &Path, sql: &str, table: &str, words: &str) {
+    let file = TimersFile::new();
+    fs::copy(whole, &*file).unwrap();
+    damage(&file, sql);
     let said = file.cli("check");
     assert_eq!((said.code, &*said.err), (1, ""), "{sql}: {said:?}");
     is_in_our_words(&said, sql);
@@ -306,12 +303,12 @@ fn is_found(file: &TimersFile, whole: &Path, sql: &str, table: &str, words: &str
     assert_eq!(json["is_sound"], false);
     let lines = said.out.lines().count() as u64 - 1;
     assert_eq!(json["finding_count"], lines, "{sql}: {said:?}");
-    let copy = file.sibling("timers.db-copy");
+    let copy = file.sibling("copy.db");
     for line in OTHERS {
         let line = line.replace("COPY", copy.to_str().unwrap());
         is_in_our_words(&file.cli(&line), &format!("{sql}: {line}"));
     }
-    if let Err(error) = SqliteStore::open(&**file) {
+    if let Err(error) = SqliteStore::open(&*file) {
         let said = Said {
             code: 1,
             out: String::new(),
