@@ -196,7 +196,10 @@ fn commits_that_are_gone_are_named_and_accepted() {
             None => fs::remove_file(beside(&copy, "-wal")).unwrap(),
         }
         let loss = lost(&copy);
-        let is_it = matches!(loss, Loss::Commits { opening: 2, first: from, last: 17, is_torn: false, .. } if from == first);
+        let is_it = matches!(
+            loss,
+            Loss::Commits { opening: 2, first: from, last: 17, is_torn: false, .. } if from == first
+        );
         assert!(is_it, "{name}: {loss:?}");
         let options = Options::default().brief().accept_loss(true);
         let mut store = SqliteStore::open_with(&copy, &options).unwrap();
