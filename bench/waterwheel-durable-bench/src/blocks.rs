@@ -10,9 +10,9 @@ type Make = fn(&Results) -> String;
 /// By the names that the page has for them, in its order.
 pub(crate) const ALL: [(&str, Make); 9] = [
     ("conditions", conditions),
-    ("targets", |results| targets(results, targets::ENGINE)),
+    ("targets", |results| targets(results, &targets::ENGINE)),
     ("targets of a service", |results| {
-        targets(results, targets::SERVICE)
+        targets(results, &targets::SERVICE)
     }),
     ("calls", |results| operations(results, &CALLS)),
     ("payloads", |results| operations(results, &PAYLOADS)),

@@ -45,11 +45,11 @@ fn is_asked(flags: &Flags, row: &Row) -> bool {
     let needs = |only: &str| {
         let row_of = |it: &&Row| it.name == only;
         let asked = rows::ALL.iter().find(row_of);
-        let targets = targets::ENGINE.iter().chain(targets::SERVICE);
+        let targets = targets::ENGINE.iter().chain(&*targets::SERVICE);
         let mut beside = targets.filter(|it| it.row == only);
         asked.and_then(|it| it.file.built_by()) == Some(row.name)
             || only == "restart" && row.name == "overdue"
-            || beside.any(|it| it.is_beside(row.name))
+            || beside.any(|it| it.beside() == Some(row.name))
     };
     let only = &flags.only;
     only.is_empty() || only.iter().any(|only| only == row.name || needs(only))
