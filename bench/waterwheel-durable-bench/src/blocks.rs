@@ -112,40 +112,54 @@ const PAYLOADS: [(&str, &str); 4] = [
     ("burst-64k", "burst of 4 000 with 64 KB each"),
 ];
 
+/// The head of a column, the value that it shows, and how.
+type Column = (&'static str, &'static str, fn(Spread) -> String);
+
+const A_SECOND: Column = ("a second", "a second", |it| shown(Unit::Rate, it));
+const A_COMMIT: Column = ("operations a commit", "a commit", |it| count(it.median));
+const CPU: Column = ("CPU", "CPU µs each", |it| format!("{:.1} µs", it.median));
+const WRITTEN: Column = ("written", "bytes each", |it| Unit::Bytes.show(it.median));
+
+fn millis(micros: Spread) -> String {
+    Unit::Millis.show(micros.median / 1e3)
+}
+
 fn operations(results: &Results, rows: &[(&str, &str)]) -> String {
     // A run of some rows has no line of the others.
-    let mut rows = rows
-        .iter()
-        .filter(|(row, _)| results.row(row).is_some())
-        .peekable();
-    if rows.peek().is_none() {
+    let rows = rows.iter().copied();
+    let rows: Vec<_> = rows.filter(|(row, _)| results.row(row).is_some()).collect();
+    if rows.is_empty() {
         return NOT_MEASURED.to_owned();
     }
-    let mut text = "| one operation | a second | `fdatasync`/s beside it | operations a commit | CPU | written | a call takes, p50 | p99 |\n\
-        |---|--:|--:|--:|--:|--:|--:|--:|\n"
-        .to_owned();
+    let syncs = |it: Spread| {
+        let [median, min, max] = [it.median, it.min, it.max].map(count);
+        format!("{median} ({min} – {max})")
+    };
+    let columns: [Column; 7] = [
+        A_SECOND,
+        ("`fdatasync`/s beside it", "syncs a second", syncs),
+        A_COMMIT,
+        CPU,
+        WRITTEN,
+        ("a call takes, p50", "call p50 µs", millis),
+        ("p99", "call p99 µs", millis),
+    ];
+    table(results, "one operation", &rows, &columns)
+}
+
+fn table(results: &Results, corner: &str, rows: &[(&str, &str)], columns: &[Column]) -> String {
+    let mut text = format!("| {corner} |");
+    for (head, ..) in columns {
+        text += &format!(" {head} |");
+    }
+    text += &format!("\n|---|{}\n", "--:|".repeat(columns.len()));
     for (row, what) in rows {
-        let cell = |name: &str, show: &dyn Fn(Spread) -> String| {
+        text += &format!("| {what} |");
+        for (_, name, show) in columns {
             let spread = results.spread(row, |sample| sample.value(name));
-            spread.map_or(String::new(), show)
-        };
-        let micros = |spread: Spread| format!("{:.1} µs", spread.median);
-        let millis = |spread: Spread| Unit::Millis.show(spread.median / 1e3);
-        text += &format!(
-            "| {what} | {} | {} | {} | {} | {} | {} | {} |\n",
-            cell("a second", &|spread| shown(Unit::Rate, spread)),
-            cell("syncs a second", &|spread| format!(
-                "{} ({} – {})",
-                count(spread.median),
-                count(spread.min),
-                count(spread.max)
-            )),
-            cell("a commit", &|spread| count(spread.median)),
-            cell("CPU µs each", &micros),
-            cell("bytes each", &|spread| Unit::Bytes.show(spread.median)),
-            cell("call p50 µs", &millis),
-            cell("call p99 µs", &millis),
-        );
+            text += &format!(" {} |", spread.map_or(String::new(), show));
+        }
+        text.push('\n');
     }
     text
 }
@@ -168,24 +182,15 @@ fn handlers(results: &Results) -> String {
     if results.row("burst-1000").is_none() {
         return NOT_MEASURED.to_owned();
     }
-    let mut text = "| 200 000 timers over | all are delivered after | all are settled, a second | operations a commit | CPU | written |\n\
-        |---|--:|--:|--:|--:|--:|\n"
-        .to_owned();
-    for (row, what) in HANDLERS {
-        let cell = |name: &str, show: &dyn Fn(Spread) -> String| {
-            let spread = results.spread(row, |sample| sample.value(name));
-            spread.map_or(String::new(), show)
-        };
-        text += &format!(
-            "| {what} | {} | {} | {} | {} | {} |\n",
-            cell("delivered ms", &|spread| shown(Unit::Millis, spread)),
-            cell("a second", &|spread| shown(Unit::Rate, spread)),
-            cell("a commit", &|spread| count(spread.median)),
-            cell("CPU µs each", &|spread| format!("{:.1} µs", spread.median)),
-            cell("bytes each", &|spread| Unit::Bytes.show(spread.median)),
-        );
-    }
-    text
+    let delivered = |it| shown(Unit::Millis, it);
+    let columns: [Column; 5] = [
+        ("all are delivered after", "delivered ms", delivered),
+        ("all are settled, a second", A_SECOND.1, A_SECOND.2),
+        A_COMMIT,
+        CPU,
+        WRITTEN,
+    ];
+    table(results, "200 000 timers over", &HANDLERS, &columns)
 }
 
 const DELIVERY: (&str, &str) = ("late", "a delivery, at its handler");

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::lateness;
+use crate::sample::Sample;
+
 /// Each sleep ends so long after the one before.
 const PERIOD: Duration = Duration::from_millis(1);
 
@@ -17,8 +20,8 @@ pub(crate) struct Control {
 
 /// In µs, of each sleep.
 pub(crate) struct Slept {
-    pub(crate) thread: Vec<i64>,
-    pub(crate) task: Vec<i64>,
+    thread: Vec<i64>,
+    task: Vec<i64>,
 }
 
 impl Control {
@@ -59,6 +62,17 @@ impl Control {
             .join()
             .map_err(|_| "the control thread panicked")?;
         Ok(Slept { thread, task })
+    }
+}
+
+impl Slept {
+    /// Notes how late so many deliveries were, and what slept beside them. In µs; less than 0 if early.
+    pub(crate) fn note(self, late: Vec<i64>, deliveries: usize, sample: &mut Sample) {
+        sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
+        sample.set("twice", late.len().saturating_sub(deliveries) as f64);
+        lateness::note("late", late, sample);
+        lateness::note("thread", self.thread, sample);
+        lateness::note("tokio", self.task, sample);
     }
 }
 

@@ -76,7 +76,7 @@ fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
         quick: flags.quick,
         pending: flags.pending(),
     };
-    let sample = runtime.block_on((row.play)(place))?;
+    let sample = runtime.block_on(row.play(place))?;
     println!("{}", serde_json::to_string(&sample)?);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::{Builder, Durable};
+use waterwheel_durable::{Builder, Drain, Durable, NewTimer};
 use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::disk::syncs_a_second;
@@ -82,6 +82,29 @@ pub(crate) fn payload() -> Arc<[u8]> {
 /// The same, of so many bytes.
 pub(crate) fn payload_of(bytes: usize) -> Arc<[u8]> {
     vec![7; bytes].into()
+}
+
+/// Inserts them, so many at a time: the set-up takes no more memory than the rest.
+pub(crate) async fn insert_all(
+    timers: &Durable,
+    at_a_time: usize,
+    new: impl IntoIterator<Item = NewTimer>,
+) -> Result<(), Failure> {
+    let mut new = new.into_iter();
+    loop {
+        let batch: Vec<_> = new.by_ref().take(at_a_time).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        timers.insert_many(batch).await?;
+    }
+}
+
+/// Ends a service, whose running deliveries end soon.
+pub(crate) async fn shut_down(timers: &Durable) -> Result<(), Failure> {
+    let drain = Drain::within(Duration::from_secs(60));
+    timers.shutdown(drain).await?;
+    Ok(())
 }
 
 /// From the start of what is measured to its end.

@@ -1,7 +1,18 @@
 //! What a handler sees, from many workers at once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::future::{Ready, ready};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::Notify;
+use waterwheel_durable::{Delivery, Failure, Namespace, Shift};
+
+use crate::place::HANDLER;
+use crate::sample::Sample;
 
 /// When each delivery was, and how late, in µs.
 #[derive(Debug, Default)]
@@ -11,6 +22,25 @@ impl Seen {
     /// One that does not move what it has, which would take milliseconds, while so many are noted.
     pub(crate) fn with_room_for(count: usize) -> Seen {
         Seen(Mutex::new(Vec::with_capacity(count)))
+    }
+
+    /// Has a namespace note its deliveries, by a wall clock that is shifted. Each takes so long.
+    pub(crate) fn see(
+        self: &Arc<Self>,
+        namespace: &Namespace,
+        shift: &Arc<Shift>,
+        takes: Duration,
+    ) {
+        let (seen, shift) = (Arc::clone(self), Arc::clone(shift));
+        namespace.handle(HANDLER, move |delivery| {
+            seen.one(micros_late(delivery.due(), ahead(&shift)));
+            async move {
+                if !takes.is_zero() {
+                    tokio::time::sleep(takes).await;
+                }
+                Ok(())
+            }
+        });
     }
 
     pub(crate) fn one(&self, micros_late: i64) {
@@ -28,6 +58,78 @@ impl Seen {
     fn lock(&self) -> MutexGuard<'_, Vec<(Instant, i64)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many deliveries a handler has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    pub(crate) all: AtomicUsize,
+    pub(crate) early: AtomicUsize,
+    wanted: AtomicUsize,
+    reached: Notify,
+}
+
+impl Delivered {
+    pub(crate) fn one(&self, is_early: bool) {
+        self.early.fetch_add(usize::from(is_early), Relaxed);
+        let all = self.all.fetch_add(1, SeqCst) + 1;
+        if all == self.wanted.load(SeqCst) {
+            self.reached.notify_one();
+        }
+    }
+
+    /// A handler that counts, by a wall clock that is shifted.
+    pub(crate) fn handler(
+        self: &Arc<Self>,
+        shift: &Arc<Shift>,
+    ) -> impl Fn(Delivery) -> Ready<Result<(), Failure>> + use<> {
+        let (seen, shift) = (Arc::clone(self), Arc::clone(shift));
+        move |delivery| {
+            seen.one(now(&shift) < delivery.due());
+            ready(Ok(()))
+        }
+    }
+
+    /// Waits for so many deliveries.
+    pub(crate) async fn wait(&self, wanted: usize) {
+        self.wanted.store(wanted, SeqCst);
+        while self.all.load(SeqCst) < wanted {
+            self.reached.notified().await;
+        }
+    }
+
+    /// Lets time pass, so much at once, until all that is due then was delivered. The due times are sorted.
+    pub(crate) async fn live(&self, shift: &Shift, step: Duration, dues: &[SystemTime]) {
+        let mut due = 0;
+        while due < dues.len() {
+            pass(shift, step);
+            due = dues.partition_point(|it| *it <= now(shift));
+            self.wait(due).await;
+        }
+    }
+
+    /// Notes what went wrong with so many timers.
+    pub(crate) fn note(&self, timers: usize, sample: &mut Sample) {
+        let all = self.all.load(Relaxed);
+        sample.set("lost", timers.saturating_sub(all) as f64);
+        sample.set("twice", all.saturating_sub(timers) as f64);
+        sample.set("early", self.early.load(Relaxed) as f64);
+    }
+}
+
+/// How far a wall clock is ahead of the machine's.
+pub(crate) fn ahead(shift: &Shift) -> Duration {
+    Duration::from_micros(shift.wall().unsigned_abs())
+}
+
+/// The time on it.
+pub(crate) fn now(shift: &Shift) -> SystemTime {
+    SystemTime::now() + ahead(shift)
+}
+
+/// Lets so much time pass at once.
+pub(crate) fn pass(shift: &Shift, time: Duration) {
+    shift.suspend(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
 }
 
 /// How late a delivery is now, by a wall clock that is so far ahead of the machine's; less than 0 if early.

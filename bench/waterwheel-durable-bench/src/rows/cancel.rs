@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::{Cancelled, Drain, Durable, Handle, NewTimer};
+use waterwheel_durable::{Cancelled, Durable, Handle, NewTimer};
 
 use super::pending::take_handles;
 use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, Span, payload};
+use crate::place::{HANDLER, Place, Played, Span, payload, shut_down};
 use crate::sample::Sample;
 
 const CALLERS: usize = 1_024;
@@ -54,8 +54,6 @@ async fn play(place: Place, timers: Durable, handles: Vec<Handle>) -> Played {
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(10)))
-        .await?;
+    shut_down(&timers).await?;
     Ok(sample)
 }

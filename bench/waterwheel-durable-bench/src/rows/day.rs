@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Drain, Durable, Shift};
+use waterwheel_durable::{Durable, Shift};
 
 use super::pending::{Calendar, DAY};
-use super::spread::Delivered;
-use crate::place::{HANDLER, Place, Played, Span};
+use crate::place::{HANDLER, Place, Played, Span, shut_down};
 use crate::process;
 use crate::sample::Sample;
+use crate::seen::Delivered;
 
 /// So much time passes at once: the finest far buckets cascade one after the other.
 const STEP: Duration = Duration::from_secs(60);
@@ -29,27 +29,14 @@ pub(crate) async fn play(place: Place) -> Played {
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
     let timers = place.open(builder).await?;
     let delivered = Arc::new(Delivered::default());
-    let (seen, clock) = (Arc::clone(&delivered), Arc::clone(&shift));
-    timers.handle(HANDLER, move |delivery| {
-        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
-        seen.one(SystemTime::now() + ahead < delivery.due());
-        async { Ok(()) }
-    });
+    timers.handle(HANDLER, delivered.handler(&shift));
     let mut sample = Sample::default();
     let before = place.syncs()?;
     let span = Span::start(&timers);
-    let mut due = 0;
-    while due < dues.len() {
-        shift.suspend(u64::try_from(STEP.as_micros())?);
-        let now = SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
-        due = dues.partition_point(|it| *it <= now);
-        delivered.wait(due).await;
-    }
+    delivered.live(&shift, STEP, &dues).await;
     span.end(&timers, dues.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
+    shut_down(&timers).await?;
     sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
     sample.set("peak memory", process::peak_memory());
     // The last step may have gone beyond the end.

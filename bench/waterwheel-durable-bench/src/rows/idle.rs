@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::{Drain, Durable};
+use waterwheel_durable::Durable;
 
-use crate::place::{HANDLER, Place, Played, size};
+use crate::place::{HANDLER, Place, Played, shut_down, size};
 use crate::process;
 use crate::sample::Sample;
 
@@ -20,8 +20,6 @@ pub(crate) async fn play(place: Place) -> Played {
     sample.set("% of a core", share * 100.0);
     sample.set("peak memory", process::peak_memory());
     sample.set("bytes on disk", size(&place.file()));
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
+    shut_down(&timers).await?;
     Ok(sample)
 }

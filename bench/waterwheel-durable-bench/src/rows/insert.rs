@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use waterwheel_durable::Drain;
-
 use crate::callers::call;
-use crate::place::{Place, Played, Span, payload_of};
+use crate::place::{Place, Played, Span, payload_of, shut_down};
 use crate::policies::Policies;
 use crate::process;
 use crate::sample::Sample;
@@ -41,9 +39,7 @@ pub(crate) async fn play(
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(10)))
-        .await?;
+    shut_down(&timers).await?;
     sample.set("peak memory", process::peak_memory());
     Ok(sample)
 }

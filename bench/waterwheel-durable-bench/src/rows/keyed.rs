@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use waterwheel_durable::{Drain, Durable, NewTimer};
+use waterwheel_durable::{Durable, NewTimer};
 
 use super::pending::DAY;
 use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, Span, payload, size};
+use crate::place::{HANDLER, Place, Played, Span, insert_all, payload, shut_down, size};
 use crate::process;
 use crate::sample::Sample;
 
@@ -48,9 +48,7 @@ pub(crate) async fn play(place: Place) -> Played {
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(30)))
-        .await?;
+    shut_down(&timers).await?;
     sample.set("peak memory", process::peak_memory());
     Ok(sample)
 }
@@ -60,21 +58,14 @@ pub(crate) async fn prepare(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
     let mut random = Rng::with_seed(9);
     let now = SystemTime::now();
-    let mut left = place.pending;
-    while left > 0 {
-        let count = left.min(BATCH);
-        left -= count;
-        let batch = (0..count).map(|_| {
-            let due = due(now, &mut random);
-            NewTimer::at(HANDLER, due)
-                .key(key(&mut random))
-                .bytes(payload())
-        });
-        timers.insert_many(batch.collect::<Vec<_>>()).await?;
-    }
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
+    let new = (0..place.pending).map(|_| {
+        let due = due(now, &mut random);
+        NewTimer::at(HANDLER, due)
+            .key(key(&mut random))
+            .bytes(payload())
+    });
+    insert_all(&timers, BATCH, new).await?;
+    shut_down(&timers).await?;
     let mut sample = Sample::default();
     let bytes = size(&place.file()) / place.pending as f64;
     sample.set("bytes on disk each", bytes);

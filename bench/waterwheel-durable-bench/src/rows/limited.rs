@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
-use waterwheel_durable::{Drain, Durable, Namespace, NewTimer, Policy, Rate};
+use waterwheel_durable::{Durable, Namespace, NewTimer, Policy, Rate, Shift};
 
 use crate::control::Control;
-use crate::lateness;
-use crate::place::{Failure, HANDLER, Place, Played, payload};
+use crate::place::{Failure, HANDLER, Place, Played, insert_all, payload, shut_down};
 use crate::process;
 use crate::sample::Sample;
-use crate::seen::{Seen, micros_late, most_in};
+use crate::seen::{Seen, most_in};
 
 /// What A may begin in a second, if it is limited.
 const RATE: u32 = 100;
@@ -65,7 +64,8 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
     })
     .await?;
     let late = Arc::new(Seen::default());
-    see(&other, &late, Duration::ZERO);
+    let real = Arc::new(Shift::default());
+    late.see(&other, &real, Duration::ZERO);
     let left = begin.duration_since(SystemTime::now());
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
 
@@ -77,16 +77,14 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
         Backlog::None | Backlog::Limited => Duration::ZERO,
         Backlog::Unlimited | Backlog::FewPlaces => CALL,
     };
-    see(&busy, &begun, takes);
+    begun.see(&busy, &real, takes);
     tokio::time::sleep(time).await;
     let slept = control.end().await?;
     while late.len() < count {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     sample.set("peak memory", process::peak_memory());
-    timers
-        .shutdown(Drain::within(Duration::from_secs(30)))
-        .await?;
+    shut_down(&timers).await?;
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let begun: Vec<_> = begun.take().into_iter().map(|(at, _)| at).collect();
     let late: Vec<_> = late.take().into_iter().map(|(_, late)| late).collect();
@@ -106,11 +104,7 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
         let expected = f64::from(RATE) * window.as_secs_f64();
         sample.set("beyond the rate", (most - expected).max(0.0));
     }
-    sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
-    sample.set("twice", late.len().saturating_sub(count) as f64);
-    lateness::note("late", late, &mut sample);
-    lateness::note("thread", slept.thread, &mut sample);
-    lateness::note("tokio", slept.task, &mut sample);
+    slept.note(late, count, &mut sample);
     Ok(sample)
 }
 
@@ -122,26 +116,6 @@ pub(super) async fn insert(
     mut due: impl FnMut(usize) -> SystemTime,
 ) -> Result<(), Failure> {
     let handler = namespace.full_name(HANDLER);
-    let mut inserted = 0;
-    while inserted < count {
-        let batch = inserted..count.min(inserted + BATCH);
-        inserted = batch.end;
-        let batch = batch.map(|number| NewTimer::at(&handler, due(number)).bytes(payload()));
-        timers.insert_many(batch.collect::<Vec<_>>()).await?;
-    }
-    Ok(())
-}
-
-/// A handler that notes each delivery, and takes so long.
-fn see(namespace: &Namespace, seen: &Arc<Seen>, takes: Duration) {
-    let seen = Arc::clone(seen);
-    namespace.handle(HANDLER, move |delivery| {
-        seen.one(micros_late(delivery.due(), Duration::ZERO));
-        async move {
-            if !takes.is_zero() {
-                tokio::time::sleep(takes).await;
-            }
-            Ok(())
-        }
-    });
+    let new = |number| NewTimer::at(&handler, due(number)).bytes(payload());
+    insert_all(timers, BATCH, (0..count).map(new)).await
 }

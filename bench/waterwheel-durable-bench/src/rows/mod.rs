@@ -15,25 +15,84 @@ mod spread;
 mod steady;
 mod syncs;
 
-use std::pin::Pin;
-
 use crate::place::{PAYLOAD, Place, Played};
-use crate::policies::Policies;
-use burst::Burst;
+use crate::policies::Policies::{self, Off, On};
+use File::New;
+use Play::*;
+use Rounds::{All, Before, Few, Once};
 use limited::Backlog;
-use outage::Outage;
 use retention::Keys;
 
 const KB: usize = 1 << 10;
-
-type Playing = Pin<Box<dyn Future<Output = Played>>>;
+const BURST: usize = 200_000;
 
 /// What is measured in one round.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) file: File,
     pub(crate) rounds: Rounds,
-    pub(crate) play: fn(Place) -> Playing,
+    play: Play,
+}
+
+/// How a round is played.
+#[derive(Clone, Copy)]
+enum Play {
+    /// By so many callers, with payloads of so many bytes.
+    Insert(usize, Policies, usize),
+    /// Over so many days.
+    Spread(u32),
+    Life(u32),
+    Cancel,
+    CancelPending,
+    /// Over so many handlers.
+    Burst(usize, Policies),
+    OverdueBurst(usize),
+    /// Of so many timers, with so many bytes each.
+    LargeBurst(usize, usize),
+    Keyed,
+    KeyedFile,
+    Limited(Backlog),
+    Outage(outage::Outage),
+    Retention(Keys),
+    Syncs,
+    Pending,
+    Idle,
+    Day,
+    Overdue,
+    Restart,
+    /// So many inserts a second.
+    Steady(u32, Policies),
+}
+
+impl Row {
+    pub(crate) async fn play(&self, place: Place) -> Played {
+        match self.play {
+            Insert(callers, policies, payload) => {
+                insert::play(place, callers, policies, payload).await
+            }
+            Spread(days) => spread::play(place, days, false).await,
+            Life(days) => spread::play(place, days, true).await,
+            Cancel => cancel::recent(place).await,
+            CancelPending => cancel::pending(place).await,
+            Burst(handlers, policies) => {
+                burst::play(place, BURST, handlers, PAYLOAD, policies, false).await
+            }
+            OverdueBurst(handlers) => burst::play(place, BURST, handlers, PAYLOAD, Off, true).await,
+            LargeBurst(timers, payload) => burst::play(place, timers, 1, payload, Off, false).await,
+            Keyed => keyed::play(place).await,
+            KeyedFile => keyed::prepare(place).await,
+            Limited(backlog) => limited::play(place, backlog).await,
+            Outage(outage) => outage::play(place, outage).await,
+            Retention(keys) => retention::play(place, keys).await,
+            Syncs => syncs::play(place).await,
+            Pending => pending::play(place).await,
+            Idle => idle::play(place).await,
+            Day => day::play(place).await,
+            Overdue => restart::prepare(place).await,
+            Restart => restart::play(place).await,
+            Steady(inserts, policies) => steady::play(place, inserts, policies).await,
+        }
+    }
 }
 
 /// In which file its timers are.
@@ -53,7 +112,7 @@ impl File {
     /// The row that builds it. Without one, each round has a new file.
     pub(crate) fn built_by(self) -> Option<&'static str> {
         match self {
-            File::New => None,
+            New => None,
             File::Pending | File::Grown => Some("pending"),
             File::Keyed => Some("keyed-file"),
         }
@@ -73,170 +132,54 @@ pub(crate) enum Rounds {
 
 /// In the order in which a round plays them.
 pub(crate) const ALL: [Row; 45] = [
-    row("insert-1", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1, Policies::Off, PAYLOAD))
-    }),
-    row("insert-1-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1, Policies::On, PAYLOAD))
-    }),
-    row("insert-64", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::Off, PAYLOAD))
-    }),
-    row("insert-64-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::On, PAYLOAD))
-    }),
-    row("insert-64-1k", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::Off, KB))
-    }),
-    row("insert-64-64k", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::Off, 64 * KB))
-    }),
-    row("insert-1024", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1_024, Policies::Off, PAYLOAD))
-    }),
-    row("insert-1024-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1_024, Policies::On, PAYLOAD))
-    }),
-    row("month", File::New, Rounds::All, |place| {
-        Box::pin(spread::play(place, 30, false))
-    }),
-    row("year", File::New, Rounds::All, |place| {
-        Box::pin(spread::play(place, 365, false))
-    }),
-    row("cancel", File::New, Rounds::All, |place| {
-        Box::pin(cancel::recent(place))
-    }),
-    row("burst", File::New, Rounds::All, |place| {
-        Box::pin(burst::play(place, Burst::PLAIN))
-    }),
-    row("burst-policies", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            policies: Policies::On,
-            ..Burst::PLAIN
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-100", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            handlers: 100,
-            ..Burst::PLAIN
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-1000", File::New, Rounds::All, |place| {
-        let burst = Burst::OVER_1000;
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-overdue", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            is_overdue: true,
-            ..Burst::PLAIN
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-overdue-1000", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            is_overdue: true,
-            ..Burst::OVER_1000
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-1k", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            payload: KB,
-            ..Burst::PLAIN
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("burst-64k", File::New, Rounds::All, |place| {
-        let burst = Burst {
-            timers: 4_000,
-            payload: 64 * KB,
-            ..Burst::PLAIN
-        };
-        Box::pin(burst::play(place, burst))
-    }),
-    row("keyed", File::New, Rounds::All, |place| {
-        Box::pin(keyed::play(place))
-    }),
-    row("limited", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, Backlog::Limited))
-    }),
-    row("limited-not", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, Backlog::None))
-    }),
-    row("unlimited", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, Backlog::Unlimited))
-    }),
-    row("unlimited-places", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, Backlog::FewPlaces))
-    }),
-    row("outage-none", File::New, Rounds::Few, |place| {
-        Box::pin(outage::play(place, Outage::None))
-    }),
-    row("outage-hangs", File::New, Rounds::Few, |place| {
-        Box::pin(outage::play(place, Outage::Hangs))
-    }),
-    row("outage-fails", File::New, Rounds::Few, |place| {
-        Box::pin(outage::play(place, Outage::Fails))
-    }),
-    row("retention", File::New, Rounds::Once, |place| {
-        Box::pin(retention::play(place, Keys::None))
-    }),
-    row("retention-keyed", File::New, Rounds::Once, |place| {
-        Box::pin(retention::play(place, Keys::Random))
-    }),
-    row("syncs", File::New, Rounds::Once, |place| {
-        Box::pin(syncs::play(place))
-    }),
-    row("month-life", File::New, Rounds::Once, |place| {
-        Box::pin(spread::play(place, 30, true))
-    }),
-    row("pending", File::Pending, Rounds::Once, |place| {
-        Box::pin(pending::play(place))
-    }),
-    row("idle", File::Pending, Rounds::Few, |place| {
-        Box::pin(idle::play(place))
-    }),
-    row("day", File::Pending, Rounds::Once, |place| {
-        Box::pin(day::play(place))
-    }),
-    row("overdue", File::Pending, Rounds::Before, |place| {
-        Box::pin(restart::prepare(place))
-    }),
-    row("restart", File::Pending, Rounds::All, |place| {
-        Box::pin(restart::play(place))
-    }),
-    row("steady", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 20_000, Policies::Off))
-    }),
-    row("steady-policies", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 20_000, Policies::On))
-    }),
-    row("steady-2", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 40_000, Policies::Off))
-    }),
-    row("steady-2-policies", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 40_000, Policies::On))
-    }),
-    row("pending-month", File::Grown, Rounds::All, |place| {
-        Box::pin(spread::play(place, 30, false))
-    }),
-    row("pending-year", File::Grown, Rounds::All, |place| {
-        Box::pin(spread::play(place, 365, false))
-    }),
-    row("pending-cancel", File::Grown, Rounds::All, |place| {
-        Box::pin(cancel::pending(place))
-    }),
-    row("keyed-file", File::Keyed, Rounds::Once, |place| {
-        Box::pin(keyed::prepare(place))
-    }),
-    row("pending-keyed", File::Keyed, Rounds::All, |place| {
-        Box::pin(keyed::play(place))
-    }),
+    row("insert-1", New, All, Insert(1, Off, PAYLOAD)),
+    row("insert-1-policies", New, All, Insert(1, On, PAYLOAD)),
+    row("insert-64", New, All, Insert(64, Off, PAYLOAD)),
+    row("insert-64-policies", New, All, Insert(64, On, PAYLOAD)),
+    row("insert-64-1k", New, All, Insert(64, Off, KB)),
+    row("insert-64-64k", New, All, Insert(64, Off, 64 * KB)),
+    row("insert-1024", New, All, Insert(1_024, Off, PAYLOAD)),
+    row("insert-1024-policies", New, All, Insert(1_024, On, PAYLOAD)),
+    row("month", New, All, Spread(30)),
+    row("year", New, All, Spread(365)),
+    row("cancel", New, All, Cancel),
+    row("burst", New, All, Burst(1, Off)),
+    row("burst-policies", New, All, Burst(1, On)),
+    row("burst-100", New, All, Burst(100, Off)),
+    row("burst-1000", New, All, Burst(1_000, Off)),
+    row("burst-overdue", New, All, OverdueBurst(1)),
+    row("burst-overdue-1000", New, All, OverdueBurst(1_000)),
+    row("burst-1k", New, All, LargeBurst(BURST, KB)),
+    row("burst-64k", New, All, LargeBurst(4_000, 64 * KB)),
+    row("keyed", New, All, Keyed),
+    row("limited", New, Few, Limited(Backlog::Limited)),
+    row("limited-not", New, Few, Limited(Backlog::None)),
+    row("unlimited", New, Few, Limited(Backlog::Unlimited)),
+    row("unlimited-places", New, Few, Limited(Backlog::FewPlaces)),
+    row("outage-none", New, Few, Outage(outage::Outage::None)),
+    row("outage-hangs", New, Few, Outage(outage::Outage::Hangs)),
+    row("outage-fails", New, Few, Outage(outage::Outage::Fails)),
+    row("retention", New, Once, Retention(Keys::None)),
+    row("retention-keyed", New, Once, Retention(Keys::Random)),
+    row("syncs", New, Once, Syncs),
+    row("month-life", New, Once, Life(30)),
+    row("pending", File::Pending, Once, Pending),
+    row("idle", File::Pending, Few, Idle),
+    row("day", File::Pending, Once, Day),
+    row("overdue", File::Pending, Before, Overdue),
+    row("restart", File::Pending, All, Restart),
+    row("steady", File::Pending, Few, Steady(20_000, Off)),
+    row("steady-policies", File::Pending, Few, Steady(20_000, On)),
+    row("steady-2", File::Pending, Few, Steady(40_000, Off)),
+    row("steady-2-policies", File::Pending, Few, Steady(40_000, On)),
+    row("pending-month", File::Grown, All, Spread(30)),
+    row("pending-year", File::Grown, All, Spread(365)),
+    row("pending-cancel", File::Grown, All, CancelPending),
+    row("keyed-file", File::Keyed, Once, KeyedFile),
+    row("pending-keyed", File::Keyed, All, Keyed),
 ];
 
-const fn row(name: &'static str, file: File, rounds: Rounds, play: fn(Place) -> Playing) -> Row {
+const fn row(name: &'static str, file: File, rounds: Rounds, play: Play) -> Row {
     Row {
         name,
         file,

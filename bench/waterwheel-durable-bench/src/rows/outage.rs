@@ -9,11 +9,10 @@ use waterwheel_durable::{Backoff, Drain, Durable, Namespace, Policy, Rate, Retry
 
 use super::limited::insert;
 use crate::control::Control;
-use crate::lateness;
 use crate::place::{Failure, HANDLER, Place, Played};
 use crate::process;
 use crate::sample::Sample;
-use crate::seen::{Seen, micros_late};
+use crate::seen::{Seen, now, pass};
 
 /// Timers a second, of each of the two.
 const RATE: u32 = 1_000;
@@ -53,7 +52,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
         let backlog = place.pick(600_000, 20_000);
         insert(&timers, &failing, backlog, |_| SystemTime::now()).await?;
     }
-    see(&other, &late, &shift);
+    late.see(&other, &shift, Duration::ZERO);
     serve(&failing, outage, &calls);
     if outage == Outage::Fails {
         fail_for_an_hour(&place, &timers, &failing, &shift, &mut sample).await?;
@@ -61,7 +60,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
         sample.set("attempts in the hour", attempts as f64);
         let limit = policy.clone().rate(Rate::per_second(RATE).burst(BURST));
         failing.set_policy(limit).await?;
-        shift.suspend(u64::try_from(LONGEST_DELAY.as_micros())?);
+        pass(&shift, LONGEST_DELAY);
     }
     let count = RATE as usize * usize::try_from(time.as_secs())?;
     let begin = now(&shift) + place.pick(Duration::from_secs(4), Duration::from_secs(2));
@@ -93,25 +92,8 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     timers.shutdown(Drain::within(limit)).await?;
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let late: Vec<_> = late.take().into_iter().map(|(_, late)| late).collect();
-    sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
-    sample.set("twice", late.len().saturating_sub(count) as f64);
-    lateness::note("late", late, &mut sample);
-    lateness::note("thread", slept.thread, &mut sample);
-    lateness::note("tokio", slept.task, &mut sample);
+    slept.note(late, count, &mut sample);
     Ok(sample)
-}
-
-fn now(shift: &Shift) -> SystemTime {
-    SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs())
-}
-
-fn see(namespace: &Namespace, late: &Arc<Seen>, shift: &Arc<Shift>) {
-    let (late, shift) = (Arc::clone(late), Arc::clone(shift));
-    namespace.handle(HANDLER, move |delivery| {
-        let ahead = Duration::from_micros(shift.wall().unsigned_abs());
-        late.one(micros_late(delivery.due(), ahead));
-        async { Ok(()) }
-    });
 }
 
 /// What A's handler is asked.
@@ -158,7 +140,7 @@ async fn fail_for_an_hour(
     insert(timers, failing, count, due).await?;
     let steps = HOUR.as_secs() / STEP.as_secs();
     for step in 0..steps {
-        shift.suspend(u64::try_from(STEP.as_micros())?);
+        pass(&shift, STEP);
         tokio::time::sleep(place.pick(MOMENT, MOMENT / 5)).await;
         // The first of them have come to the longest delay.
         if step == steps / 2 {
@@ -177,7 +159,7 @@ async fn drain(
     sample: &mut Sample,
 ) -> Result<(), Failure> {
     calls.is_out.store(false, Ordering::SeqCst);
-    shift.suspend(u64::try_from(LONGEST_DELAY.as_micros())?);
+    pass(&shift, LONGEST_DELAY);
     calls.well.take();
     let start = Instant::now();
     tokio::time::sleep(place.pick(Duration::from_secs(5), Duration::from_secs(2))).await;

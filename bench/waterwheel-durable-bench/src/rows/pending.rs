@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
-use waterwheel_durable::{Drain, Durable, Handle, NewTimer};
+use waterwheel_durable::{Durable, Handle, NewTimer};
 
-use crate::place::{Failure, HANDLER, Place, Played, payload, size};
+use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down, size};
 use crate::process;
 use crate::sample::Sample;
 
@@ -44,9 +44,7 @@ pub(crate) async fn play(place: Place) -> Played {
             }
         }
     }
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
+    shut_down(&timers).await?;
     random.shuffle(&mut handles);
     let lines: Vec<String> = handles.iter().map(Handle::to_string).collect();
     fs::write(place.folder.join("handles"), lines.join("\n"))?;

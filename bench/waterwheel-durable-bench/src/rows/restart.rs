@@ -3,17 +3,16 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
 use rustix::fs::{Advice, fadvise};
-use waterwheel_durable::{Drain, Durable, NewTimer};
+use waterwheel_durable::{Durable, NewTimer};
 
-use super::spread::Delivered;
-use crate::place::{Failure, HANDLER, Place, Played, payload};
+use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down};
 use crate::process;
 use crate::sample::Sample;
+use crate::seen::Delivered;
 
 /// So long ago the oldest of them was due.
 const DOWN: Duration = Duration::from_secs(600);
@@ -30,9 +29,7 @@ pub(crate) async fn prepare(place: Place) -> Played {
         .into_iter()
         .map(|due| NewTimer::at(HANDLER, due).bytes(payload()));
     timers.insert_many(batch).await?;
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
+    shut_down(&timers).await?;
     drop_from_cache(&place.file())?;
     let mut sample = Sample::default();
     sample.set("overdue", overdue as f64);
@@ -52,26 +49,18 @@ pub(crate) async fn play(place: Place) -> Played {
     let mut sample = Sample::default();
     sample.set("syncs a second", place.syncs()?);
     let delivered = Arc::new(Delivered::default());
-    let seen = Arc::clone(&delivered);
     let read = process::read();
     let start = Instant::now();
     let timers = place.open(Durable::builder()).await?;
     sample.set("opened ms", millis_since(start));
-    timers.handle(HANDLER, move |delivery| {
-        seen.one(SystemTime::now() < delivery.due());
-        async { Ok(()) }
-    });
+    timers.handle(HANDLER, delivered.handler(&Arc::default()));
     delivered.wait(1).await;
     sample.set("first ms", millis_since(start));
     delivered.wait(overdue).await;
     sample.set("all ms", millis_since(start));
     sample.set("megabytes read", (process::read() - read) / 1e6);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(60)))
-        .await?;
-    let all = delivered.all.load(Ordering::Relaxed);
-    sample.set("twice", all.saturating_sub(overdue) as f64);
-    sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    shut_down(&timers).await?;
+    delivered.note(overdue, &mut sample);
     sample.set("peak memory", process::peak_memory());
     Ok(sample)
 }

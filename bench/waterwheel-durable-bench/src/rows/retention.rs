@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use waterwheel_durable::{Cancelled, Drain, Durable, NewTimer, Policy, Shift};
+use waterwheel_durable::{Cancelled, Durable, NewTimer, Policy, Shift};
 
 use super::keyed::key;
 use super::pending::DAY;
-use super::spread::Delivered;
-use crate::place::{Failure, HANDLER, Place, Played, payload, size_alone};
+use crate::place::{Failure, HANDLER, Place, Played, insert_all, payload, shut_down, size_alone};
 use crate::process;
 use crate::sample::Sample;
+use crate::seen::{Delivered, now, pass};
 use crate::store::Longest;
 
 const SHOP: &str = "shop";
@@ -51,7 +51,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     let far = SystemTime::now() + DAY * 400;
     let stay = place.pick(1_000_000, PORTION);
     insert(&staying, HANDLER, stay, far, None).await?;
-    end(&staying).await?;
+    shut_down(&staying).await?;
     sample.set("bytes at the start", size_alone(&place.file()));
 
     let commits = Arc::new(Longest::default());
@@ -61,21 +61,14 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     let policy = Policy::default().retention(KEPT);
     let shop = timers.create_namespace(SHOP, policy).await?;
     let delivered = Arc::new(Delivered::default());
-    let seen = Arc::clone(&delivered);
-    let clock = Arc::clone(&shift);
-    shop.handle(HANDLER, move |delivery| {
-        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
-        seen.one(SystemTime::now() + ahead < delivery.due());
-        async { Ok(()) }
-    });
+    shop.handle(HANDLER, delivered.handler(&shift));
     let caller = Caller::start(&timers);
     let mut random = Rng::with_seed(KEYS);
     for number in 1..=portions {
-        let ahead = Duration::from_micros(shift.wall().unsigned_abs());
-        let due = SystemTime::now() + ahead + STEP / 2;
+        let due = now(&shift) + STEP / 2;
         let keys = (keys == Keys::Random).then_some(&mut random);
         insert(&timers, NAME, portion, due, keys).await?;
-        shift.suspend(u64::try_from(STEP.as_micros())?);
+        pass(&shift, STEP);
         delivered.wait(number * portion).await;
         if number == portions.div_ceil(10) {
             // What is needed for them is there by then, SQLite's cache as well.
@@ -92,7 +85,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     }
 
     let start = Instant::now();
-    shift.suspend(u64::try_from((DAY * (KEPT + 2)).as_micros())?);
+    pass(&shift, DAY * (KEPT + 2));
     while !shop
         .archived(HANDLER, UNIX_EPOCH, None, 1)
         .await?
@@ -119,13 +112,10 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     if keys == Keys::Random && taken(&timers).await? > 0 {
         return Err("a key is taken after its timer has expired".into());
     }
-    end(&timers).await?;
+    shut_down(&timers).await?;
     sample.set("bytes at the end", size_alone(&place.file()));
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    let seen = delivered.all.load(Ordering::Relaxed);
-    sample.set("lost", all.saturating_sub(seen) as f64);
-    sample.set("twice", seen.saturating_sub(all) as f64);
-    sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    delivered.note(all, &mut sample);
     sample.set("peak memory", process::peak_memory());
     Ok(sample)
 }
@@ -156,27 +146,15 @@ async fn insert(
     due: SystemTime,
     mut keys: Option<&mut Rng>,
 ) -> Result<(), Failure> {
-    let mut inserted = 0;
-    while inserted < count {
-        let batch = inserted..count.min(inserted + BATCH);
-        inserted = batch.end;
-        let each = |number| due + Duration::from_secs(600) * number as u32 / count as u32;
-        let batch = batch.map(|number| {
-            let timer = NewTimer::at(handler, each(number)).bytes(payload());
-            match &mut keys {
-                Some(random) => timer.key(key(random)),
-                None => timer,
-            }
-        });
-        timers.insert_many(batch.collect::<Vec<_>>()).await?;
-    }
-    Ok(())
-}
-
-async fn end(timers: &Durable) -> Result<(), Failure> {
-    let drain = Drain::within(Duration::from_secs(60));
-    timers.shutdown(drain).await?;
-    Ok(())
+    let each = |number| due + Duration::from_secs(600) * number as u32 / count as u32;
+    let new = (0..count).map(|number| {
+        let timer = NewTimer::at(handler, each(number)).bytes(payload());
+        match &mut keys {
+            Some(random) => timer.key(key(random)),
+            None => timer,
+        }
+    });
+    insert_all(timers, BATCH, new).await
 }
 
 /// One who inserts a timer after the other, and cancels each so that it leaves nothing.

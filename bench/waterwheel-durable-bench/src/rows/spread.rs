@@ -1,18 +1,17 @@
 //! Inserts that are due evenly over a month or a year, and their life: cascades, deliveries, settles.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
-use tokio::sync::Notify;
-use waterwheel_durable::{Drain, Durable, Shift};
+use waterwheel_durable::{Durable, Shift};
 
 use super::pending::DAY;
 use crate::callers::call;
-use crate::place::{Failure, HANDLER, Place, Played, Span, payload};
+use crate::place::{Failure, HANDLER, Place, Played, Span, payload, shut_down};
 use crate::process;
 use crate::sample::Sample;
+use crate::seen::Delivered;
 
 pub(crate) const CALLERS: usize = 1_024;
 /// Beyond the finest buckets, so that each timer lies in a far one at first.
@@ -40,13 +39,7 @@ pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
         .open(Durable::builder().shifted_clocks(Arc::clone(&shift)))
         .await?;
     let delivered = Arc::new(Delivered::default());
-    let seen = Arc::clone(&delivered);
-    let clock = Arc::clone(&shift);
-    timers.handle(HANDLER, move |delivery| {
-        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
-        seen.one(SystemTime::now() + ahead < delivery.due());
-        async { Ok(()) }
-    });
+    timers.handle(HANDLER, delivered.handler(&shift));
     let mut sample = Sample::default();
     let before = place.syncs()?;
     let span = Span::start(&timers);
@@ -56,21 +49,16 @@ pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
     calls.note(&mut sample);
     if lives {
         let start = process::written();
-        live(&shift, &dues, &delivered).await;
-        timers
-            .shutdown(Drain::within(Duration::from_secs(60)))
-            .await?;
+        let mut dues = dues.to_vec();
+        dues.sort_unstable();
+        delivered.live(&shift, STEP, &dues).await;
+        shut_down(&timers).await?;
         let rest = (process::written() - start) / dues.len() as f64;
         let inserted = sample.value("bytes each").unwrap_or(f64::NAN);
         sample.set("bytes of a life", inserted + rest);
-        let all = delivered.all.load(Ordering::Relaxed);
-        sample.set("lost", dues.len().saturating_sub(all) as f64);
-        sample.set("twice", all.saturating_sub(dues.len()) as f64);
-        sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+        delivered.note(dues.len(), &mut sample);
     } else {
-        timers
-            .shutdown(Drain::within(Duration::from_secs(60)))
-            .await?;
+        shut_down(&timers).await?;
     }
     Ok(sample)
 }
@@ -90,45 +78,4 @@ pub(crate) async fn insert(
         })
     })
     .await
-}
-
-/// Lets time pass until the last timer was delivered.
-async fn live(shift: &Shift, dues: &[SystemTime], delivered: &Delivered) {
-    let mut dues = dues.to_vec();
-    dues.sort_unstable();
-    let mut due = 0;
-    while due < dues.len() {
-        shift.suspend(u64::try_from(STEP.as_micros()).unwrap_or(u64::MAX));
-        let now = SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
-        due = dues.partition_point(|it| *it <= now);
-        delivered.wait(due).await;
-    }
-}
-
-/// What the handler has seen.
-#[derive(Debug, Default)]
-pub(crate) struct Delivered {
-    pub(crate) all: AtomicUsize,
-    pub(crate) early: AtomicUsize,
-    wanted: AtomicUsize,
-    reached: Notify,
-}
-
-impl Delivered {
-    pub(crate) fn one(&self, is_early: bool) {
-        self.early
-            .fetch_add(usize::from(is_early), Ordering::Relaxed);
-        let all = self.all.fetch_add(1, Ordering::SeqCst) + 1;
-        if all == self.wanted.load(Ordering::SeqCst) {
-            self.reached.notify_one();
-        }
-    }
-
-    /// Waits for so many deliveries.
-    pub(crate) async fn wait(&self, wanted: usize) {
-        self.wanted.store(wanted, Ordering::SeqCst);
-        while self.all.load(Ordering::SeqCst) < wanted {
-            self.reached.notified().await;
-        }
-    }
 }

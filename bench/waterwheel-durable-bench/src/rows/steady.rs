@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
-use waterwheel_durable::{Drain, Durable, NewTimer, Shift};
+use waterwheel_durable::{Durable, NewTimer, Shift};
 
 use super::pending::{Calendar, DAY, DAYS};
-use super::spread::Delivered;
 use crate::control::Control;
-use crate::lateness;
-use crate::place::{Failure, HANDLER, PAYLOAD, Place, Played, Span, payload};
+use crate::place::{
+    Failure, HANDLER, PAYLOAD, Place, Played, Span, insert_all, payload, shut_down,
+};
 use crate::policies::Policies;
 use crate::process;
 use crate::sample::Sample;
-use crate::seen::micros_late;
+use crate::seen::{Delivered, micros_late};
 
 const CALLERS: u32 = 256;
 /// The day's bucket cascades so long before the day begins.
@@ -63,7 +63,11 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     let overdue = calendar.due_by(&place, begin - set_up).count();
     watched.pending.wait(overdue).await;
     let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
-    insert_before((&timers, handler), begin, time, before).await?;
+    let mut random = Rng::with_seed(4);
+    let millis = u64::try_from(time.as_millis())?;
+    let dues = (0..before).map(|_| begin + Duration::from_millis(random.u64(0..millis)));
+    let new = dues.map(|due| NewTimer::at(handler, due).bytes(marked()));
+    insert_all(&timers, BATCH, new).await?;
     let left = start.duration_since(SystemTime::now());
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
 
@@ -79,18 +83,12 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     watched.ours.wait(before + soon).await;
     sample.set("syncs a second", f64::midpoint(syncs, place.syncs()?));
     Policies::Off.set_default(&timers).await?;
-    timers
-        .shutdown(Drain::within(Duration::from_secs(30)))
-        .await?;
+    shut_down(&timers).await?;
     let late = watched.take();
     sample.set("due a second", late.len() as f64 / time.as_secs_f64());
-    let early = late.iter().filter(|it| **it < 0).count();
-    let early = early + watched.pending.early.load(Ordering::Relaxed);
-    sample.set("early", early as f64);
-    sample.set("twice", late.len().saturating_sub(before + soon) as f64);
-    lateness::note("late", late, &mut sample);
-    lateness::note("thread", slept.thread, &mut sample);
-    lateness::note("tokio", slept.task, &mut sample);
+    slept.note(late, before + soon, &mut sample);
+    let early = watched.pending.early.load(Ordering::Relaxed) as f64;
+    sample.set("early", early + sample.value("early").unwrap_or(0.0));
     sample.set("peak memory", process::peak_memory());
     calendar.pass(&place, SystemTime::now() + ahead)?;
     Ok(sample)
@@ -125,25 +123,6 @@ impl Watched {
 
 fn marked() -> Arc<[u8]> {
     Arc::from([OURS; PAYLOAD])
-}
-
-/// So many, due evenly while it runs.
-async fn insert_before(
-    (timers, handler): (&Durable, &'static str),
-    begin: SystemTime,
-    time: Duration,
-    mut left: usize,
-) -> Result<(), Failure> {
-    let mut random = Rng::with_seed(4);
-    let millis = u64::try_from(time.as_millis())?;
-    while left > 0 {
-        let count = left.min(BATCH);
-        left -= count;
-        let dues = (0..count).map(|_| begin + Duration::from_millis(random.u64(0..millis)));
-        let batch = dues.map(|due| NewTimer::at(handler, due).bytes(marked()));
-        timers.insert_many(batch.collect::<Vec<_>>()).await?;
-    }
-    Ok(())
 }
 
 /// Returns how many were inserted, and how many of these were due soon.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use waterwheel_durable::{Drain, Durable};
+use waterwheel_durable::Durable;
 
 use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, payload};
+use crate::place::{HANDLER, Place, Played, payload, shut_down};
 use crate::sample::Sample;
 
 const CALLERS: usize = 64;
@@ -27,8 +27,6 @@ pub(crate) async fn play(place: Place) -> Played {
     let mut sample = Sample::default();
     sample.set("operations", inserted as f64);
     sample.set("commits", timers.metrics().commits as f64);
-    timers
-        .shutdown(Drain::within(Duration::from_secs(10)))
-        .await?;
+    shut_down(&timers).await?;
     Ok(sample)
 }
