@@ -105,17 +105,14 @@ impl Measure for Heap {
         drop(crowd);
         let kept = self.of_one(HEAP.allocated() + list, before.0);
         let room = self.room(&stage, &sleeps);
-        Sample {
-            values: vec![
-                live,
-                live - size_of::<S::Sleep>() as f64,
-                room,
-                kept,
-                peak,
-                resident,
-            ],
-            ..Sample::default()
-        }
+        Sample::of(vec![
+            live,
+            live - size_of::<S::Sleep>() as f64,
+            room,
+            kept,
+            peak,
+            resident,
+        ])
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use waterwheel_bench_kit::Spread;
 
 /// The result of one workload.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// The workload and its size, by which filters and targets find it.
     pub title: String,
@@ -117,31 +117,38 @@ impl Table {
     /// The two samples of one round were taken within seconds of each other. The median of the ratios is not the ratio
     /// of the medians, and suffers less from the drift of a machine.
     pub fn times_better(&self, this: &Series, other: &Series, metric: usize) -> Spread {
-        let pairs = this.samples.iter().zip(&other.samples);
-        Spread::of(
-            pairs
-                .map(|(this, other)| {
-                    let (this, other) = (this.values[metric], other.values[metric]);
-                    self.metrics[metric].better.times(this, other)
-                })
-                .collect(),
-        )
+        let better = self.metrics[metric].better;
+        paired(this, other, metric, |this, other| better.times(this, other))
     }
 
     /// How much more `this` takes than `other` in a metric: by round, and of the rounds the median.
     pub fn more(&self, this: &Series, other: &Series, metric: usize) -> Spread {
-        let pairs = this.samples.iter().zip(&other.samples);
-        Spread::of(
-            pairs
-                .map(|(this, other)| this.values[metric] - other.values[metric])
-                .collect(),
-        )
+        paired(this, other, metric, |this, other| this - other)
     }
 
     /// Timers that fired early or never, of all contestants, and samples that failed.
     pub fn faults(&self) -> u64 {
         let failures = self.failures.len() as u64;
         failures + self.series.iter().map(Series::faults).sum::<u64>()
+    }
+}
+
+fn paired(a: &Series, b: &Series, metric: usize, figure: impl Fn(f64, f64) -> f64) -> Spread {
+    let pairs = a.samples.iter().zip(&b.samples);
+    Spread::of(
+        pairs
+            .map(|(a, b)| figure(a.values[metric], b.values[metric]))
+            .collect(),
+    )
+}
+
+impl Sample {
+    /// One in which nothing went wrong.
+    pub fn of(values: Vec<f64>) -> Self {
+        Self {
+            values,
+            ..Self::default()
+        }
     }
 }
 
@@ -197,12 +204,8 @@ impl Series {
 
     /// The spread of one metric over the rounds.
     pub fn spread(&self, metric: usize) -> Spread {
-        Spread::of(
-            self.samples
-                .iter()
-                .map(|sample| sample.values[metric])
-                .collect(),
-        )
+        let values = self.samples.iter().map(|sample| sample.values[metric]);
+        Spread::of(values.collect())
     }
 
     /// One of the counts, over the rounds.

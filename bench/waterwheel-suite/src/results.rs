@@ -10,7 +10,7 @@ use waterwheel_bench_kit::{read_json, target_dir, write_json};
 use crate::{Table, Verdict};
 
 /// Everything of a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     /// Where and how it was measured.
     pub conditions: Conditions,
@@ -21,7 +21,7 @@ pub struct Results {
 }
 
 /// Everything that a figure needs to be understood.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Conditions {
     /// By package: waterwheel, tokio and the other peers.
     pub versions: BTreeMap<String, String>,

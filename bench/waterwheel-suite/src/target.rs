@@ -169,23 +169,16 @@ mod tests {
     use crate::{Failure, Metric, Sample};
 
     fn table(title: &str, series: &[(&'static str, &[f64])]) -> Table {
-        let sample = |&value: &f64| Sample {
-            values: vec![value],
-            ..Sample::default()
-        };
+        let sample = |&value: &f64| Sample::of(vec![value]);
         let series = series.iter().map(|&(name, values)| Series {
-            name: name.into(),
             samples: values.iter().map(sample).collect(),
-            spreads: Vec::new(),
+            ..Series::new(name)
         });
         Table {
             title: title.to_owned(),
-            work: String::new(),
             metrics: vec![Metric::lower("cost", "ns")],
             series: series.collect(),
-            absent: Vec::new(),
-            seconds: 0.0,
-            failures: Vec::new(),
+            ..Table::default()
         }
     }
 

@@ -108,10 +108,7 @@ fn entrant<S: Sleeps>(
         thread::sleep(time);
         let after = counts(timer.as_ref());
         let counts = before.iter().zip(after);
-        Sample {
-            values: counts.map(|(before, after)| after - before).collect(),
-            ..Sample::default()
-        }
+        Sample::of(counts.map(|(before, after)| after - before).collect())
     })
 }
 

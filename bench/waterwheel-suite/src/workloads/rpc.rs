@@ -138,14 +138,11 @@ fn sample<W: Waits>(
     let rates = counts.iter().map(|it| it.calls as f64 / it.seconds);
     let calls: u64 = counts.iter().map(|it| it.calls).sum();
     let crossed: u64 = counts.iter().map(|it| it.crossed).sum();
-    Sample {
-        values: vec![
-            rates.sum(),
-            cpu / calls as f64,
-            100.0 * crossed as f64 / calls as f64,
-        ],
-        ..Sample::default()
-    }
+    Sample::of(vec![
+        rates.sum(),
+        cpu / calls as f64,
+        100.0 * crossed as f64 / calls as f64,
+    ])
 }
 
 /// The main thread sets it, the clients read it once a call.

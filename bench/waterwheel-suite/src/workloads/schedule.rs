@@ -107,13 +107,10 @@ fn entrant<S: Schedules>(
             let nanos = cpu::nanos_of(|| tasks(batches, cancels));
             nanos / (batches * batch * threads) as f64
         };
-        Sample {
-            values: vec![
-                measured(load.cancelled, BATCH, true),
-                measured(load.run, HERD, false),
-            ],
-            ..Sample::default()
-        }
+        Sample::of(vec![
+            measured(load.cancelled, BATCH, true),
+            measured(load.run, HERD, false),
+        ])
     })
 }
 

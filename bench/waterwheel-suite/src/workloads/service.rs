@@ -90,10 +90,7 @@ fn sample(clock: &str, seconds: u64) -> Sample {
     let values = output(&mut command, Duration::from_secs(seconds) + PATIENCE)
         .and_then(|report| figures(&report))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Sample {
-        values,
-        ..Sample::default()
-    }
+    Sample::of(values)
 }
 
 fn figures(report: &str) -> Result<Vec<f64>, String> {

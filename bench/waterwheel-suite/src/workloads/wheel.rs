@@ -157,10 +157,7 @@ fn sample(load: Load) -> Sample {
         .collect();
     subject.insert();
     values.push(subject.next_expiration());
-    Sample {
-        values,
-        ..Sample::default()
-    }
+    Sample::of(values)
 }
 
 /// A wheel, and the keys of those timers in it that come and go.

@@ -93,9 +93,8 @@ mod tests {
     #[test]
     fn faults_are_named_in_the_footer() {
         let series = |name: &'static str, samples: &[Sample]| Series {
-            name: name.into(),
             samples: samples.to_vec(),
-            spreads: Vec::new(),
+            ..Series::new(name)
         };
         let early = Sample {
             early: 2,
@@ -103,19 +102,16 @@ mod tests {
         };
         let table = Table {
             title: "fire".to_owned(),
-            work: String::new(),
-            metrics: Vec::new(),
             series: vec![
                 series("floor", &[]),
                 series("tokio", &[early, Sample::default()]),
                 series("own", &[Sample::default()]),
             ],
-            absent: Vec::new(),
-            seconds: 0.0,
             failures: vec![Failure {
                 name: "own".to_owned(),
                 why: "killed".to_owned(),
             }],
+            ..Table::default()
         };
         let source = Source::of([&table].into_iter());
         assert_eq!(source.packages, ["waterwheel", "tokio"]);

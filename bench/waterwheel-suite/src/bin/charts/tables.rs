@@ -21,19 +21,22 @@ pub(crate) fn table<'a>(results: &'a Results, title: &str) -> Result<&'a Table, 
     found.ok_or_else(|| Missing(format!("workload {title:?}")))
 }
 
-/// The tables whose titles are a number between these two, from the smallest number up.
+/// The tables whose titles are a number between these two, from the smallest number up. At least one.
 pub(crate) fn sizes<'a>(
     results: &'a Results,
     before: &str,
     after: &str,
-) -> Vec<(usize, &'a Table)> {
+) -> Result<Vec<(usize, &'a Table)>, Missing> {
     let size = |table: &'a Table| {
         let number = table.title.strip_prefix(before)?.strip_suffix(after)?;
         Some((number.parse().ok()?, table))
     };
     let mut found: Vec<_> = results.tables.iter().filter_map(size).collect();
     found.sort_by_key(|(number, _)| *number);
-    found
+    if found.is_empty() {
+        return Err(Missing(format!("workload \"{before}…\"")));
+    }
+    Ok(found)
 }
 
 /// The place of a metric.

@@ -1,94 +1,55 @@
 //! What each block shows: one of the `grids`, or a text that is made here.
 
-use waterwheel_suite::{Conditions, Outcome, Results, Series, Verdict, verdict_table};
+use waterwheel_suite::{Conditions, Outcome, Results, Series, Table, Verdict, verdict_table};
 
 use crate::cell;
-use crate::grid;
-use crate::grids::{
-    CALLS, CPU, FIRING, IDLE, IDLE_AT, OPERATION, OPERATIONS, P50, QUEUE, QUIET, SERVICE, SLACK,
-    TESTS, WHEEL,
-};
+use crate::grid::{self, Grid};
+
+const GRIDS: &str = include_str!("grids.txt");
+const CPU: &str = "CPU a timer";
+const P50: &str = "lateness p50";
 
 /// The text of a block. An error if there is no such block, or the results lack a figure of it.
 pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
     match name {
         "conditions" => Ok(conditions(results)),
         "summary" => summary(results),
-        "quiet services" => QUIET.text(results),
         "ways of waking" => ways_of_waking(results),
-        "a service" => SERVICE.text(results),
-        "operations" => OPERATIONS.text(results),
-        "firing" => FIRING.text(results),
-        "many calls" => CALLS.text(results),
-        "idle deadlines" => Ok(format!(
-            "{}\n{}",
-            IDLE.text(results)?,
-            IDLE_AT.text(results)?
-        )),
-        "slack" => SLACK.text(results),
-        "a delay queue" => QUEUE.text(results),
-        "the wheel" => WHEEL.text(results),
-        "tests" => TESTS.text(results),
         "count of verdicts" => Ok(count(&results.targets)),
         "misses" => Ok(verdicts(results, |outcome| outcome != Outcome::Pass)),
         "passes" => Ok(verdicts(results, |outcome| outcome == Outcome::Pass)),
-        _ => Err(format!("there are no figures {name:?}")),
+        _ => {
+            let texts: Result<Vec<_>, _> = grids(name).map(|grid| grid.text(results)).collect();
+            let texts = texts?;
+            let has_any = !texts.is_empty();
+            let text = has_any.then(|| texts.join("\n"));
+            text.ok_or_else(|| format!("there are no figures {name:?}"))
+        }
     }
 }
 
-/// The window of the README: what concerns the most users, and a loss. The last column is of an older run on another processor, which
-/// benches/LOG.md has: its ratios, or nothing.
+fn grids(name: &str) -> impl Iterator<Item = Grid<'static>> {
+    grid::read(GRIDS)
+        .into_iter()
+        .filter(move |it| it.name == name)
+}
+
+fn series<'a>(table: &'a Table, name: &str) -> Result<&'a Series, String> {
+    let found = table.series(name);
+    found.ok_or_else(|| format!("{:?} has no {name:?}", table.title))
+}
+
 fn summary(results: &Results) -> Result<String, String> {
-    const ROWS: [(&str, &str, &str, &str); 6] = [
-        (
-            "cancel a timer and arm another, with a million pending and two busy workers",
-            "churn 1000000, 2 threads",
-            OPERATION,
-            "8.4 ×",
-        ),
-        (
-            "a million tasks wake at once: longest stall of another task",
-            "herd, 1000000 tasks",
-            "longest heartbeat gap",
-            "119 ×",
-        ),
-        (
-            "memory of a pending boxed sleep, with the timer's entry",
-            "memory, 1000000 timers",
-            "live heap, future + entry",
-            "1.5 ×",
-        ),
-        (
-            "1000 timers per second: median lateness",
-            "rate, 1000 a second",
-            P50,
-            "1.6 ×",
-        ),
-        (
-            "10 000 timers per second: CPU per timer",
-            "rate, in turn, 10000 a second",
-            CPU,
-            "1.0 ×",
-        ),
-        (
-            "100 timers per second: CPU per timer",
-            "rate, in turn, 100 a second",
-            CPU,
-            "0.71 ×",
-        ),
-    ];
     let mut text =
         "| | `tokio::time` | waterwheel | tokio ÷ waterwheel | Intel |\n|---|--:|--:|--:|--:|\n"
             .to_owned();
-    for (label, workload, metric, other) in ROWS {
+    for row in grids("summary").flat_map(|grid| grid.rows) {
+        let [label, workload, metric, other] = row[..] else {
+            return Err(format!("{row:?} has not four cells"));
+        };
         let table = grid::table(results, workload)?;
         let index = grid::metric(table, metric)?;
-        let series = |name| {
-            table
-                .series(name)
-                .ok_or_else(|| format!("{workload:?} has no {name:?}"))
-        };
-        let (tokio, ours) = (series("tokio")?, series("current")?);
+        let (tokio, ours) = (series(table, "tokio")?, series(table, "current")?);
         let unit = &table.metrics[index].unit;
         let times = table.times_better(ours, tokio, index);
         let shown = |series: &Series| cell::value(series.spread(index).median, unit);
@@ -132,12 +93,7 @@ fn ways_of_waking(results: &Results) -> Result<String, String> {
         text += &format!("| {label} |");
         for (_, workload) in RATES {
             let table = grid::table(results, workload)?;
-            let series = |name| {
-                table
-                    .series(name)
-                    .ok_or_else(|| format!("{workload:?} has no {name:?}"))
-            };
-            let (this, tokio) = (series(contestant)?, series("tokio")?);
+            let (this, tokio) = (series(table, contestant)?, series(table, "tokio")?);
             let (cpu, p50) = (grid::metric(table, CPU)?, grid::metric(table, P50)?);
             let share = table.times_better(tokio, this, cpu).median;
             let lateness = cell::value(this.spread(p50).median, &table.metrics[p50].unit);
@@ -202,38 +158,24 @@ fn verdicts(results: &Results, which: impl Fn(Outcome) -> bool) -> String {
     verdict_table(results.targets.iter().filter(|v| which(v.outcome)))
 }
 
-/// For tests.
-#[cfg(test)]
-pub(crate) fn no_results() -> Results {
-    Results {
-        conditions: Conditions {
-            versions: [("tokio".to_owned(), "1.49.0".to_owned())].into(),
-            commit: "abc".to_owned(),
-            date: "2026-11-22".to_owned(),
-            no_alt_timer: None,
-            rustc: "rustc 1.95.0 (x)".to_owned(),
-            system: String::new(),
-            processor: "a processor".to_owned(),
-            cores: 2,
-            workers: 2,
-            batch: 128,
-            load: String::new(),
-            rounds: 9,
-            quick: true,
-            debug_assertions: false,
-        },
-        tables: Vec::new(),
-        targets: Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_conditions_say_when_no_figure_is_to_be_quoted() {
-        let mut results = no_results();
+        let mut results = Results {
+            conditions: Conditions {
+                versions: [("tokio".to_owned(), "1.49.0".to_owned())].into(),
+                commit: "abc".to_owned(),
+                date: "2026-11-22".to_owned(),
+                rustc: "rustc 1.95.0 (x)".to_owned(),
+                processor: "a processor".to_owned(),
+                quick: true,
+                ..Conditions::default()
+            },
+            ..Results::default()
+        };
         assert!(conditions(&results).contains("quick run"));
         results.conditions.quick = false;
         let text = conditions(&results);
@@ -253,7 +195,7 @@ mod tests {
             measured: None,
             outcome,
         };
-        let mut results = no_results();
+        let mut results = Results::default();
         results.targets = vec![
             verdict("held", Outcome::Pass),
             verdict("missed", Outcome::Miss),

@@ -5,51 +5,71 @@ use waterwheel_suite::{Results, Table};
 use crate::cell;
 
 /// What stands in each cell is found by these names in the results.
+#[derive(Default)]
 pub(crate) struct Grid<'a> {
+    /// Of its block.
+    pub(crate) name: &'a str,
     /// Above the labels.
-    pub(crate) corner: &'a str,
+    corner: &'a str,
     /// The head of the column, and the contestant.
-    pub(crate) columns: &'a [(&'a str, &'a str)],
-    pub(crate) ratios: &'a [Ratio<'a>],
-    pub(crate) rows: &'a [Row<'a>],
+    columns: Vec<(&'a str, &'a str)>,
+    /// The head, and how many times better one contestant is: `this than that`.
+    ratios: Vec<(&'a str, &'a str)>,
+    /// The label, the title of the workload, and one of its metrics.
+    pub(crate) rows: Vec<Vec<&'a str>>,
 }
 
-/// How many times better one contestant is than another.
-pub(crate) struct Ratio<'a> {
-    pub(crate) head: &'a str,
-    pub(crate) this: &'a str,
-    pub(crate) than: &'a str,
-}
-
-pub(crate) struct Row<'a> {
-    pub(crate) label: &'a str,
-    /// The title of the workload, and one of its metrics.
-    pub(crate) workload: &'a str,
-    pub(crate) metric: &'a str,
+/// The grids of such a text as `grids.txt`.
+pub(crate) fn read(text: &str) -> Vec<Grid<'_>> {
+    let mut grids: Vec<Grid<'_>> = Vec::new();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        if let Some((name, corner)) = line.strip_prefix('[').and_then(|it| it.split_once(']')) {
+            let corner = corner.trim();
+            grids.push(Grid {
+                name,
+                corner,
+                ..Grid::default()
+            });
+            continue;
+        }
+        let grid = grids
+            .last_mut()
+            .expect("the name of a grid before its lines");
+        let (kind, rest) = match (line.strip_prefix("= "), line.strip_prefix("/ ")) {
+            (Some(columns), _) => (Some(&mut grid.columns), columns),
+            (_, Some(ratios)) => (Some(&mut grid.ratios), ratios),
+            _ => (None, line),
+        };
+        let cells = rest.split(" | ");
+        match kind {
+            Some(pairs) => *pairs = cells.filter_map(|it| it.rsplit_once(": ")).collect(),
+            None => grid.rows.push(cells.collect()),
+        }
+    }
+    grids
 }
 
 impl Grid<'_> {
     /// As Markdown. An error if the results have no such workload or metric, or if a sample failed. A contestant that a workload
     /// does not have is a dash. One whose timers fired early or never has no figure.
     pub(crate) fn text(&self, results: &Results) -> Result<String, String> {
-        let heads = self.columns.iter().map(|(head, _)| *head);
-        let heads: Vec<_> = heads
-            .chain(self.ratios.iter().map(|ratio| ratio.head))
-            .collect();
+        let heads = self.columns.iter().chain(&self.ratios);
+        let heads: Vec<_> = heads.map(|(head, _)| *head).collect();
         let mut text = format!("| {} | {} |\n", self.corner, heads.join(" | "));
         text += &format!("|---|{}\n", "--:|".repeat(heads.len()));
-        for row in self.rows {
-            let table = table(results, row.workload)?;
-            let metric = metric(table, row.metric)?;
+        for row in &self.rows {
+            let [label, workload, metric] = row[..] else {
+                return Err(format!("{row:?} has not three cells"));
+            };
+            let table = table(results, workload)?;
+            let metric = self::metric(table, metric)?;
             if let Some(failure) = table.failures.first() {
-                return Err(format!(
-                    "{}, {}: a sample failed",
-                    row.workload, failure.name
-                ));
+                return Err(format!("{workload}, {}: a sample failed", failure.name));
             }
-            text += &format!("| {} |", row.label);
+            text += &format!("| {label} |");
             let unit = &table.metrics[metric].unit;
-            for (_, contestant) in self.columns {
+            for (_, contestant) in &self.columns {
                 let shown = match table.series(contestant) {
                     Some(series) if series.faults() > 0 => cell::VOID.to_owned(),
                     Some(series) => cell::value(series.spread(metric).median, unit),
@@ -57,7 +77,8 @@ impl Grid<'_> {
                 };
                 text += &format!(" {shown} |");
             }
-            for Ratio { this, than, .. } in self.ratios {
+            for (_, pair) in &self.ratios {
+                let (this, than) = pair.split_once(" than ").unwrap_or_default();
                 let pair = table.series(this).zip(table.series(than));
                 let times = pair.map(|(this, than)| table.times_better(this, than, metric));
                 let is_void = pair.is_some_and(|(this, than)| this.faults() + than.faults() > 0);
@@ -93,106 +114,64 @@ mod tests {
 
     fn results() -> Results {
         let series = |name: &'static str, values: &[f64]| Series {
-            name: name.into(),
             samples: values
                 .iter()
-                .map(|&value| Sample {
-                    values: vec![value],
-                    ..Sample::default()
-                })
+                .map(|&value| Sample::of(vec![value]))
                 .collect(),
-            spreads: Vec::new(),
+            ..Series::new(name)
         };
         let table = Table {
             title: "fire".to_owned(),
-            work: String::new(),
             metrics: vec![Metric::lower("CPU", "ns")],
             series: vec![
                 series("tokio", &[100.0, 300.0, 100.0]),
                 series("own", &[50.0, 100.0, 200.0]),
             ],
-            absent: Vec::new(),
-            seconds: 0.0,
-            failures: Vec::new(),
+            ..Table::default()
         };
         Results {
             tables: vec![table],
-            ..crate::blocks::no_results()
+            ..Results::default()
         }
     }
 
-    fn grid<'a>(rows: &'a [Row<'a>]) -> Grid<'a> {
-        Grid {
-            corner: "what",
-            columns: &[("tokio", "tokio"), ("ours", "own"), ("other", "other")],
-            ratios: &[Ratio {
-                head: "tokio / ours",
-                this: "own",
-                than: "tokio",
-            }],
-            rows,
-        }
+    fn text(row: &str, results: &Results) -> Result<String, String> {
+        let grid = format!(
+            "# A comment.\n[a grid] what\n= tokio: tokio | ours: own | other: other\n/ tokio / ours: own than tokio\n{row}\n"
+        );
+        let grids = read(&grid);
+        assert_eq!(grids[0].name, "a grid");
+        grids[0].text(results)
     }
 
     #[test]
     fn a_grid_has_the_medians_and_the_median_of_the_ratios() {
-        let rows = [Row {
-            label: "a timer",
-            workload: "fire",
-            metric: "CPU",
-        }];
-        let text = grid(&rows).text(&results()).unwrap();
+        let row = "a timer | fire | CPU";
         let expected = "\
 | what | tokio | ours | other | tokio / ours |
 |---|--:|--:|--:|--:|
 | a timer | 100 ns | 100 ns | – | 2.00 (0.50–3.00) |
 ";
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn a_contestant_that_fired_early_has_no_figure() {
-        let rows = [Row {
-            label: "a timer",
-            workload: "fire",
-            metric: "CPU",
-        }];
         let mut results = results();
+        assert_eq!(text(row, &results).unwrap(), expected);
+        // A contestant that fired early has no figure.
         results.tables[0].series[0].samples[1].early = 1;
-        let text = grid(&rows).text(&results).unwrap();
-        assert!(
-            text.ends_with("| a timer | void | 100 ns | – | void |\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_sample_that_failed_is_an_error() {
-        let rows = [Row {
-            label: "a timer",
-            workload: "fire",
-            metric: "CPU",
-        }];
-        let mut results = results();
-        results.tables[0].failures.push(waterwheel_suite::Failure {
-            name: "own".to_owned(),
-            why: "killed".to_owned(),
-        });
-        let why = grid(&rows).text(&results).unwrap_err();
-        assert!(why.contains("own"), "{why}");
+        let text = text(row, &results).unwrap();
+        let expected = "| a timer | void | 100 ns | – | void |\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 
     #[test]
     fn what_was_not_measured_is_an_error() {
-        let row = |workload, metric| {
-            [Row {
-                label: "a timer",
-                workload,
-                metric,
-            }]
-        };
-        let why = |row: &[Row<'_>]| grid(row).text(&results()).unwrap_err();
-        assert!(why(&row("herd", "CPU")).contains("\"herd\""));
-        assert!(why(&row("fire", "gap")).contains("\"gap\""));
+        let mut results = results();
+        let why = |row: &str, results: &Results| text(row, results).unwrap_err();
+        assert!(why("a timer | herd | CPU", &results).contains("\"herd\""));
+        assert!(why("a timer | fire | gap", &results).contains("\"gap\""));
+        assert!(why("a timer | fire", &results).contains("three cells"));
+        results.tables[0].failures.push(waterwheel_suite::Failure {
+            name: "own".to_owned(),
+            why: "killed".to_owned(),
+        });
+        assert!(why("a timer | fire | CPU", &results).contains("own"));
     }
 }

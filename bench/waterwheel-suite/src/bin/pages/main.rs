@@ -14,7 +14,6 @@
 mod blocks;
 mod cell;
 mod grid;
-mod grids;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! How late timers fire: the whole distribution, its tail drawn out.
-//!
 
 use waterwheel_bench_kit::Spread;
 use waterwheel_bench_kit::chart::curves::{self, Axis, Curve, Panel};
@@ -15,24 +14,25 @@ use crate::tables::{self, Missing};
 const CURVE: &str = "lateness";
 
 pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
-    let loads = loads(results);
-    let all = || loads.iter().flat_map(|load| &load.curves);
+    let sizes = tables::sizes(results, "fire, ", " timers")?.into_iter();
+    let loads = sizes.map(|(timers, table)| (timers, table, curves_of(table)));
+    // One for each size that has curves.
+    let loads: Vec<_> = loads.filter(|(.., curves)| !curves.is_empty()).collect();
+    let all = || loads.iter().flat_map(|(.., curves)| curves);
     // One axis for all panels, so that they compare.
     let lateness = Axis::log_time(all().flat_map(Curve::reach))
         .ok_or_else(|| Missing(format!("curve {CURVE:?} of \"fire\"")))?;
     let legend = curves::legend(all());
-    let source = Source::of(loads.iter().map(|load| load.table));
-    let panels: Vec<Panel> = loads
-        .into_iter()
-        .map(|load| Panel {
-            heading: format!("{} timers", count(load.timers)),
-            remark: "lateness (log scale)".to_owned(),
-            x: percentiles::axis("percentile of timers (log scale)"),
-            y: lateness.clone(),
-            shaded: None,
-            curves: load.curves,
-        })
-        .collect();
+    let source = Source::of(loads.iter().map(|(_, table, _)| *table));
+    let panel = |(timers, _, curves)| Panel {
+        heading: format!("{} timers", count(timers)),
+        remark: "lateness (log scale)".to_owned(),
+        x: percentiles::axis("percentile of timers (log scale)"),
+        y: lateness.clone(),
+        shaded: None,
+        curves,
+    };
+    let panels: Vec<Panel> = loads.into_iter().map(panel).collect();
     let (body, height) = curves::draw(&panels, panels.len(), percentiles::PLOT_HEIGHT);
     let chart = Chart {
         title: "How late timers fire, by percentile".to_owned(),
@@ -43,27 +43,6 @@ pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
         notes: Vec::new(),
     };
     Ok((chart, source))
-}
-
-/// One panel.
-struct Load<'a> {
-    timers: usize,
-    table: &'a Table,
-    curves: Vec<Curve>,
-}
-
-/// One for each size that has curves.
-fn loads(results: &Results) -> Vec<Load<'_>> {
-    let load = |(timers, table)| Load {
-        timers,
-        table,
-        curves: curves_of(table),
-    };
-    tables::sizes(results, "fire, ", " timers")
-        .into_iter()
-        .map(load)
-        .filter(|load| !load.curves.is_empty())
-        .collect()
 }
 
 fn curves_of(table: &Table) -> Vec<Curve> {

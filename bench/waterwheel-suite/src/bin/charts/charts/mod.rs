@@ -1,11 +1,8 @@
 //! One file a chart: which tables it takes, and what it says of them.
 
-mod cancel;
-mod grouped;
+mod bars;
 mod growth;
-mod herd;
 mod lateness;
-mod memory;
 
 use waterwheel_bench_kit::chart::Chart;
 use waterwheel_suite::Results;
@@ -18,65 +15,45 @@ type Build = fn(&Results) -> Result<(Chart, Source), Missing>;
 
 /// By file name.
 pub(crate) const ALL: [(&str, Build); 5] = [
-    ("cancel", cancel::chart),
-    ("herd", herd::chart),
+    ("cancel", bars::cancel),
+    ("herd", bars::herd),
     ("lateness", lateness::chart),
-    ("memory", memory::chart),
+    ("memory", bars::memory),
     ("growth", growth::chart),
 ];
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
+    use waterwheel_bench_kit::chart::frame;
     use waterwheel_suite::{Conditions, Metric, Sample, Series, Table};
 
     use super::*;
     use crate::conditions;
-    use waterwheel_bench_kit::chart::frame;
 
     fn results(tables: Vec<Table>) -> Results {
         let conditions = Conditions {
-            commit: String::new(),
-            date: String::new(),
-            system: String::new(),
-            versions: BTreeMap::from([("tokio".to_owned(), "1.2.3".to_owned())]),
-            no_alt_timer: None,
+            versions: [("tokio".to_owned(), "1.2.3".to_owned())].into(),
             rustc: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
-            processor: "a processor".to_owned(),
-            cores: 2,
-            workers: 2,
-            batch: 128,
-            load: "0".to_owned(),
-            rounds: 3,
             quick: true,
-            debug_assertions: false,
+            ..Conditions::default()
         };
         Results {
             conditions,
             tables,
-            targets: Vec::new(),
+            ..Results::default()
         }
     }
 
     fn table(title: &str, names: &[&'static str], values: &[f64]) -> Table {
-        let sample = |value: &f64| Sample {
-            values: vec![*value],
-            ..Sample::default()
-        };
         let series = |name: &&'static str| Series {
-            name: (*name).into(),
-            spreads: Vec::new(),
-            samples: values.iter().map(sample).collect(),
+            samples: values.iter().map(|it| Sample::of(vec![*it])).collect(),
+            ..Series::new(name)
         };
         Table {
             title: title.to_owned(),
-            work: String::new(),
             metrics: vec![Metric::lower("one operation, per thread", "ns")],
             series: names.iter().map(series).collect(),
-            absent: Vec::new(),
-            seconds: 0.0,
-            failures: Vec::new(),
+            ..Table::default()
         }
     }
 
