@@ -15,8 +15,10 @@ use waterwheel_suite::Sample;
 
 use crate::contestant::Start;
 use crate::crew::Crew;
-use crate::operation::Operation;
+use crate::entrant::Entrant;
+use crate::operation::{METRICS, Operation};
 use crate::stage::{BATCH, Stage, WORKERS};
+use crate::workload::Workload;
 
 /// The processor takes longer to wake up than the fastest contestant takes for a whole sample.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(20);
@@ -35,6 +37,25 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    pub(crate) const fn new(threads: usize, held: usize, quick: bool) -> Self {
+        Self {
+            threads,
+            held,
+            quick,
+        }
+    }
+
+    /// The workload that measures one operation at this size.
+    pub(crate) fn workload(self, title: String, entrants: Vec<Entrant>) -> Workload {
+        Workload {
+            title,
+            work: self.work(),
+            metrics: METRICS,
+            entrants,
+            absent: Vec::new(),
+        }
+    }
+
     /// What is done, in the words of the report.
     pub(crate) fn work(self) -> String {
         format!("{} ms", self.measured().as_millis())

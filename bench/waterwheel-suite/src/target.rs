@@ -55,6 +55,21 @@ pub enum Want {
 }
 
 impl Target {
+    /// Names the table, its metric and its contestant.
+    pub fn new(
+        title: impl Into<String>,
+        metric: &'static str,
+        of: &'static str,
+        want: Want,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            metric,
+            of,
+            want,
+        }
+    }
+
     /// The contestant that it is held against, if there is one.
     pub fn other(&self) -> Option<&'static str> {
         match self.want {
@@ -140,6 +155,16 @@ impl Target {
 }
 
 impl Want {
+    /// To be so many times better than another contestant.
+    pub const fn times(than: &'static str, at_least: f64) -> Self {
+        Self::Times { than, at_least }
+    }
+
+    /// To cost at most so many times what another contestant costs.
+    pub const fn share(of: &'static str, at_most: f64) -> Self {
+        Self::Share { of, at_most }
+    }
+
     fn is_met_by(&self, Spread { median, max, .. }: Spread) -> bool {
         match *self {
             Self::Times { at_least, .. } => median >= at_least,

@@ -6,22 +6,12 @@ use crate::contestant::{Current, Own, Sleeps, Watched};
 
 /// What is wanted of a timer of one's own.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
-    Target {
-        title: title.to_owned(),
-        metric,
-        of: Own::<Watched>::NAME,
-        want,
-    }
+    Target::new(title, metric, Own::<Watched>::NAME, want)
 }
 
 /// What is wanted of a timer of one's own, and of the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
-    [Own::<Watched>::NAME, Current::NAME].map(|of| Target {
-        title: title.to_owned(),
-        metric,
-        of,
-        want: want.clone(),
-    })
+    [Own::<Watched>::NAME, Current::NAME].map(|of| Target::new(title, metric, of, want.clone()))
 }
 
 /// How many times better than another contestant each is to be: a timer of one's own, and the runtime's.
@@ -31,12 +21,8 @@ pub(crate) fn both_beat(
     metric: &'static str,
     [own, current]: [f64; 2],
 ) -> [Target; 2] {
-    [(Own::<Watched>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
-        title: title.to_owned(),
-        metric,
-        of,
-        want: Want::Times { than, at_least },
-    })
+    [(Own::<Watched>::NAME, own), (Current::NAME, current)]
+        .map(|(of, at_least)| Target::new(title, metric, of, Want::times(than, at_least)))
 }
 
 /// A verdict on each target.

@@ -14,12 +14,6 @@ use super::{Postpones, Sleeps};
 #[derive(Clone)]
 pub(crate) struct AsyncIo;
 
-impl AsyncIo {
-    pub(crate) fn start() -> Self {
-        Self
-    }
-}
-
 impl Sleeps for AsyncIo {
     const NAME: &'static str = "async-io";
     type Sleep = AsyncIoSleep;

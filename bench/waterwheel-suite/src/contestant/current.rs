@@ -11,12 +11,6 @@ use super::{Postpones, Sleeps, TimesOut};
 #[derive(Clone)]
 pub(crate) struct Current;
 
-impl Current {
-    pub(crate) fn start() -> Self {
-        Self
-    }
-}
-
 impl Sleeps for Current {
     const NAME: &'static str = "current";
     type Sleep = Sleep;
@@ -30,10 +24,6 @@ impl Sleeps for Current {
 }
 
 impl Postpones for Current {
-    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
-        sleep.reset(Instant::now() + duration);
-    }
-
     fn postpone_to(sleep: Pin<&mut Sleep>, deadline: Instant) {
         sleep.reset(deadline);
     }

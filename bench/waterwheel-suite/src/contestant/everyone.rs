@@ -18,17 +18,18 @@ pub(crate) trait Measure: Copy + 'static {
 /// An entrant for each of them.
 pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     vec![
-        entrant(measure, Tokio::start),
+        entrant(measure, || Tokio),
         entrant(measure, Own::<Watched>::start),
-        entrant(measure, Current::start),
+        entrant(measure, || Current),
         entrant(measure, pingora),
-        entrant(measure, AsyncIo::start),
-        entrant(measure, FuturesTimer::start),
+        entrant(measure, || AsyncIo),
+        entrant(measure, || FuturesTimer),
         entrant(measure, Floor::<false>::start),
         entrant(measure, Floor::<true>::start),
     ]
 }
 
-fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
+/// One of them, or of those that are in few workloads.
+pub(crate) fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
     Entrant::new(S::NAME, move || measure.sample(start))
 }

@@ -58,8 +58,8 @@ impl<const CURRENT: bool> Sleeps for Floor<CURRENT> {
 }
 
 impl<const CURRENT: bool> Postpones for Floor<CURRENT> {
-    fn postpone(mut sleep: Pin<&mut FloorSleep>, duration: Duration) {
-        sleep.deadline = black_box(Instant::now() + duration);
+    fn postpone_to(mut sleep: Pin<&mut FloorSleep>, deadline: tokio::time::Instant) {
+        sleep.deadline = black_box(deadline.into_std());
     }
 }
 

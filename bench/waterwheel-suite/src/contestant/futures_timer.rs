@@ -2,18 +2,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_timer::Delay;
+use tokio::time::Instant;
 
 use super::{Postpones, Sleeps};
 
 /// futures-timer's `Delay`: a heap in one thread of the process. Each change is put in a list, and wakes that thread.
 #[derive(Clone)]
 pub(crate) struct FuturesTimer;
-
-impl FuturesTimer {
-    pub(crate) fn start() -> Self {
-        Self
-    }
-}
 
 impl Sleeps for FuturesTimer {
     const NAME: &'static str = "futures-timer";
@@ -27,5 +22,9 @@ impl Sleeps for FuturesTimer {
 impl Postpones for FuturesTimer {
     fn postpone(mut sleep: Pin<&mut Delay>, duration: Duration) {
         sleep.reset(duration);
+    }
+
+    fn postpone_to(sleep: Pin<&mut Delay>, deadline: Instant) {
+        Self::postpone(sleep, deadline - Instant::now());
     }
 }

@@ -21,7 +21,7 @@ use ::tokio::time::Instant;
 
 pub(crate) use async_io::AsyncIo;
 pub(crate) use current::Current;
-pub(crate) use everyone::{Measure, Start, everyone};
+pub(crate) use everyone::{Measure, Start, entrant, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;
 pub(crate) use lenient::Lenient;
@@ -47,12 +47,12 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
 /// A contestant whose sleeps can be reset.
 pub(crate) trait Postpones: Sleeps {
     /// Sets the deadline to so long from now.
-    fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration);
+    fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration) {
+        Self::postpone_to(sleep, Instant::now() + duration);
+    }
 
     /// Sets the deadline. A contestant that takes only durations reads the clock here.
-    fn postpone_to(sleep: Pin<&mut Self::Sleep>, deadline: Instant) {
-        Self::postpone(sleep, deadline - Instant::now());
-    }
+    fn postpone_to(sleep: Pin<&mut Self::Sleep>, deadline: Instant);
 }
 
 /// A contestant that has timeouts.

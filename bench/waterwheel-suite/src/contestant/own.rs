@@ -78,10 +78,6 @@ impl<W: Way> Sleeps for Own<W> {
 }
 
 impl<W: Way> Postpones for Own<W> {
-    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
-        sleep.reset(Instant::now() + duration);
-    }
-
     fn postpone_to(sleep: Pin<&mut Sleep>, deadline: Instant) {
         sleep.reset(deadline);
     }

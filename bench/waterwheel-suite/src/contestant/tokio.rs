@@ -10,12 +10,6 @@ use super::{Postpones, Sleeps, TimesOut};
 #[derive(Clone)]
 pub(crate) struct Tokio;
 
-impl Tokio {
-    pub(crate) fn start() -> Self {
-        Self
-    }
-}
-
 impl Sleeps for Tokio {
     const NAME: &'static str = "tokio";
     type Sleep = Sleep;
@@ -29,10 +23,6 @@ impl Sleeps for Tokio {
 }
 
 impl Postpones for Tokio {
-    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
-        sleep.reset(Instant::now() + duration);
-    }
-
     fn postpone_to(sleep: Pin<&mut Sleep>, deadline: Instant) {
         sleep.reset(deadline);
     }

@@ -19,29 +19,20 @@ use waterwheel_suite::{Sample, Target, Want};
 use crate::alt_timer;
 use crate::contestant::{Floor, Measure, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
-use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::operation::{LONG, Operation, TIME, arm};
 use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
 use crate::workload::Workload;
 
 /// Threads, and other timers pending.
 const SIZES: [(usize, usize); 4] = [(1, 0), (1, 100_000), (2, 0), (2, 100_000)];
+const SECONDS: u64 = LONG.as_secs();
 const OTHERS: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(70);
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let workload = |(threads, held)| {
-        let load = Load {
-            threads,
-            held,
-            quick,
-        };
-        Workload {
-            title: title(threads, held),
-            work: load.work(),
-            metrics: METRICS,
-            entrants: everyone(Measured(load)),
-            absent: Vec::new(),
-        }
+        let load = Load::new(threads, held, quick);
+        load.workload(title(threads, held), everyone(Measured(load)))
     };
     SIZES.map(workload).into()
 }
@@ -53,21 +44,14 @@ pub(crate) fn targets() -> Vec<Target> {
         let beat = |than, times| both_beat(than, &title, TIME, times);
         if threads == 2 {
             targets.extend(beat(Tokio::NAME, [6.0, 4.0]));
-            let from = self::title(1, held);
-            targets.push(of_own(
-                &title,
-                TIME,
-                Want::Grows {
-                    from,
-                    at_most: 1.15,
-                },
-            ));
+            let (from, at_most) = (self::title(1, held), 1.15);
+            targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));
         } else {
             if held == 0 {
                 targets.extend(beat(Tokio::NAME, [3.5, 2.5]));
             }
-            let of = Floor::<false>::NAME;
-            targets.push(of_own(&title, TIME, Want::Share { of, at_most: 1.65 }));
+            let share = Want::share(Floor::<false>::NAME, 1.65);
+            targets.push(of_own(&title, TIME, share));
         }
         targets.extend(beat(alt_timer::NAME, [2.0, 1.5]));
     }
@@ -83,27 +67,44 @@ pub(super) struct Measured(pub(super) Load);
 
 impl Measure for Measured {
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
-        engine::sample(self.0, start, |sleeps, seed| Cancel {
-            sleeps,
-            others: Ring::new(),
-            random: Rng::with_seed(seed),
-        })
+        engine::sample(self.0, start, Cancel::<S, SECONDS>::new)
     }
 }
 
-struct Cancel<S: Sleeps> {
+/// Makes a sleep of so many seconds, polls it and drops it, while others are pending that are due at random around it.
+pub(super) struct Cancel<S: Sleeps, const SECONDS: u64> {
     sleeps: S,
     others: Ring<S::Sleep>,
+    due: Range<Duration>,
     random: Rng,
 }
 
-impl<S: Sleeps> Operation for Cancel<S> {
+impl<S: Sleeps, const SECONDS: u64> Cancel<S, SECONDS> {
+    pub(super) fn new(sleeps: S, seed: u64) -> Self {
+        Self::beside(sleeps, OTHERS, seed)
+    }
+
+    /// With others that are due then.
+    pub(super) fn beside(sleeps: S, due: Range<Duration>, seed: u64) -> Self {
+        Self {
+            sleeps,
+            others: Ring::new(),
+            due,
+            random: Rng::with_seed(seed),
+        }
+    }
+}
+
+impl<S: Sleeps, const SECONDS: u64> Operation for Cancel<S, SECONDS> {
     fn once(&mut self, context: &mut Context<'_>) {
-        arm(pin!(self.sleeps.sleep(LONG)), context);
+        arm(
+            pin!(self.sleeps.sleep(Duration::from_secs(SECONDS))),
+            context,
+        );
     }
 
     fn hold_one(&mut self, context: &mut Context<'_>) {
-        let delay = random::duration(&mut self.random, OTHERS);
+        let delay = random::duration(&mut self.random, self.due.clone());
         arm(self.others.add(self.sleeps.sleep(delay)), context);
     }
 }

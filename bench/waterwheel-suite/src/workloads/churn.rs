@@ -11,7 +11,7 @@ use waterwheel_suite::{Sample, Target, Want};
 use crate::alt_timer;
 use crate::contestant::{Measure, PINGORA, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
-use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::operation::{LONG, Operation, TIME, arm};
 use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
 use crate::workload::Workload;
@@ -28,18 +28,8 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             if quick && held == HUGE {
                 continue;
             }
-            let load = Load {
-                threads,
-                held,
-                quick,
-            };
-            all.push(Workload {
-                title: title(held, threads),
-                work: load.work(),
-                metrics: METRICS,
-                entrants: everyone(Measured(load)),
-                absent: Vec::new(),
-            });
+            let load = Load::new(threads, held, quick);
+            all.push(load.workload(title(held, threads), everyone(Measured(load))));
         }
     }
     all
@@ -58,8 +48,7 @@ pub(crate) fn targets() -> Vec<Target> {
             let beat = |than, times| both_beat(than, &title, TIME, times);
             targets.extend(beat(Tokio::NAME, times));
             targets.extend(beat(alt_timer::NAME, [2.0, 1.5]));
-            let (than, at_least) = (PINGORA, 2.0);
-            targets.push(of_own(&title, TIME, Want::Times { than, at_least }));
+            targets.push(of_own(&title, TIME, Want::times(PINGORA, 2.0)));
             // Flat, however many are pending.
             let (from, at_most) = (self::title(SMALL, threads), 1.2);
             targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));

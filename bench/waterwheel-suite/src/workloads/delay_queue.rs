@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::task::yield_now;
@@ -49,8 +50,8 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         metrics: METRICS,
         entrants: vec![
             entrant::<TokioUtil>(population, operations),
-            entrant::<Ours>(population, operations),
-            entrant::<Many>(population, operations),
+            entrant::<Ours<false>>(population, operations),
+            entrant::<Ours<true>>(population, operations),
             entrant::<PureWheel>(population, operations),
         ],
         absent: Vec::new(),
@@ -65,23 +66,16 @@ fn title(population: usize) -> String {
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     let mut beats = |population, metric, of, at_least| {
-        targets.push(Target {
-            title: title(population),
-            metric,
-            of,
-            want: Want::Times {
-                than: TokioUtil::NAME,
-                at_least,
-            },
-        });
+        let want = Want::times(TokioUtil::NAME, at_least);
+        targets.push(Target::new(title(population), metric, of, want));
     };
     for population in [1_000, 100_000, 1_000_000] {
         // The clock and the bare wheel alone take more than half of ours.
-        beats(population, INSERT_REMOVE, Ours::NAME, 1.5);
-        beats(population, INSERT_AT_REMOVE, Ours::NAME, 1.5);
-        beats(population, "drain one", Ours::NAME, 3.0);
+        beats(population, INSERT_REMOVE, Ours::<false>::NAME, 1.5);
+        beats(population, INSERT_AT_REMOVE, Ours::<false>::NAME, 1.5);
+        beats(population, "drain one", Ours::<false>::NAME, 3.0);
         if population >= 100_000 {
-            beats(population, "drain one", Many::NAME, 5.0);
+            beats(population, "drain one", Ours::<true>::NAME, 5.0);
         }
     }
     targets
@@ -187,22 +181,20 @@ impl Queue for TokioUtil {
         black_box(self.0.remove(&key));
     }
 
-    /// It gives way by itself, when its sleep has used up the task's budget.
     async fn drain(&mut self, items: usize) -> usize {
-        for drained in 0..items {
-            if black_box(poll_fn(|context| self.0.poll_expired(context)).await).is_none() {
-                return drained;
-            }
-        }
-        items
+        drain_each(items, |context| self.0.poll_expired(context)).await
     }
 }
 
-/// An item a poll.
-struct Ours(DelayQueue<u64>);
+/// An item a poll, or many.
+struct Ours<const MANY: bool>(DelayQueue<u64>);
 
-impl Queue for Ours {
-    const NAME: &'static str = "delay queue";
+impl<const MANY: bool> Queue for Ours<MANY> {
+    const NAME: &'static str = if MANY {
+        "delay queue, many"
+    } else {
+        "delay queue"
+    };
     type Key = delay_queue::Key;
 
     fn new() -> Self {
@@ -221,52 +213,39 @@ impl Queue for Ours {
         black_box(self.0.remove(&key));
     }
 
-    /// It gives way by itself: each item is a unit of the task's budget.
     async fn drain(&mut self, items: usize) -> usize {
-        for drained in 0..items {
-            if black_box(poll_fn(|context| self.0.poll_expired(context)).await).is_none() {
-                return drained;
-            }
+        if MANY {
+            drain_many(&mut self.0, items).await
+        } else {
+            drain_each(items, |context| self.0.poll_expired(context)).await
         }
-        items
     }
 }
 
-/// Many items a poll.
-struct Many(Ours);
-
-impl Queue for Many {
-    const NAME: &'static str = "delay queue, many";
-    type Key = delay_queue::Key;
-
-    fn new() -> Self {
-        Self(Ours::new())
-    }
-
-    fn insert(&mut self, delay: Duration) -> Self::Key {
-        self.0.insert(delay)
-    }
-
-    fn insert_at(&mut self, due: Instant) -> Self::Key {
-        self.0.insert_at(due)
-    }
-
-    fn remove(&mut self, key: Self::Key) {
-        self.0.remove(key);
-    }
-
-    async fn drain(&mut self, items: usize) -> usize {
-        let (mut batch, mut drained) = (Vec::with_capacity(BATCH), 0);
-        while drained < items {
-            match self.0.0.expired_many(&mut batch, BATCH).await {
-                0 => break,
-                count => drained += count,
-            }
-            black_box(&mut batch).clear();
-            yield_now().await;
+async fn drain_many(queue: &mut DelayQueue<u64>, items: usize) -> usize {
+    let (mut batch, mut drained) = (Vec::with_capacity(BATCH), 0);
+    while drained < items {
+        match queue.expired_many(&mut batch, BATCH).await {
+            0 => break,
+            count => drained += count,
         }
-        drained
+        black_box(&mut batch).clear();
+        yield_now().await;
     }
+    drained
+}
+
+/// It gives way by itself: an item is a unit of the task's budget, and tokio's sleep uses it up.
+async fn drain_each<T>(
+    items: usize,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<Option<T>>,
+) -> usize {
+    for drained in 0..items {
+        if black_box(poll_fn(&mut poll).await).is_none() {
+            return drained;
+        }
+    }
+    items
 }
 
 /// The wheel, and the instant of its tick zero.

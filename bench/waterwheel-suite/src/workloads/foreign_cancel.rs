@@ -22,24 +22,17 @@ use waterwheel_suite::Sample;
 use crate::contestant::{Measure, Sleeps, Start, everyone};
 use crate::crew::Crew;
 use crate::engine::{self, Load, Share, WARM_UP};
-use crate::operation::{LONG, METRICS, arm};
+use crate::operation::{LONG, arm};
 use crate::stage::{BATCH, WORKERS};
 use crate::workload::Workload;
 
 const TITLE: &str = "foreign cancel";
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let load = Load {
-        threads: WORKERS,
-        held: 0,
-        quick,
-    };
+    let load = Load::new(WORKERS, 0, quick);
     vec![Workload {
-        title: TITLE.to_owned(),
         work: format!("{}, {BATCH} sleeps a hand-over", load.work()),
-        metrics: METRICS,
-        entrants: everyone(Measured(load)),
-        absent: Vec::new(),
+        ..load.workload(TITLE.to_owned(), everyone(Measured(load)))
     }]
 }
 

@@ -32,11 +32,7 @@ const THREADS: usize = 2;
 const LEAST: f64 = 1.0;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let load = Load {
-        threads: THREADS,
-        held: 0,
-        quick,
-    };
+    let load = Load::new(THREADS, 0, quick);
     vec![Workload {
         title: title(),
         work: format!("{TURNS} times {} with the sleep, and without", load.work()),

@@ -16,10 +16,9 @@ use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
-    TokioOnly, Watched,
+    AsyncIo, Current, FuturesTimer, Measure, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    TokioOnly, Watched, entrant,
 };
-use crate::entrant::Entrant;
 use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage};
@@ -44,19 +43,10 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let than = Tokio::NAME;
-    let smaller_gap = Want::Times {
-        than,
-        at_least: 20.0,
-    };
-    let sooner = Want::Share {
-        of: than,
-        at_most: 0.6,
-    };
     [
         (GAP, Want::AtMost(4.0)),
-        (GAP, smaller_gap),
-        (UNTIL_ALL_RAN, sooner),
+        (GAP, Want::times(Tokio::NAME, 20.0)),
+        (UNTIL_ALL_RAN, Want::share(Tokio::NAME, 0.6)),
     ]
     .into_iter()
     .flat_map(|(metric, want)| of_both(&title(1_000_000), metric, want))
@@ -64,27 +54,32 @@ pub(crate) fn targets() -> Vec<Target> {
 }
 
 fn workload(tasks: usize) -> Workload {
+    let size = Size(tasks);
     Workload {
         title: title(tasks),
         work: "all asleep to one instant".to_owned(),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::start, tasks),
-            entrant(Own::<Watched>::start, tasks),
-            entrant(Current::start, tasks),
-            entrant(Own::<TokioOnly>::start, tasks),
-            entrant(AsyncIo::start, tasks),
-            entrant(FuturesTimer::start, tasks),
+            entrant(size, || Tokio),
+            entrant(size, Own::<Watched>::start),
+            entrant(size, || Current),
+            entrant(size, Own::<TokioOnly>::start),
+            entrant(size, || AsyncIo),
+            entrant(size, || FuturesTimer),
         ],
         absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
     }
 }
 
-fn entrant<S: Sleeps>(start: impl Start<S>, tasks: usize) -> Entrant {
-    let guess = CALM * 2 + Duration::from_nanos(1200) * tasks as u32;
-    Entrant::new(S::NAME, move || {
-        lead::long_enough(guess, |lead| sample(start, tasks, lead))
-    })
+/// How many tasks.
+#[derive(Clone, Copy)]
+struct Size(usize);
+
+impl Measure for Size {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        let guess = CALM * 2 + Duration::from_nanos(1200) * self.0 as u32;
+        lead::long_enough(guess, |lead| sample(start, self.0, lead))
+    }
 }
 
 /// None if the tasks were not armed in time.

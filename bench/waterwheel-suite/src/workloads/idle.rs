@@ -58,17 +58,17 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             work: format!("counted for {seconds} s, once"),
             metrics: METRICS,
             entrants: vec![
-                entrant(Tokio::start, |_| None, timers, time),
+                entrant(|| Tokio, |_| None, timers, time),
                 entrant(
                     Own::start,
                     |own: &Own<Watched>| Some(own.timer.clone()),
                     timers,
                     time,
                 ),
-                entrant(Current::start, |_| Some(Timer::current()), timers, time),
+                entrant(|| Current, |_| Some(Timer::current()), timers, time),
                 entrant(pingora, |_| None, timers, time),
-                entrant(AsyncIo::start, |_| None, timers, time),
-                entrant(FuturesTimer::start, |_| None, timers, time),
+                entrant(|| AsyncIo, |_| None, timers, time),
+                entrant(|| FuturesTimer, |_| None, timers, time),
             ],
             absent: Vec::new(),
         }

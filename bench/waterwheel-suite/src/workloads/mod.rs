@@ -69,57 +69,41 @@ pub(crate) fn build(titles: &[String]) -> Result<(), String> {
     wanted.try_for_each(|(_, build)| build())
 }
 
-/// Every workload at every size, in the order of the report; smaller and fewer if `quick`.
+type Part = (fn(bool) -> Vec<Workload>, fn() -> Vec<Target>);
+
+/// In the order of the report: the workloads, fewer and smaller in a quick run, and what the project set itself.
+const PARTS: [Part; 21] = [
+    (cancel::all, cancel::targets),
+    (fresh_task::all, fresh_task::targets),
+    (foreign_cancel::all, Vec::new),
+    (churn::all, churn::targets),
+    (postpone::all, postpone::targets),
+    (touch::all, touch::targets),
+    (timeout::all, timeout::targets),
+    (herd::all, herd::targets),
+    (fire::all, fire::targets),
+    (slack::all, slack::targets),
+    (rate::all, rate::targets),
+    (idle::all, idle::targets),
+    (interval::all, interval::targets),
+    (memory::all, memory::targets),
+    (rpc::all, Vec::new),
+    (service::all, service::targets),
+    (simulate::all, simulate::targets),
+    (wheel::all, wheel::targets),
+    (delay_queue::all, delay_queue::targets),
+    (schedule::all, schedule::targets),
+    (growth::all, Vec::new),
+];
+
+/// Every workload at every size; smaller and fewer if `quick`.
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let all = [
-        cancel::all(quick),
-        fresh_task::all(quick),
-        foreign_cancel::all(quick),
-        churn::all(quick),
-        postpone::all(quick),
-        touch::all(quick),
-        timeout::all(quick),
-        herd::all(quick),
-        fire::all(quick),
-        slack::all(quick),
-        rate::all(quick),
-        idle::all(quick),
-        interval::all(quick),
-        memory::all(quick),
-        rpc::all(quick),
-        service::all(quick),
-        simulate::all(quick),
-        wheel::all(quick),
-        delay_queue::all(quick),
-        schedule::all(quick),
-        growth::all(quick),
-    ];
-    all.into_iter().flatten().collect()
+    PARTS.iter().flat_map(|(all, _)| all(quick)).collect()
 }
 
-/// What the project set itself, in the same order.
+/// All targets.
 pub(crate) fn targets() -> Vec<Target> {
-    let all = [
-        cancel::targets(),
-        fresh_task::targets(),
-        churn::targets(),
-        postpone::targets(),
-        touch::targets(),
-        timeout::targets(),
-        herd::targets(),
-        fire::targets(),
-        slack::targets(),
-        rate::targets(),
-        idle::targets(),
-        interval::targets(),
-        memory::targets(),
-        service::targets(),
-        simulate::targets(),
-        wheel::targets(),
-        delay_queue::targets(),
-        schedule::targets(),
-    ];
-    all.into_iter().flatten().collect()
+    PARTS.iter().flat_map(|(_, targets)| targets()).collect()
 }
 
 /// What a target names and no workload has: a slip in a name, whose verdict would always be "not run".

@@ -15,7 +15,7 @@ use crate::contestant::{
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
-use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::operation::{LONG, Operation, TIME, arm};
 use crate::ring::Ring;
 use crate::targets::both_beat;
 use crate::workload::Workload;
@@ -43,27 +43,21 @@ fn title(held: usize, polled: bool) -> String {
 }
 
 fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
-    let load = Load {
-        threads: 1,
-        held,
-        quick,
-    };
+    let load = Load::new(1, held, quick);
+    let entrants = vec![
+        entrant::<_, POLL>(load, || Tokio),
+        entrant::<_, POLL>(load, Own::<Watched>::start),
+        entrant::<_, POLL>(load, || Current),
+        entrant::<_, POLL>(load, || AsyncIo),
+        entrant::<_, POLL>(load, || FuturesTimer),
+        entrant::<_, POLL>(load, Floor::<false>::start),
+    ];
     Workload {
-        title: title(held, POLL),
-        work: load.work(),
-        metrics: METRICS,
-        entrants: vec![
-            entrant::<_, POLL>(load, Tokio::start),
-            entrant::<_, POLL>(load, Own::<Watched>::start),
-            entrant::<_, POLL>(load, Current::start),
-            entrant::<_, POLL>(load, AsyncIo::start),
-            entrant::<_, POLL>(load, FuturesTimer::start),
-            entrant::<_, POLL>(load, Floor::<false>::start),
-        ],
         absent: vec![
             Absent::new(PINGORA, "has no reset"),
             Absent::new(Floor::<true>::NAME, "a reset looks nothing up"),
         ],
+        ..load.workload(title(held, POLL), entrants)
     }
 }
 

@@ -59,9 +59,9 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         metrics: METRICS,
         entrants: vec![
             bare(clients, time),
-            entrant(Tokio::start, clients, time),
+            entrant(|| Tokio, clients, time),
             entrant(Own::<Watched>::start, clients, time),
-            entrant(Current::start, clients, time),
+            entrant(|| Current, clients, time),
             entrant(pingora, clients, time),
             entrant(Floor::<false>::start, clients, time),
             entrant(Floor::<true>::start, clients, time),

@@ -63,14 +63,13 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 
 pub(crate) fn targets() -> Vec<Target> {
     let targets = [1, 2].map(|threads| {
-        [(CANCEL, 1.5), (RUN, 1.2)].map(|(metric, at_least)| Target {
-            title: title(threads),
-            metric,
-            of: JOBS,
-            want: Want::Times {
-                than: Tokio::NAME,
-                at_least,
-            },
+        [(CANCEL, 1.5), (RUN, 1.2)].map(|(metric, at_least)| {
+            Target::new(
+                title(threads),
+                metric,
+                JOBS,
+                Want::times(Tokio::NAME, at_least),
+            )
         })
     });
     targets.into_iter().flatten().collect()

@@ -67,14 +67,13 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 
 pub(crate) fn targets() -> Vec<Target> {
     [(CPU, 0.98), (P50, 1.0), (P99, 1.0)]
-        .map(|(metric, at_most)| Target {
-            title: title(),
-            metric,
-            of: Current::NAME,
-            want: Want::Share {
-                of: Tokio::NAME,
-                at_most,
-            },
+        .map(|(metric, at_most)| {
+            Target::new(
+                title(),
+                metric,
+                Current::NAME,
+                Want::share(Tokio::NAME, at_most),
+            )
         })
         .into()
 }

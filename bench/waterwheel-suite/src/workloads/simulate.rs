@@ -98,13 +98,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |size: &Size| {
-        let want = Want::Share {
-            of: Tokio::NAME,
-            at_most: size.at_most,
-        };
-        of_both(size.title, CPU, want)
-    };
+    let target = |size: &Size| of_both(size.title, CPU, Want::share(Tokio::NAME, size.at_most));
     SIZES.iter().flat_map(target).collect()
 }
 

@@ -11,16 +11,16 @@
 
 use std::time::Duration;
 
-use waterwheel_suite::{Absent, Sample, Target, Want};
+use waterwheel_suite::{Absent, Target, Want};
 
 use super::cancel;
 use super::fire::{self, CPU, QUICK_TO_ARM};
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Lenient, Measure, Own, PINGORA, Sleeps, Start, Tokio, Watched,
+    AsyncIo, Current, FuturesTimer, Lenient, Measure, Own, PINGORA, Sleeps, Tokio, Watched, entrant,
 };
 use crate::engine::Load;
 use crate::entrant::Entrant;
-use crate::operation::{LONG, METRICS, TIME};
+use crate::operation::{LONG, TIME};
 use crate::workload::Workload;
 
 /// How the titles begin that have fewer rounds.
@@ -54,16 +54,11 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |title: String, metric, of, other, at_most| Target {
-        title,
-        metric,
-        of,
-        want: Want::Share { of: other, at_most },
-    };
-    let fired =
-        TARGETS.map(|(of, other, at_most, _)| target(title(TIMERS), CPU, of, other, at_most));
-    let cancelled =
-        TARGETS.map(|(of, other, _, at_most)| target(CANCEL.to_owned(), TIME, of, other, at_most));
+    let fired = TARGETS.map(|(of, other, at_most, _)| {
+        Target::new(title(TIMERS), CPU, of, Want::share(other, at_most))
+    });
+    let cancelled = TARGETS
+        .map(|(of, other, _, at_most)| Target::new(CANCEL, TIME, of, Want::share(other, at_most)));
     fired.into_iter().chain(cancelled).collect()
 }
 
@@ -71,6 +66,7 @@ fn fired(timers: usize, idle: Duration) -> Workload {
     let load = fire::Load {
         timers,
         window: idle,
+        to_arm: QUICK_TO_ARM,
     };
     Workload {
         title: title(timers),
@@ -79,32 +75,26 @@ fn fired(timers: usize, idle: Duration) -> Workload {
             idle.as_millis()
         ),
         metrics: fire::METRICS,
-        entrants: with_slack(Fired(load), idle),
+        entrants: with_slack(load, idle),
         absent: absent(),
     }
 }
 
 fn cancelled(quick: bool) -> Workload {
-    let load = Load {
-        threads: 1,
-        held: 0,
-        quick,
-    };
+    let load = Load::new(1, 0, quick);
+    let entrants = with_slack(cancel::Measured(load), LONG);
     Workload {
-        title: CANCEL.to_owned(),
-        work: load.work(),
-        metrics: METRICS,
-        entrants: with_slack(cancel::Measured(load), LONG),
         absent: absent(),
+        ..load.workload(CANCEL.to_owned(), entrants)
     }
 }
 
 /// Ours with a slack and without, and tokio's.
 fn with_slack(measure: impl Measure, idle: Duration) -> Vec<Entrant> {
     let own = Own::<Watched>::start;
-    let current = Current::start;
+    let current = || Current;
     vec![
-        entrant(measure, Tokio::start),
+        entrant(measure, || Tokio),
         entrant(measure, own),
         entrant(measure, move || OwnLenient::<5>::new(own(), idle)),
         entrant(measure, move || OwnLenient::<25>::new(own(), idle)),
@@ -114,21 +104,8 @@ fn with_slack(measure: impl Measure, idle: Duration) -> Vec<Entrant> {
     ]
 }
 
-fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
-    Entrant::new(S::NAME, move || measure.sample(start))
-}
-
 fn absent() -> Vec<Absent> {
     [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
         .map(|name| Absent::new(name, "has no slack; `cancel` and `fire` have its figures"))
         .into()
-}
-
-#[derive(Clone, Copy)]
-struct Fired(fire::Load);
-
-impl Measure for Fired {
-    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
-        fire::sample(start, self.0, QUICK_TO_ARM)
-    }
 }

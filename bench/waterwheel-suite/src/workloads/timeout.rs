@@ -19,7 +19,7 @@ use crate::contestant::{
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
-use crate::operation::{LONG, METRICS, Operation, TIME};
+use crate::operation::{LONG, Operation, TIME};
 use crate::stage::BATCH;
 use crate::targets::both_beat;
 use crate::workload::Workload;
@@ -50,30 +50,23 @@ fn title(pending: bool, threads: usize) -> String {
 }
 
 fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
-    let load = Load {
-        threads,
-        held: 0,
-        quick,
-    };
+    let load = Load::new(threads, 0, quick);
+    let entrants = vec![
+        entrant::<_, PENDING>(load, || Tokio),
+        entrant::<_, PENDING>(load, Own::<Watched>::start),
+        entrant::<_, PENDING>(load, || Current),
+        entrant::<_, PENDING>(load, || Scoped(Own::<Watched>::start())),
+        entrant::<_, PENDING>(load, || Scoped(Current)),
+        entrant::<_, PENDING>(load, pingora),
+        entrant::<_, PENDING>(load, Floor::<false>::start),
+        entrant::<_, PENDING>(load, Floor::<true>::start),
+    ];
     let why = "has no timeout";
     Workload {
-        title: title(PENDING, threads),
-        work: load.work(),
-        metrics: METRICS,
-        entrants: vec![
-            entrant::<_, PENDING>(load, Tokio::start),
-            entrant::<_, PENDING>(load, Own::<Watched>::start),
-            entrant::<_, PENDING>(load, Current::start),
-            entrant::<_, PENDING>(load, || Scoped(Own::<Watched>::start())),
-            entrant::<_, PENDING>(load, || Scoped(Current::start())),
-            entrant::<_, PENDING>(load, pingora),
-            entrant::<_, PENDING>(load, Floor::<false>::start),
-            entrant::<_, PENDING>(load, Floor::<true>::start),
-        ],
-        absent: vec![
-            Absent::new(AsyncIo::NAME, why),
-            Absent::new(FuturesTimer::NAME, why),
-        ],
+        absent: [AsyncIo::NAME, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, why))
+            .into(),
+        ..load.workload(title(PENDING, threads), entrants)
     }
 }
 

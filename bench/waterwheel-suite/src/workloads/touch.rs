@@ -29,7 +29,7 @@ use crate::contestant::{
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
-use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::operation::{LONG, Operation, TIME, arm};
 use crate::targets::of_both;
 use crate::workload::Workload;
 
@@ -41,11 +41,7 @@ const OWN_RESETS: &str = "own, set_deadline";
 const TICK: Duration = Duration::from_micros(100);
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let load = Load {
-        threads: 1,
-        held: 1,
-        quick,
-    };
+    let load = Load::new(1, 1, quick);
     vec![touch(load), touch_at::<false>(load), touch_at::<true>(load)]
 }
 
@@ -68,45 +64,40 @@ const fn title(is_new: bool) -> &'static str {
 }
 
 fn touch(load: Load) -> Workload {
-    Workload {
-        title: TOUCH.to_owned(),
-        work: load.work(),
-        metrics: METRICS,
-        entrants: vec![
-            resets(Tokio::NAME, load, Tokio::start),
+    load.workload(
+        TOUCH.to_owned(),
+        vec![
+            resets(Tokio::NAME, load, || Tokio),
             touches(Own::<Watched>::NAME, load, on_own, Touch),
             touches(Current::NAME, load, on_current, Touch),
             resets(OWN_RESETS, load, Own::<Watched>::start),
-            resets(AsyncIo::NAME, load, AsyncIo::start),
-            resets(FuturesTimer::NAME, load, FuturesTimer::start),
-            times_out("tokio, timeout", load, Tokio::start),
+            resets(AsyncIo::NAME, load, || AsyncIo),
+            resets(FuturesTimer::NAME, load, || FuturesTimer),
+            times_out("tokio, timeout", load, || Tokio),
             times_out("own, timeout", load, Own::<Watched>::start),
             times_out(PINGORA, load, pingora),
             Entrant::new(CLOCK_READ, move || {
                 engine::sample(load, || (), |(), _| ClockRead)
             }),
         ],
-        absent: Vec::new(),
-    }
+    )
 }
 
 fn touch_at<const NEW: bool>(load: Load) -> Workload {
+    let entrants = vec![
+        resets_to::<_, NEW>(Tokio::NAME, load, || Tokio),
+        touches(Own::<Watched>::NAME, load, on_own, TouchAt::<NEW>::new),
+        touches(Current::NAME, load, on_current, TouchAt::<NEW>::new),
+        resets_to::<_, NEW>(OWN_RESETS, load, Own::<Watched>::start),
+        resets_to::<_, NEW>(AsyncIo::NAME, load, || AsyncIo),
+        resets_to::<_, NEW>(FuturesTimer::NAME, load, || FuturesTimer),
+        Entrant::new(PACKET, move || {
+            engine::sample(load, || (), |(), _| Packets::<NEW>::new())
+        }),
+    ];
     Workload {
-        title: title(NEW).to_owned(),
-        work: load.work(),
-        metrics: METRICS,
-        entrants: vec![
-            resets_to::<_, NEW>(Tokio::NAME, load, Tokio::start),
-            touches(Own::<Watched>::NAME, load, on_own, TouchAt::<NEW>::new),
-            touches(Current::NAME, load, on_current, TouchAt::<NEW>::new),
-            resets_to::<_, NEW>(OWN_RESETS, load, Own::<Watched>::start),
-            resets_to::<_, NEW>(AsyncIo::NAME, load, AsyncIo::start),
-            resets_to::<_, NEW>(FuturesTimer::NAME, load, FuturesTimer::start),
-            Entrant::new(PACKET, move || {
-                engine::sample(load, || (), |(), _| Packets::<NEW>::new())
-            }),
-        ],
         absent: vec![Absent::new(PINGORA, "has no reset")],
+        ..load.workload(title(NEW).to_owned(), entrants)
     }
 }
 

@@ -109,12 +109,12 @@ pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for (metric, nanos) in wanted {
         for (of, ..) in ROWS {
-            targets.push(Target {
-                title: title(1_000_000),
+            targets.push(Target::new(
+                title(1_000_000),
                 metric,
                 of,
-                want: Want::AtMost(nanos),
-            });
+                Want::AtMost(nanos),
+            ));
         }
     }
     targets

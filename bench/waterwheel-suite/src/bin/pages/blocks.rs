@@ -195,12 +195,14 @@ mod tests {
             measured: None,
             outcome,
         };
-        let mut results = Results::default();
-        results.targets = vec![
-            verdict("held", Outcome::Pass),
-            verdict("missed", Outcome::Miss),
-            verdict("void", Outcome::Void),
-        ];
+        let results = Results {
+            targets: vec![
+                verdict("held", Outcome::Pass),
+                verdict("missed", Outcome::Miss),
+                verdict("void", Outcome::Void),
+            ],
+            ..Results::default()
+        };
         let text = block("count of verdicts", &results).unwrap();
         assert!(
             text.starts_with("Of 3 targets 1 hold in this run, 1 are void"),

@@ -11,14 +11,13 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Thread, Tokio,
-    TokioOnly, Watched,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Thread, Tokio,
+    TokioOnly, Watched, entrant,
 };
-use crate::entrant::Entrant;
 use crate::targets::of_both;
 use crate::workload::Workload;
 
-pub(super) use sample::{Load, sample};
+pub(super) use sample::Load;
 
 const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
@@ -47,6 +46,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         Load {
             timers: timers / share,
             window: Duration::from_secs(1) / share as u32,
+            to_arm: QUICK_TO_ARM,
         }
     };
     let sizes: &[usize] = if quick {
@@ -58,14 +58,18 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 fn by_size(load: Load) -> Workload {
+    let slow = Load {
+        to_arm: SLOW_TO_ARM,
+        ..load
+    };
     let entrants = vec![
-        entrant(Tokio::start, load, QUICK_TO_ARM),
-        entrant(Own::<Watched>::start, load, QUICK_TO_ARM),
-        entrant(Current::start, load, QUICK_TO_ARM),
-        entrant(Own::<Thread>::start, load, QUICK_TO_ARM),
-        entrant(Own::<TokioOnly>::start, load, QUICK_TO_ARM),
-        entrant(AsyncIo::start, load, SLOW_TO_ARM),
-        entrant(FuturesTimer::start, load, SLOW_TO_ARM),
+        entrant(load, || Tokio),
+        entrant(load, Own::<Watched>::start),
+        entrant(load, || Current),
+        entrant(load, Own::<Thread>::start),
+        entrant(load, Own::<TokioOnly>::start),
+        entrant(slow, || AsyncIo),
+        entrant(slow, || FuturesTimer),
     ];
     Workload {
         title: title(load.timers),
@@ -76,25 +80,17 @@ fn by_size(load: Load) -> Workload {
     }
 }
 
-fn entrant<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Entrant {
-    Entrant::new(S::NAME, move || sample(start, load, to_arm))
-}
-
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for (timers, p50, p99, cpu) in [
         (100_000, 650.0, 1200.0, 0.8),
         (1_000_000, 850.0, 1800.0, 0.5),
     ] {
-        let cpu = Want::Share {
-            of: Tokio::NAME,
-            at_most: cpu,
-        };
         for (metric, want) in [
             (P50, Want::AtMost(p50)),
             (P99, Want::AtMost(p99)),
             (EARLY, Want::Zero),
-            (CPU, cpu),
+            (CPU, Want::share(Tokio::NAME, cpu)),
         ] {
             targets.extend(of_both(&title(timers), metric, want));
         }

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
 use crate::armed::{self, Armed, instant, nanos, now, wait_until};
-use crate::contestant::{Sleeps, Start};
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::cpu;
 use crate::lateness::Lateness;
 use crate::lead;
@@ -32,12 +32,15 @@ const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 pub(crate) struct Load {
     pub(crate) timers: usize,
     pub(crate) window: Duration,
+    /// A guess at the time that arming one sleep takes.
+    pub(crate) to_arm: Duration,
 }
 
-/// `to_arm` is a guess at the time that arming one sleep takes.
-pub(crate) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {
-    let guess = CALM * 3 + to_arm * load.timers as u32;
-    lead::long_enough(guess, |lead| attempt(start, load, lead))
+impl Measure for Load {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        let guess = CALM * 3 + self.to_arm * self.timers as u32;
+        lead::long_enough(guess, |lead| attempt(start, self, lead))
+    }
 }
 
 /// None if the sleeps were not armed in time.

@@ -27,9 +27,9 @@ pub(super) fn workload(
         work,
         metrics,
         entrants: vec![
-            entrant(Tokio::start, climb),
+            entrant(|| Tokio, climb),
             entrant(Own::<Watched>::start, climb),
-            entrant(Current::start, climb),
+            entrant(|| Current, climb),
         ],
         absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
             .map(|name| Absent::new(name, "at two sizes it is in `cancel`, at three in `churn`"))

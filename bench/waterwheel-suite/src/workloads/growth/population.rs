@@ -4,19 +4,14 @@
 //! earliest of all (what it costs then is in `cancel`).
 
 use std::ops::Range;
-use std::pin::pin;
-use std::task::Context;
 use std::time::Duration;
 
-use fastrand::Rng;
-use waterwheel_bench_kit::random;
 use waterwheel_suite::{Metric, Sample};
 
+use super::super::cancel::Cancel;
 use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
-use crate::operation::{Operation, arm};
-use crate::ring::Ring;
 use crate::workload::Workload;
 
 const POPULATIONS: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
@@ -27,7 +22,8 @@ const METRICS: &[Metric] = &[
     Metric::lower("1000000 pending", "ns"),
     Metric::lower("10000000 pending", "ns"),
 ];
-const MEASURED: Duration = Duration::from_secs(2 * 3600);
+/// In seconds.
+const MEASURED: u64 = 2 * 3600;
 const OTHERS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(3 * 3600);
 
 pub(super) fn workload(quick: bool) -> Workload {
@@ -49,35 +45,14 @@ struct Population {
 impl Climb for Population {
     fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
         let step = |&held: &usize| {
-            let load = Load {
-                threads: 1,
-                held,
-                quick: self.quick,
-            };
-            engine::sample(load, start, |sleeps, seed| ArmAndCancel {
-                sleeps,
-                others: Ring::new(),
-                random: Rng::with_seed(seed),
-            })
+            let load = Load::new(1, held, self.quick);
+            engine::sample(load, start, arm_and_cancel)
         };
         POPULATIONS[..self.points].iter().map(step).collect()
     }
 }
 
-/// What `growth: threads` does as well, with none beside.
-pub(super) struct ArmAndCancel<S: Sleeps> {
-    pub(super) sleeps: S,
-    pub(super) others: Ring<S::Sleep>,
-    pub(super) random: Rng,
-}
-
-impl<S: Sleeps> Operation for ArmAndCancel<S> {
-    fn once(&mut self, context: &mut Context<'_>) {
-        arm(pin!(self.sleeps.sleep(MEASURED)), context);
-    }
-
-    fn hold_one(&mut self, context: &mut Context<'_>) {
-        let delay = random::duration(&mut self.random, OTHERS);
-        arm(self.others.add(self.sleeps.sleep(delay)), context);
-    }
+/// What `growth: threads` does as well.
+pub(super) fn arm_and_cancel<S: Sleeps>(sleeps: S, seed: u64) -> Cancel<S, MEASURED> {
+    Cancel::beside(sleeps, OTHERS, seed)
 }

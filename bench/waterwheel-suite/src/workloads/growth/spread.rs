@@ -63,11 +63,7 @@ struct Spread {
 
 impl Climb for Spread {
     fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
-        let load = Load {
-            threads: 1,
-            held: self.held,
-            quick: self.quick,
-        };
+        let load = Load::new(1, self.held, self.quick);
         let step = |(least, greatest, shape)| {
             engine::sample(load, start, |sleeps, seed| Turnover {
                 sleeps,

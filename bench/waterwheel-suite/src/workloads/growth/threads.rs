@@ -8,14 +8,12 @@
 use std::sync::LazyLock;
 use std::thread;
 
-use fastrand::Rng;
 use waterwheel_suite::{Better, Metric, Sample};
 
 use super::climb::{self, Climb};
-use super::population::ArmAndCancel;
+use super::population::arm_and_cancel;
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
-use crate::ring::Ring;
 use crate::workload::Workload;
 
 /// 1, 2, 3, 4, 6, 8, 12, … up to twice the processors.
@@ -56,17 +54,8 @@ struct Threads {
 impl Climb for Threads {
     fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
         let step = |&threads: &usize| {
-            let load = Load {
-                threads,
-                held: HELD,
-                quick: self.quick,
-            };
-            let operation = |sleeps, seed| ArmAndCancel {
-                sleeps,
-                others: Ring::new(),
-                random: Rng::with_seed(seed),
-            };
-            engine::measure(load, start, operation, engine::throughput)
+            let load = Load::new(threads, HELD, self.quick);
+            engine::measure(load, start, arm_and_cancel, engine::throughput)
         };
         THREADS.iter().map(step).collect()
     }

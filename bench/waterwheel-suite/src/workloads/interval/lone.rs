@@ -60,21 +60,18 @@ pub(super) fn workload(quick: bool) -> Workload {
         work: format!("counted for {} ticks", load.ticks),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::start, load),
+            entrant(|| Tokio, load),
             entrant(Own::<Watched>::start, load),
-            entrant(Current::start, load),
+            entrant(|| Current, load),
             entrant(Own::<TokioOnly>::start, load),
-            entrant(AsyncIo::start, load),
+            entrant(|| AsyncIo, load),
         ],
         absent: absent(),
     }
 }
 
 pub(super) fn targets() -> Vec<Target> {
-    let switches = Want::Share {
-        of: Tokio::NAME,
-        at_most: 1.0,
-    };
+    let switches = Want::share(Tokio::NAME, 1.0);
     [(SWITCHES, switches), (LOST, Want::Zero)]
         .into_iter()
         .flat_map(|(metric, want)| of_both(&LOAD.title(), metric, want))

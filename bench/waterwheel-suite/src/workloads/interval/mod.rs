@@ -56,11 +56,11 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         work: format!("{ticks} ticks each, one task an interval"),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::start, ticks),
+            entrant(|| Tokio, ticks),
             entrant(Own::<Watched>::start, ticks),
-            entrant(Current::start, ticks),
+            entrant(|| Current, ticks),
             entrant(Own::<TokioOnly>::start, ticks),
-            entrant(AsyncIo::start, ticks),
+            entrant(|| AsyncIo, ticks),
         ],
         absent: absent(),
     };
@@ -74,10 +74,7 @@ fn absent() -> Vec<Absent> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let cpu = Want::Share {
-        of: Tokio::NAME,
-        at_most: 0.8,
-    };
+    let cpu = Want::share(Tokio::NAME, 0.8);
     [(CPU, cpu), (LOST, Want::Zero)]
         .into_iter()
         .flat_map(|(metric, want)| of_both(&title(), metric, want))

@@ -7,7 +7,6 @@
 //! The delays are random. With the same delay each time, every sleep would begin just after a tick, and its
 //! lateness would be that of this one phase.
 
-use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use waterwheel_suite::{Metric, Sample, Target, Want};
 use super::{CPU, LOOKS};
 use crate::armed::{self, instant, nanos, now};
 use crate::contestant::{
-    Current, Own, Sleeps, Start, Thread, Tokio, TokioOnly, Watched, WatchedClosely,
+    Current, Measure, Own, Sleeps, Start, Thread, Tokio, TokioOnly, Watched, WatchedClosely,
+    entrant,
 };
 use crate::cpu;
-use crate::entrant::Entrant;
 use crate::lateness::Lateness;
 use crate::patience;
 use crate::stage::Stage;
@@ -45,10 +44,11 @@ const QUICK_RATES: &[usize] = &[1000];
 /// Before the first sleep and after the last, so that the workers rest while the cost is read.
 const CALM: Duration = Duration::from_millis(20);
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Load {
     tasks: usize,
-    delays: Range<Duration>,
+    /// From, and to.
+    delays: [Duration; 2],
     window: Duration,
 }
 
@@ -60,8 +60,8 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
     let millis = |whole| Duration::from_millis(if quick { 100 } else { whole });
     let rates = if quick { QUICK_RATES } else { RATES };
     let by_rate = |&rate: &usize| {
-        let delays = Duration::from_millis(50)..Duration::from_millis(150);
-        let mean = (delays.start + delays.end) / 2;
+        let delays = [50, 150].map(Duration::from_millis);
+        let mean = (delays[0] + delays[1]) / 2;
         let load = Load {
             tasks: (mean * rate as u32).as_secs() as usize,
             delays,
@@ -76,11 +76,11 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
             ),
             metrics: METRICS,
             entrants: vec![
-                entrant(Tokio::start, &load),
-                entrant(Own::<Watched>::start, &load),
-                entrant(Current::start, &load),
-                entrant(Own::<WatchedClosely>::start, &load),
-                entrant(Own::<TokioOnly>::start, &load),
+                entrant(load, || Tokio),
+                entrant(load, Own::<Watched>::start),
+                entrant(load, || Current),
+                entrant(load, Own::<WatchedClosely>::start),
+                entrant(load, Own::<TokioOnly>::start),
             ],
             absent: super::absent(),
         }
@@ -93,7 +93,7 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
 fn lone(window: Duration) -> Workload {
     let load = Load {
         tasks: 1,
-        delays: Duration::from_millis(1)..Duration::from_millis(2),
+        delays: [1, 2].map(Duration::from_millis),
         window,
     };
     Workload {
@@ -104,10 +104,10 @@ fn lone(window: Duration) -> Workload {
         ),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::start, &load),
-            entrant(Own::<Thread>::start, &load),
-            entrant(Own::<Watched>::start, &load),
-            entrant(Current::start, &load),
+            entrant(load, || Tokio),
+            entrant(load, Own::<Thread>::start),
+            entrant(load, Own::<Watched>::start),
+            entrant(load, || Current),
         ],
         absent: super::absent(),
     }
@@ -115,35 +115,32 @@ fn lone(window: Duration) -> Workload {
 
 /// What the guard may cost, and how late the timer that the thread wakes may be where it is alone.
 pub(super) fn targets() -> Vec<Target> {
-    let mut targets = vec![Target {
-        title: LONE.to_owned(),
-        metric: P50,
-        of: Own::<Thread>::NAME,
-        want: Want::AtMost(200.0),
-    }];
+    let (thread, at_most) = (Own::<Thread>::NAME, Want::AtMost(200.0));
+    let mut targets = vec![Target::new(LONE, P50, thread, at_most)];
     for rate in RATES {
         targets.extend(super::of_the_guard(&title(*rate), *rate));
     }
     targets
 }
 
-fn entrant<S: Sleeps>(start: impl Start<S>, load: &Load) -> Entrant {
-    let load = load.clone();
-    Entrant::new(S::NAME, move || sample(start, &load))
+impl Measure for Load {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        sample(start, self)
+    }
 }
 
-fn sample<S: Sleeps>(start: impl Start<S>, load: &Load) -> Sample {
+fn sample<S: Sleeps>(start: impl Start<S>, load: Load) -> Sample {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });
     let far = stage.run(armed::far(sleeps.clone()));
     // A timer may start threads with its first short sleep.
-    stage.run(sleep_in_turn(sleeps.clone(), load.delays.clone(), CALM, 0));
+    stage.run(sleep_in_turn(sleeps.clone(), load.delays, CALM, 0));
     thread::sleep(CALM);
 
     let mut tasks = Vec::new();
     let mut hangs = false;
     let cost = cpu::cost_of(|| {
-        let task = |seed| sleep_in_turn(sleeps.clone(), load.delays.clone(), load.window, seed);
+        let task = |seed| sleep_in_turn(sleeps.clone(), load.delays, load.window, seed);
         tasks.extend((0..load.tasks as u64).map(|seed| stage.spawn(task(seed))));
         thread::sleep(load.window);
         hangs = !patience::wait_for(|| tasks.iter().all(|task| task.is_finished()));
@@ -190,7 +187,7 @@ impl Slept {
 
 async fn sleep_in_turn<S: Sleeps>(
     sleeps: S,
-    delays: Range<Duration>,
+    [shortest, longest]: [Duration; 2],
     window: Duration,
     seed: u64,
 ) -> Slept {
@@ -198,7 +195,7 @@ async fn sleep_in_turn<S: Sleeps>(
     let mut slept = Slept::default();
     let end = now() + nanos(window);
     while now() < end {
-        let deadline = now() + nanos(random::duration(&mut random, delays.clone()));
+        let deadline = now() + nanos(random::duration(&mut random, shortest..longest));
         sleeps.sleep_until(instant(deadline)).await;
         let fired = now();
         slept.early += u64::from(fired < deadline);

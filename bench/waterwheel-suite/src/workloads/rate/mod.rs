@@ -15,17 +15,15 @@ mod sample;
 
 use std::time::Duration;
 
+use sample::Load;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Thread, Tokio,
-    TokioOnly, Watched, WatchedClosely,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Thread, Tokio,
+    TokioOnly, Watched, WatchedClosely, entrant,
 };
-use crate::entrant::Entrant;
 use crate::targets::of_both;
 use crate::workload::Workload;
-
-use sample::{Load, sample};
 
 pub(crate) const NAME: &str = "rate";
 
@@ -71,19 +69,15 @@ fn by_rate(load: Load) -> Workload {
         work: format!("for {} ms, one task a timer", load.window.as_millis()),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::start, load),
-            entrant(Own::<Watched>::start, load),
-            entrant(Current::start, load),
-            entrant(Own::<Thread>::start, load),
-            entrant(Own::<WatchedClosely>::start, load),
-            entrant(Own::<TokioOnly>::start, load),
+            entrant(load, || Tokio),
+            entrant(load, Own::<Watched>::start),
+            entrant(load, || Current),
+            entrant(load, Own::<Thread>::start),
+            entrant(load, Own::<WatchedClosely>::start),
+            entrant(load, Own::<TokioOnly>::start),
         ],
         absent: absent(),
     }
-}
-
-fn entrant<S: Sleeps>(start: impl Start<S>, load: Load) -> Entrant {
-    Entrant::new(S::NAME, move || sample(start, load))
 }
 
 /// tokio and ours alone, at each rate.
@@ -103,24 +97,15 @@ fn of_the_guard(title: &str, rate: usize) -> [Target; 2] {
         1000..10_000 => 1.07,
         _ => 1.05,
     };
-    let of = Own::<TokioOnly>::NAME;
-    let wants = [
-        (CPU, Want::Share { of, at_most }),
+    [
+        (CPU, Want::share(Own::<TokioOnly>::NAME, at_most)),
         (LOOKS, Want::AtMost(25.0)),
-    ];
-    wants.map(|(metric, want)| Target {
-        title: title.to_owned(),
-        metric,
-        of: Current::NAME,
-        want,
-    })
+    ]
+    .map(|(metric, want)| Target::new(title, metric, Current::NAME, want))
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let share = |at_most| Want::Share {
-        of: Tokio::NAME,
-        at_most,
-    };
+    let share = |at_most| Want::share(Tokio::NAME, at_most);
     let mut targets = Vec::new();
     for rate in MODERATE {
         let title = title(rate);
@@ -130,21 +115,13 @@ pub(crate) fn targets() -> Vec<Target> {
         }
         // Without a thread of its own a timer is no more precise than tokio's, and then it may cost little more.
         for (metric, at_most) in [(CPU, 1.2), (P50, 1.0)] {
-            targets.push(Target {
-                title: title.clone(),
-                metric,
-                of: Own::<TokioOnly>::NAME,
-                want: share(at_most),
-            });
+            let of = Own::<TokioOnly>::NAME;
+            targets.push(Target::new(&title, metric, of, share(at_most)));
         }
     }
     // What is paid for precision: it is there while the timers are few, and costs little once they are many.
-    let by_thread = |rate, metric, want| Target {
-        title: title(rate),
-        metric,
-        of: Own::<Thread>::NAME,
-        want,
-    };
+    let by_thread =
+        |rate, metric, want| Target::new(title(rate), metric, Own::<Thread>::NAME, want);
     targets.push(by_thread(100, P50, Want::AtMost(200.0)));
     targets.push(by_thread(1000, P50, Want::AtMost(200.0)));
     targets.push(by_thread(10_000, CPU, share(1.5)));

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
 use crate::armed::{self, instant, nanos, now, wait_until};
-use crate::contestant::{Sleeps, Start};
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::cpu::{self, Cost};
 use crate::crew::Crew;
 use crate::lateness::Lateness;
@@ -44,9 +44,11 @@ impl Load {
     }
 }
 
-pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load) -> Sample {
-    let guess = CALM * 3 + TO_ARM * load.timers() as u32;
-    lead::long_enough(guess, |lead| attempt(start, load, lead))
+impl Measure for Load {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        let guess = CALM * 3 + TO_ARM * self.timers() as u32;
+        lead::long_enough(guess, |lead| attempt(start, self, lead))
+    }
 }
 
 /// None if the timers were not armed in time.

@@ -3,8 +3,8 @@
 //! A table of `growth` is one panel. Each of its metrics is a step, and each contestant a line through them. The steps stand
 //! evenly side by side: most are ten times the one before.
 
-use waterwheel_bench_kit::chart::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
-use waterwheel_bench_kit::chart::{Chart, short_count};
+use waterwheel_bench_kit::chart::curves::{self, Axis, Curve, Panel, Point, Rounds};
+use waterwheel_bench_kit::chart::{Chart, Kind, short_count};
 use waterwheel_suite::{Better, Results, Table};
 
 use crate::looks::look;
@@ -102,7 +102,7 @@ impl Growing {
     fn steps(&self, table: &Table) -> Axis {
         let names = table.metrics.iter().map(|metric| self.step(&metric.name));
         Axis {
-            kind: AxisKind::Linear,
+            kind: Kind::Linear,
             ends: (0.0, table.metrics.len().saturating_sub(1).max(1) as f64),
             ticks: names
                 .enumerate()
