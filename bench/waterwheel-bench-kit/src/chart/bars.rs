@@ -67,9 +67,8 @@ impl Panel {
     }
 
     fn bars(&self) -> impl Iterator<Item = &Bar> {
-        self.groups
-            .iter()
-            .flat_map(|group| group.bars.iter().flatten())
+        let bars = self.groups.iter().flat_map(|group| &group.bars);
+        bars.flatten()
     }
 }
 
@@ -91,7 +90,7 @@ pub fn draw(panels: &[Panel], axes: Axes) -> (Group, f64) {
     let width = (INNER - names - gaps) / panels.len() as f64;
     let mut body = draw_names(&panels[0], names);
     for (column, panel) in panels.iter().enumerate() {
-        let scale = Scale::linear((0.0, axis_end(panel, panels, axes)), (0.0, width - VALUE));
+        let scale = Scale::linear(axis_end(panel, panels, axes), width - VALUE);
         let x = names + column as f64 * (width + BETWEEN_PANELS);
         body = body.add(moved(draw_panel(panel, &scale), x, 0.0));
     }
@@ -101,10 +100,8 @@ pub fn draw(panels: &[Panel], axes: Axes) -> (Group, f64) {
 
 fn names_width(panels: &[Panel]) -> f64 {
     let groups = panels.iter().flat_map(|panel| &panel.groups);
-    groups
-        .map(|group| bold_width_of(&group.look.label))
-        .fold(0.0, f64::max)
-        + 12.0
+    let widths = groups.map(|group| bold_width_of(&group.look.label));
+    widths.fold(0.0, f64::max) + 12.0
 }
 
 fn draw_names(panel: &Panel, width: f64) -> Group {
@@ -145,11 +142,8 @@ fn draw_panel(panel: &Panel, scale: &Scale) -> Group {
         let class = if index == 0 { "axis" } else { "grid" };
         group = group.add(line(class, (x, HEADING - 6.0), (x, bottom)));
         let is_last = index + 1 == ticks.len();
-        let unit = if is_last {
-            format!("\u{a0}{}", panel.unit)
-        } else {
-            String::new()
-        };
+        let unit = is_last.then(|| format!("\u{a0}{}", panel.unit));
+        let unit = unit.unwrap_or_default();
         // The unit hangs over, so that the number stays under its line.
         let middle = (x + width_of(&unit) * 0.46, bottom + 15.0);
         group = group.add(text("small middle", middle, &(tick(*value) + &unit)));
@@ -227,9 +221,8 @@ fn axis_end(panel: &Panel, panels: &[Panel], axes: Axes) -> f64 {
 fn end_of(panels: &[Panel]) -> f64 {
     let bars = |whole: bool| {
         let groups = panels.iter().flat_map(|panel| &panel.groups);
-        groups
-            .filter(move |group| group.whole || !whole)
-            .flat_map(|group| group.bars.iter().flatten())
+        let groups = groups.filter(move |group| group.whole || !whole);
+        groups.flat_map(|group| group.bars.iter().flatten())
     };
     let longest = |whole| bars(whole).map(Bar::length).fold(0.0, f64::max);
     let (whole, all) = (longest(true), longest(false));
@@ -275,44 +268,25 @@ pub fn note(panels: &[Panel], axes: Axes) -> Option<String> {
         let end = axis_end(panel, panels, axes);
         panel.bars().any(|bar| bar.spread.median > end)
     };
-    let any = panels.iter().any(torn);
-    any.then(|| {
-        "A torn bar is longer than the axis; the figure next to it is its length.".to_owned()
-    })
+    let note = "A torn bar is longer than the axis; the figure next to it is its length.";
+    panels.iter().any(torn).then(|| note.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::look::Mark;
-
-    fn look(name: &str) -> Look {
-        Look {
-            rank: 0,
-            class: "anyone",
-            label: name.to_owned(),
-            package: None,
-            mark: Mark::Ring,
-            ours: name == "own",
-        }
-    }
+    use crate::chart::look::tests::look;
 
     fn panel(bars: &[(&str, f64, f64)]) -> Panel {
         let group = |&(name, median, max): &(&str, f64, f64)| {
-            let spread = Spread {
-                median,
-                min: median / 2.0,
-                max,
+            let min = median / 2.0;
+            let bar = Bar {
+                spread: Spread { median, min, max },
+                floor: None,
             };
             BarGroup {
                 look: look(name),
-                bars: vec![
-                    Some(Bar {
-                        spread,
-                        floor: None,
-                    }),
-                    None,
-                ],
+                bars: vec![Some(bar), None],
                 whole: name != "other",
             }
         };
@@ -324,35 +298,23 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_bars_and_whiskers_fit() {
-        assert_eq!(
-            end_of(&[panel(&[("own", 50.0, 60.0), ("tokio", 100.0, 120.0)])]),
-            120.0
-        );
+    fn the_axis_ends_with_the_ordinary_bars_and_whiskers() {
+        let end = |max, other: &[_]| {
+            let bars = [&[("own", 50.0, 60.0), ("tokio", 100.0, max)], other].concat();
+            end_of(&[panel(&bars)])
+        };
+        assert_eq!(end(120.0, &[]), 120.0);
+        // One wild round does not squeeze the bars.
+        assert_eq!(end(5000.0, &[]), 150.0);
+        // A bar out of proportion is torn.
+        assert_eq!(end(120.0, &[("other", 9000.0, 9100.0)]), 120.0);
     }
 
     #[test]
-    fn one_wild_round_does_not_squeeze_the_bars() {
-        assert_eq!(
-            end_of(&[panel(&[("own", 50.0, 60.0), ("tokio", 100.0, 5000.0)])]),
-            150.0
-        );
-    }
-
-    #[test]
-    fn a_bar_out_of_proportion_is_torn_and_its_figure_stays() {
-        let panel = panel(&[
-            ("own", 50.0, 60.0),
-            ("tokio", 100.0, 120.0),
-            ("other", 9000.0, 9100.0),
-        ]);
-        assert_eq!(end_of(std::slice::from_ref(&panel)), 120.0);
-        let (drawn, _) = draw(&[panel], Axes::Separate);
+    fn the_figure_of_a_torn_bar_stays_and_nothing_measured_draws_nothing() {
+        let bars = [("own", 50.0, 60.0), ("other", 9000.0, 9100.0)];
+        let (drawn, _) = draw(&[panel(&bars)], Axes::Separate);
         assert!(drawn.to_string().contains("9\u{a0}000"));
-    }
-
-    #[test]
-    fn nothing_measured_draws_nothing_and_does_not_panic() {
         let mut panel = panel(&[("own", 1.0, 1.0)]);
         panel.groups[0].bars = vec![None, None];
         let (drawn, _) = draw(&[panel], Axes::Shared);

@@ -6,7 +6,7 @@ use super::card::{INNER, Sign, moved};
 use super::draw::{bar, line, mark, polyline, text, whisker_standing, width_of};
 use super::figures::{tick, time_tick};
 use super::look::Look;
-use super::scale::{Scale, round_ends};
+use super::scale::{Kind, Scale, round_ends};
 
 /// A panel with axes of its own.
 pub struct Panel {
@@ -23,16 +23,10 @@ pub struct Panel {
 /// Ends, ticks with their labels, and what the values are.
 #[derive(Clone)]
 pub struct Axis {
-    pub kind: AxisKind,
+    pub kind: Kind,
     pub ends: (f64, f64),
     pub ticks: Vec<(f64, String)>,
     pub label: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum AxisKind {
-    Linear,
-    Log,
 }
 
 pub struct Curve {
@@ -202,14 +196,10 @@ fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
 
 /// There along the lowest round, and back along the highest.
 fn band(points: &[Point], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
-    let least = points
-        .iter()
-        .map(|point| (x.place(point.x), y.place(point.ends.0)));
-    let greatest = points
-        .iter()
-        .rev()
-        .map(|point| (x.place(point.x), y.place(point.ends.1)));
-    least.chain(greatest).collect()
+    let least = points.iter().map(|point| (point.x, point.ends.0));
+    let greatest = points.iter().rev().map(|point| (point.x, point.ends.1));
+    let ends = least.chain(greatest);
+    ends.map(|end| (x.place(end.0), y.place(end.1))).collect()
 }
 
 impl Curve {
@@ -224,17 +214,7 @@ impl Curve {
 impl Axis {
     /// Of times in ns, from the least to the greatest; none if there are none.
     pub fn log_time(nanos: impl Iterator<Item = f64>) -> Option<Self> {
-        let ends = round_ends(nanos)?;
-        let ticks = Scale::log(ends, (0.0, 1.0)).ticks(TICKS);
-        Some(Self {
-            kind: AxisKind::Log,
-            ends,
-            ticks: ticks
-                .into_iter()
-                .map(|nanos| (nanos, time_tick(nanos)))
-                .collect(),
-            label: String::new(),
-        })
+        Some(Self::ticked(Kind::Log, round_ends(nanos)?, time_tick))
     }
 
     /// From 0 to a little beyond the highest point; none if there is none. Whiskers that are far longer are cut.
@@ -242,35 +222,29 @@ impl Axis {
         let points = || curves.iter().flat_map(|curve| &curve.points);
         let highest = points().map(|point| point.y).fold(0.0, f64::max);
         let whiskers = points().map(|point| point.ends.1).fold(0.0, f64::max);
-        if highest <= 0.0 {
-            return None;
-        }
         let top = whiskers.clamp(highest * ROOM, highest * FAR);
-        let ends = (0.0, top);
-        let ticks = Scale::linear(ends, (0.0, 1.0)).ticks(TICKS);
-        Some(Self {
-            kind: AxisKind::Linear,
+        (highest > 0.0).then(|| Self::ticked(Kind::Linear, (0.0, top), tick))
+    }
+
+    fn ticked(kind: Kind, ends: (f64, f64), label: fn(f64) -> String) -> Self {
+        let ticks = Scale::new(kind, ends, (0.0, 1.0)).ticks(TICKS);
+        Self {
+            kind,
             ends,
-            ticks: ticks
-                .into_iter()
-                .map(|value| (value, tick(value)))
-                .collect(),
+            ticks: ticks.into_iter().map(|it| (it, label(it))).collect(),
             label: String::new(),
-        })
+        }
     }
 
     fn scale(&self, pixels: (f64, f64)) -> Scale {
-        match self.kind {
-            AxisKind::Linear => Scale::linear(self.ends, pixels),
-            AxisKind::Log => Scale::log(self.ends, pixels),
-        }
+        Scale::new(self.kind, self.ends, pixels)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::Mark;
+    use crate::chart::look::tests::look;
 
     fn curve(points: &[(f64, f64)]) -> Curve {
         let point = |&(y, max): &(f64, f64)| Point {
@@ -279,14 +253,7 @@ mod tests {
             ends: (y, max),
         };
         Curve {
-            look: Look {
-                rank: 0,
-                class: "own",
-                label: "own".to_owned(),
-                package: None,
-                mark: Mark::Circle,
-                ours: true,
-            },
+            look: look("own"),
             points: points.iter().map(point).collect(),
             rounds: Rounds::Whiskers,
         }

@@ -29,3 +29,19 @@ pub enum Mark {
     TriangleDown,
     Cross,
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::chart) fn look(name: &str) -> Look {
+        Look {
+            rank: 0,
+            class: "anyone",
+            label: name.to_owned(),
+            package: None,
+            mark: Mark::Ring,
+            ours: name == "own",
+        }
+    }
+}

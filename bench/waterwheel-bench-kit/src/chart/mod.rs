@@ -21,3 +21,4 @@ mod theme;
 pub use card::{Chart, frame};
 pub use figures::{count, short_count};
 pub use look::{Look, Mark};
+pub use scale::Kind;

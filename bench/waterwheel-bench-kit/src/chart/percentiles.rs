@@ -1,8 +1,9 @@
 //! A distribution, its tail drawn out: each further nine has the same room, as `HdrHistogram` draws it. The ordinary curve hides
 //! everything past p99 in its last pixel.
 
-use super::curves::{Axis, AxisKind, Curve, Point, Rounds};
+use super::curves::{Axis, Curve, Point, Rounds};
 use super::look::Look;
+use super::scale::Kind;
 use crate::Spread;
 
 pub const PLOT_HEIGHT: f64 = 230.0;
@@ -37,7 +38,7 @@ fn nines(share: f64) -> f64 {
 pub fn axis(label: &str) -> Axis {
     let tick = |percent: f64| (nines(percent / 100.0), format!("{percent}"));
     Axis {
-        kind: AxisKind::Linear,
+        kind: Kind::Linear,
         ends: (0.0, nines(LAST)),
         ticks: [50.0, 90.0, 99.0, 99.9, 99.99].map(tick).to_vec(),
         label: label.to_owned(),

@@ -9,28 +9,25 @@ pub(super) struct Scale {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub enum Kind {
+    /// Equal steps for equal differences.
     Linear,
+    /// Equal steps for equal ratios; for values above 0.
     Log,
 }
 
 impl Scale {
-    /// Equal steps for equal differences.
-    pub(super) fn linear(values: (f64, f64), pixels: (f64, f64)) -> Self {
+    pub(super) fn new(kind: Kind, values: (f64, f64), pixels: (f64, f64)) -> Self {
         Self {
-            kind: Kind::Linear,
+            kind,
             values,
             pixels,
         }
     }
 
-    /// Equal steps for equal ratios; for values above 0.
-    pub(super) fn log(values: (f64, f64), pixels: (f64, f64)) -> Self {
-        Self {
-            kind: Kind::Log,
-            values,
-            pixels,
-        }
+    /// From 0.
+    pub(super) fn linear(to: f64, pixels: f64) -> Self {
+        Self::new(Kind::Linear, (0.0, to), (0.0, pixels))
     }
 
     /// Where a value is. One beyond an end is at that end.
@@ -66,19 +63,9 @@ pub(super) fn round_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)
     if max == 0.0 {
         return None;
     }
-    let below = |value: f64| {
-        ROUND
-            .iter()
-            .rev()
-            .map(|r| r * decade(value))
-            .find(|r| *r <= value)
-    };
-    let above = |value: f64| {
-        ROUND
-            .iter()
-            .map(|r| r * decade(value))
-            .find(|r| *r >= value)
-    };
+    let near = |value: f64| ROUND.map(|round| round * decade(value)).into_iter();
+    let below = |value: f64| near(value).rev().find(|round| *round <= value);
+    let above = |value: f64| near(value).find(|round| *round >= value);
     let low = below(min * 0.9).unwrap_or(min);
     let high = above(max * 1.05).unwrap_or(10.0 * decade(max));
     Some((low, high))
@@ -128,36 +115,24 @@ mod tests {
 
     #[test]
     fn nothing_is_placed_off_the_axis() {
-        let linear = Scale::linear((0.0, 10.0), (100.0, 200.0));
-        assert_eq!(
-            [-1.0, 0.0, 5.0, 10.0, 1e9].map(|v| linear.place(v)),
-            [100.0, 100.0, 150.0, 200.0, 200.0]
-        );
-        let log = Scale::log((1.0, 100.0), (0.0, 50.0));
-        assert_eq!(
-            [0.0, 1.0, 10.0, 1e9].map(|v| log.place(v).round()),
-            [0.0, 0.0, 25.0, 50.0]
-        );
+        let linear = Scale::new(Kind::Linear, (0.0, 10.0), (100.0, 200.0));
+        let places = [-1.0, 0.0, 5.0, 10.0, 1e9].map(|v| linear.place(v));
+        assert_eq!(places, [100.0, 100.0, 150.0, 200.0, 200.0]);
+        let log = Scale::new(Kind::Log, (1.0, 100.0), (0.0, 50.0));
+        let places = [0.0, 1.0, 10.0, 1e9].map(|v| log.place(v).round());
+        assert_eq!(places, [0.0, 0.0, 25.0, 50.0]);
     }
 
     #[test]
     fn ticks_are_round_and_reach_both_ends() {
-        assert_eq!(
-            Scale::linear((0.0, 800.0), (0.0, 1.0)).ticks(4),
-            [0.0, 200.0, 400.0, 600.0, 800.0]
-        );
-        let log = Scale::log((50.0, 2000.0), (0.0, 1.0)).ticks(4);
-        assert_eq!(
-            log.iter().map(|v| v.round()).collect::<Vec<_>>(),
-            [50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0]
-        );
-    }
-
-    #[test]
-    fn a_log_axis_holds_what_it_was_made_for() {
-        let (low, high) =
-            round_ends([73.0, f64::NAN, 749.0].into_iter()).expect("there are values");
-        assert_eq!((low, high), (50.0, 1000.0));
+        let ticks = Scale::linear(800.0, 1.0).ticks(4);
+        assert_eq!(ticks, [0.0, 200.0, 400.0, 600.0, 800.0]);
+        let log = Scale::new(Kind::Log, (50.0, 2000.0), (0.0, 1.0)).ticks(4);
+        let rounded: Vec<_> = log.iter().map(|v| v.round()).collect();
+        assert_eq!(rounded, [50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0]);
+        // A log axis holds what it was made for.
+        let ends = round_ends([73.0, f64::NAN, 749.0].into_iter());
+        assert_eq!(ends, Some((50.0, 1000.0)));
         assert!(round_ends([f64::NAN, 0.0].into_iter()).is_none());
     }
 }

@@ -6,42 +6,21 @@
 //! The colours are Okabe and Ito's, lighter or darker where they would not stand out from the ground. Curves also differ in
 //! their dashes and marks, because no eight colours can be told apart by everybody.
 
-struct Series {
-    class: &'static str,
-    light: &'static str,
-    dark: &'static str,
-    /// Of its line, as in SVG's `stroke-dasharray`.
-    dash: &'static str,
-}
-
-const SERIES: [Series; 11] = [
-    series("current", "#0067b1", "#58a6ff", "none"),
-    series("own", "#008a63", "#20b890", "8 4"),
-    series("tokio", "#d55e00", "#ff8a3d", "none"),
-    series("tokio-alt", "#97317a", "#f0a0d0", "5 3"),
-    series("own-thread", "#1f2328", "#f0f6fc", "1.5 2.5"),
-    series("own-tokio-only", "#3a8ac0", "#a5d6ff", "9 3 2 3"),
-    series("pingora-timeout", "#757500", "#b8b461", "none"),
-    series("async-io", "#704a00", "#f0e442", "14 3"),
-    series("futures-timer", "#868f99", "#7d8590", "3 2"),
-    series("other", "#8a7766", "#a08f7f", "none"),
+/// Class, light, dark, and the dash of its line, as in SVG's `stroke-dasharray`.
+const SERIES: [(&str, &str, &str, &str); 11] = [
+    ("current", "#0067b1", "#58a6ff", "none"),
+    ("own", "#008a63", "#20b890", "8 4"),
+    ("tokio", "#d55e00", "#ff8a3d", "none"),
+    ("tokio-alt", "#97317a", "#f0a0d0", "5 3"),
+    ("own-thread", "#1f2328", "#f0f6fc", "1.5 2.5"),
+    ("own-tokio-only", "#3a8ac0", "#a5d6ff", "9 3 2 3"),
+    ("pingora-timeout", "#757500", "#b8b461", "none"),
+    ("async-io", "#704a00", "#f0e442", "14 3"),
+    ("futures-timer", "#868f99", "#7d8590", "3 2"),
+    ("other", "#8a7766", "#a08f7f", "none"),
     // What the legend explains without meaning any contestant.
-    series("anyone", "#6e7781", "#9198a1", "none"),
+    ("anyone", "#6e7781", "#9198a1", "none"),
 ];
-
-const fn series(
-    class: &'static str,
-    light: &'static str,
-    dark: &'static str,
-    dash: &'static str,
-) -> Series {
-    Series {
-        class,
-        light,
-        dark,
-        dash,
-    }
-}
 
 /// Class, property, light, dark: what is not a contestant.
 const GROUND: [(&str, &str, &str, &str); 12] = [
@@ -81,9 +60,10 @@ text{font-family:-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helveti
 
 /// The whole style sheet.
 pub(super) fn style_sheet() -> String {
-    let dashes = SERIES
-        .map(|Series { class, dash, .. }| format!(".{class} .line{{stroke-dasharray:{dash}}}\n"));
-    let dashes = dashes.concat();
+    let dash = |(class, _, _, dash): (&str, &str, &str, &str)| {
+        format!(".{class} .line{{stroke-dasharray:{dash}}}\n")
+    };
+    let dashes = SERIES.map(dash).concat();
     let (light, dark) = (look(false), look(true));
     // The marks come after the dashes, which would break their outlines.
     let marks = ".line.open{stroke-dasharray:none;stroke-width:2}\n";
@@ -100,12 +80,8 @@ fn look(dark: bool) -> String {
         };
         format!("{selector}{{{property}:{}}}\n", pick(light, dark))
     });
-    let colours = SERIES.map(|series| {
-        format!(
-            ".{}{{color:{}}}\n",
-            series.class,
-            pick(series.light, series.dark)
-        )
+    let colours = SERIES.map(|(class, light, dark_one, _)| {
+        format!(".{class}{{color:{}}}\n", pick(light, dark_one))
     });
     ground.concat() + &colours.concat()
 }
@@ -142,8 +118,8 @@ mod tests {
                 assert!(contrast >= least, "{what}: {contrast:.2} on {ground}");
             }
         };
-        for series in &SERIES {
-            at_least(3.0, series.class, series.light, series.dark);
+        for (class, light, dark, _) in SERIES {
+            at_least(3.0, class, light, dark);
         }
         for (class, _, light, dark) in GROUND {
             if ["text", "strong", "alert"].contains(&class) {
