@@ -4,7 +4,6 @@
 //! finds no entry, and the client counts and drops it.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -81,15 +80,14 @@ impl Client {
         CallId::new(self.number, self.calls.fetch_add(1, Relaxed))
     }
 
-    /// Waits for the reply without a limit of time. The caller sets one.
-    pub(crate) async fn call(&self, call: CallId) -> Result<(), ConnectionLost> {
+    /// Waits for the reply without a limit of time. The caller sets one. `None` if the connection is lost.
+    pub(crate) async fn call(&self, call: CallId) -> Option<()> {
         let (reply, replied) = oneshot::channel();
         let mut entry = self.waiting.enter(call, reply)?;
-        let sent = self.outgoing.send(Frame::Call(call)).await;
-        sent.map_err(|_| ConnectionLost)?;
-        replied.await.map_err(|_| ConnectionLost)?;
+        self.outgoing.send(Frame::Call(call)).await.ok()?;
+        replied.await.ok()?;
         entry.answered = true;
-        Ok(())
+        Some(())
     }
 }
 
@@ -163,10 +161,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn enter(&self, call: CallId, reply: oneshot::Sender<()>) -> Result<Entry<'_>, ConnectionLost> {
-        let mut table = self.table();
-        table.as_mut().ok_or(ConnectionLost)?.insert(call, reply);
-        Ok(Entry {
+    fn enter(&self, call: CallId, reply: oneshot::Sender<()>) -> Option<Entry<'_>> {
+        self.table().as_mut()?.insert(call, reply);
+        Some(Entry {
             waiting: self,
             call,
             answered: false,
@@ -206,26 +203,15 @@ impl Drop for Entry<'_> {
         if self.answered {
             return;
         }
-        let taken = match self.waiting.table().as_mut() {
-            Some(table) => table.remove(&self.call).is_none(),
-            None => false,
-        };
-        if taken {
+        let mut table = self.waiting.table();
+        if table
+            .as_mut()
+            .is_some_and(|table| table.remove(&self.call).is_none())
+        {
             self.waiting.ledger.late_replies.add(1);
         }
     }
 }
-
-#[derive(Debug)]
-pub(crate) struct ConnectionLost;
-
-impl fmt::Display for ConnectionLost {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the connection was lost")
-    }
-}
-
-impl std::error::Error for ConnectionLost {}
 
 #[cfg(test)]
 mod tests {

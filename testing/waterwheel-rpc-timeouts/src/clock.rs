@@ -1,13 +1,12 @@
 //! The timers under test: one trait, implemented by waterwheel and by tokio. The two implementations differ in a path, as a
 //! drop-in replacement should, and in two things that waterwheel adds: its `Interval` is a `Stream`, and its `Timer` has metrics.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures::TryFutureExt as _;
 use futures::stream::{self, Stream, StreamExt as _};
+use waterwheel::Metrics;
 
 /// Everything that the load needs of a timer library.
 pub(crate) trait Clock: Send + Sync + 'static {
@@ -20,16 +19,17 @@ pub(crate) trait Clock: Send + Sync + 'static {
     /// Resets an armed timer to `delay` from now.
     fn push_back(sleep: Pin<&mut Self::Sleep>, delay: Duration);
 
+    /// `None` if the work was not done by its deadline.
     fn timeout<F: Future + Send>(
         limit: Duration,
         work: F,
-    ) -> impl Future<Output = Result<F::Output, TimedOut>> + Send;
+    ) -> impl Future<Output = Option<F::Output>> + Send;
 
     /// Yields at once, then once a period.
     fn heartbeats(period: Duration) -> impl Stream<Item = ()> + Send;
 
     /// The timer's own counters. `None` if it has none.
-    fn books() -> Option<Books>;
+    fn books() -> Option<Metrics>;
 }
 
 pub(crate) struct Waterwheel;
@@ -47,26 +47,16 @@ impl Clock for Waterwheel {
         sleep.reset(waterwheel::Instant::now() + delay);
     }
 
-    fn timeout<F: Future + Send>(
-        limit: Duration,
-        work: F,
-    ) -> impl Future<Output = Result<F::Output, TimedOut>> + Send {
-        waterwheel::timeout(limit, work).map_err(|_| TimedOut)
+    async fn timeout<F: Future + Send>(limit: Duration, work: F) -> Option<F::Output> {
+        waterwheel::timeout(limit, work).await.ok()
     }
 
     fn heartbeats(period: Duration) -> impl Stream<Item = ()> + Send {
         waterwheel::interval(period).map(|_| ())
     }
 
-    fn books() -> Option<Books> {
-        let metrics = waterwheel::Timer::current().metrics();
-        Some(Books {
-            armed: metrics.armed(),
-            fired: metrics.fired(),
-            cancelled: metrics.cancelled(),
-            stopped: metrics.stopped(),
-            pending: metrics.pending(),
-        })
+    fn books() -> Option<Metrics> {
+        Some(waterwheel::Timer::current().metrics())
     }
 }
 
@@ -85,11 +75,8 @@ impl Clock for Tokio {
         sleep.reset(tokio::time::Instant::now() + delay);
     }
 
-    fn timeout<F: Future + Send>(
-        limit: Duration,
-        work: F,
-    ) -> impl Future<Output = Result<F::Output, TimedOut>> + Send {
-        tokio::time::timeout(limit, work).map_err(|_| TimedOut)
+    async fn timeout<F: Future + Send>(limit: Duration, work: F) -> Option<F::Output> {
+        tokio::time::timeout(limit, work).await.ok()
     }
 
     fn heartbeats(period: Duration) -> impl Stream<Item = ()> + Send {
@@ -97,36 +84,7 @@ impl Clock for Tokio {
         stream::poll_fn(move |context| interval.poll_tick(context).map(|_| Some(())))
     }
 
-    fn books() -> Option<Books> {
+    fn books() -> Option<Metrics> {
         None
-    }
-}
-
-/// The work was not done by its deadline.
-#[derive(Debug)]
-pub(crate) struct TimedOut;
-
-impl fmt::Display for TimedOut {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("timed out")
-    }
-}
-
-impl std::error::Error for TimedOut {}
-
-/// How many timers a [`Clock`] has armed and how they ended, by its own counters.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Books {
-    pub(crate) armed: u64,
-    pub(crate) fired: u64,
-    pub(crate) cancelled: u64,
-    pub(crate) stopped: u64,
-    pub(crate) pending: u64,
-}
-
-impl Books {
-    /// Whether every timer has ended exactly once and none is pending. Must hold once the load is over.
-    pub(crate) fn settled(&self) -> bool {
-        self.pending == 0 && self.armed == self.fired + self.cancelled + self.stopped
     }
 }

@@ -111,49 +111,57 @@ mod tests {
 
     #[test]
     fn a_difference_counts_if_all_pairs_agree_on_it() {
-        let text = sentence(spread(0.9, 1.0, 1.1), spread(0.4, 0.55, 0.99));
-        assert_eq!(
-            text,
-            "in short: with waterwheel's timers a call took the same CPU time, within the spread, as with tokio's, \
-             and the median timeout was 45 % less late\n"
-        );
-        let text = sentence(spread(1.01, 1.2, 1.3), spread(0.9, 0.95, 1.0));
-        assert_eq!(
-            text,
-            "in short: with waterwheel's timers a call took 20 % more CPU time than with tokio's, \
-             and the median timeout was as late, within the spread\n"
-        );
-        let text = sentence(spread(0.5, 0.75, 0.9), spread(1.1, 1.5, 2.0));
-        assert_eq!(
-            text,
-            "in short: with waterwheel's timers a call took 25 % less CPU time than with tokio's, \
-             and the median timeout was 50 % later\n"
-        );
-    }
-
-    #[test]
-    fn a_difference_of_no_percent_is_none() {
-        let text = sentence(spread(0.99, 0.997, 0.999), spread(0.4, 0.5, 0.6));
-        assert!(text.contains("the same CPU time"), "{text}");
+        let same = "the same CPU time, within the spread, as";
+        for (cpu, lateness, expected) in [
+            (
+                spread(0.9, 1.0, 1.1),
+                spread(0.4, 0.55, 0.99),
+                [same, "45 % less late"],
+            ),
+            (
+                spread(1.01, 1.2, 1.3),
+                spread(0.9, 0.95, 1.0),
+                ["20 % more CPU time than", "as late, within the spread"],
+            ),
+            (
+                spread(0.5, 0.75, 0.9),
+                spread(1.1, 1.5, 2.0),
+                ["25 % less CPU time than", "50 % later"],
+            ),
+            // A difference of no per cent is none.
+            (
+                spread(0.99, 0.997, 0.999),
+                spread(0.4, 0.5, 0.6),
+                [same, "50 % less late"],
+            ),
+            // Pairs that agree to the digit show something.
+            (
+                spread(0.5, 0.5, 0.5),
+                spread(0.4, 0.5, 0.6),
+                ["50 % less CPU time than", "50 % less late"],
+            ),
+        ] {
+            let [cpu_text, late_text] = expected;
+            assert_eq!(
+                sentence(cpu, lateness),
+                format!(
+                    "in short: with waterwheel's timers a call took {cpu_text} with tokio's, and the median timeout was {late_text}\n"
+                )
+            );
+        }
     }
 
     #[test]
     fn too_few_slices_show_nothing() {
         let many = spread(0.4, 0.5, 0.6);
         let one = many.map(|ratio| Ratio { pairs: 1, ..ratio });
-        for (cpu, lateness) in [(one, many), (many, one)] {
-            let text = sentence(cpu, lateness);
-            assert!(text.contains("one pair of slices"), "{text}");
+        for (few, why) in [
+            (one, "one pair of slices"),
+            (None, "too little was measured"),
+        ] {
+            for text in [sentence(few, many), sentence(many, few)] {
+                assert!(text.contains(why), "{text}");
+            }
         }
-        for (cpu, lateness) in [(None, many), (many, None)] {
-            let text = sentence(cpu, lateness);
-            assert!(text.contains("too little was measured"), "{text}");
-        }
-    }
-
-    #[test]
-    fn pairs_that_agree_to_the_digit_show_something() {
-        let text = sentence(spread(0.5, 0.5, 0.5), spread(0.4, 0.5, 0.6));
-        assert!(text.contains("50 % less CPU time"), "{text}");
     }
 }

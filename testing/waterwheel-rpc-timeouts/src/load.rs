@@ -12,9 +12,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+use waterwheel::Metrics;
 
 use crate::client::{self, Client};
-use crate::clock::{Books, Clock};
+use crate::clock::Clock;
 use crate::descriptors::Demand;
 use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
@@ -44,7 +45,7 @@ pub(crate) struct Outcome {
     pub(crate) interrupted: bool,
     pub(crate) tally: Tally,
     pub(crate) silent: u32,
-    pub(crate) books: Option<Books>,
+    pub(crate) books: Option<Metrics>,
 }
 
 /// Sends to `opened` once all connections are open, and follows `phases` to the end.
@@ -227,9 +228,10 @@ async fn call_again_and_again<C: Clock>(
         let call = client.next_call();
         let ticket = ledger.open(call, plan.timeout);
         match C::timeout(plan.timeout, client.call(call)).await {
-            Ok(Ok(())) => ticket.replied(),
-            Err(_timed_out) => ticket.timed_out(),
-            Ok(Err(_connection_lost)) => return ticket.failed(),
+            Some(Some(())) => ticket.replied(),
+            None => ticket.timed_out(),
+            // The connection was lost.
+            Some(None) => return ticket.failed(),
         }
     }
 }

@@ -100,16 +100,16 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
             whole_milliseconds(plan.heartbeat),
         );
     }
-    for books in outcomes.iter().filter_map(|outcome| outcome.books) {
+    for books in outcomes.iter().filter_map(|outcome| outcome.books.as_ref()) {
         let _ = writeln!(
             notes,
             "waterwheel's own counters, with idle deadlines and heartbeats:\n  \
              {} timers armed = {} fired + {} cancelled + {} stopped + {} pending",
-            grouped(books.armed),
-            grouped(books.fired),
-            grouped(books.cancelled),
-            grouped(books.stopped),
-            grouped(books.pending),
+            grouped(books.armed()),
+            grouped(books.fired()),
+            grouped(books.cancelled()),
+            grouped(books.stopped()),
+            grouped(books.pending()),
         );
     }
     notes

@@ -82,7 +82,7 @@ async fn connection<C: Clock>(socket: TcpStream, plan: Arc<Plan>, ledger: Arc<Le
                     }
                     // A client that reads nothing counts as idle.
                     let flushed = C::timeout(plan.idle, frames.flush()).await;
-                    flushed.map_err(io::Error::other)??;
+                    flushed.ok_or(io::ErrorKind::TimedOut)??;
                     ledger.replies_sent.add(replies);
                 }
                 () = &mut idle => return Ok(()),
