@@ -31,16 +31,30 @@ impl Kind {
 #[derive(Default)]
 pub(crate) struct Books {
     rows: [Row; Kind::ALL.len()],
-    early: AtomicU64,
-    cancelled: AtomicU64,
-    blocked: AtomicU64,
+    pub(crate) early: Count,
+    pub(crate) cancelled: Count,
+    /// Tasks that have blocked their worker.
+    pub(crate) blocked: Count,
     timers: Mutex<Totals>,
     wrong: Mutex<Vec<String>>,
 }
 
 #[derive(Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+#[derive(Default)]
 struct Row {
-    completed: AtomicU64,
+    completed: Count,
     lateness: Histogram,
 }
 
@@ -61,33 +75,24 @@ impl Books {
     /// Counts a timer that has completed, and its lateness. The task that waited for it calls this.
     pub(crate) fn done(&self, kind: Kind, deadline: Instant) {
         let row = &self.rows[kind as usize];
-        row.completed.fetch_add(1, Relaxed);
+        row.completed.add(1);
         match Instant::now().checked_duration_since(deadline) {
             Some(late) => row.lateness.add(late),
-            None => self.early(kind),
+            None => self.is_early(kind),
         }
     }
 
     /// Counts a timer for which no task waited when it was due. Its lateness is left out: the task polled it late.
     pub(crate) fn done_unawaited(&self, kind: Kind, deadline: Instant) {
-        self.rows[kind as usize].completed.fetch_add(1, Relaxed);
+        self.rows[kind as usize].completed.add(1);
         if Instant::now() < deadline {
-            self.early(kind);
+            self.is_early(kind);
         }
     }
 
-    fn early(&self, kind: Kind) {
-        self.early.fetch_add(1, Relaxed);
+    fn is_early(&self, kind: Kind) {
+        self.early.add(1);
         self.wrong(format!("a timer was early: {kind:?}"));
-    }
-
-    pub(crate) fn cancelled(&self, timers: u64) {
-        self.cancelled.fetch_add(timers, Relaxed);
-    }
-
-    /// Counts a task that has blocked its worker.
-    pub(crate) fn blocked(&self) {
-        self.blocked.fetch_add(1, Relaxed);
     }
 
     /// Adds the counters of a `Timer` that has ended to the totals. They must add up, with nothing pending.
@@ -115,7 +120,7 @@ impl Books {
     // ----- for the report -----
 
     pub(crate) fn completed(&self, kind: Kind) -> u64 {
-        self.rows[kind as usize].completed.load(Relaxed)
+        self.rows[kind as usize].completed.get()
     }
 
     pub(crate) fn all_completed(&self) -> u64 {
@@ -124,18 +129,6 @@ impl Books {
 
     pub(crate) fn lateness(&self, kind: Kind) -> Option<Quantiles> {
         self.rows[kind as usize].lateness.counts().quantiles()
-    }
-
-    pub(crate) fn all_early(&self) -> u64 {
-        self.early.load(Relaxed)
-    }
-
-    pub(crate) fn all_cancelled(&self) -> u64 {
-        self.cancelled.load(Relaxed)
-    }
-
-    pub(crate) fn all_blocked(&self) -> u64 {
-        self.blocked.load(Relaxed)
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -158,12 +151,12 @@ mod tests {
     fn a_timer_before_its_deadline_is_early_and_one_after_it_is_late() {
         let books = Books::default();
         books.done(Kind::Tick, Instant::now() - Duration::from_millis(1));
-        assert_eq!((books.completed(Kind::Tick), books.all_early()), (1, 0));
+        assert_eq!((books.completed(Kind::Tick), books.early.get()), (1, 0));
         let late = books.lateness(Kind::Tick).expect("one was late").max;
         assert!(late >= Duration::from_millis(1));
         books.done(Kind::Herd, Instant::now() + Duration::from_secs(9));
         books.done_unawaited(Kind::Herd, Instant::now() + Duration::from_secs(9));
-        assert_eq!((books.completed(Kind::Herd), books.all_early()), (2, 2));
+        assert_eq!((books.completed(Kind::Herd), books.early.get()), (2, 2));
         assert_eq!(books.lateness(Kind::Herd), None);
         assert_eq!(books.all_wrong().len(), 2);
     }

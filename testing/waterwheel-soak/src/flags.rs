@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_is_taken() {
+    fn each_flag_is_taken_and_what_cannot_run_is_refused_by_name() {
         let wanted = Flags {
             length: Duration::from_secs(600),
             tasks: 4,
@@ -47,16 +47,6 @@ mod tests {
         };
         assert_eq!(wanted.life(), Duration::from_secs(10));
         assert_eq!(parsed("--seconds 600 --tasks 4 --seed 5"), Ok(wanted));
-        let defaults = Flags {
-            length: Duration::from_secs(10),
-            tasks: 200,
-            seed: 1,
-        };
-        assert_eq!(parsed(""), Ok(defaults));
-    }
-
-    #[test]
-    fn what_cannot_run_is_refused_by_name() {
         for flag in ["--seconds", "--tasks"] {
             let complaint = parsed(&format!("{flag}=0")).expect_err(flag);
             assert!(complaint.contains(flag), "{complaint}");

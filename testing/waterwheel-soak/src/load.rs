@@ -86,7 +86,7 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
         let answer = desk.millis(1, 10);
         desk.pause(answer).await?;
         drop(calls);
-        desk.books.cancelled(50);
+        desk.books.cancelled.add(50);
     }
     Some(())
 }
@@ -227,7 +227,7 @@ pub(crate) async fn blocks(mut desk: Desk) -> Option<()> {
         let idle = desk.millis(20, 400);
         desk.pause(idle).await?;
         thread::sleep(desk.millis(5, 50));
-        desk.books.blocked();
+        desk.books.blocked.add(1);
     }
     Some(())
 }

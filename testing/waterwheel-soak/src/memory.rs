@@ -82,26 +82,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_goes_up_and_down_does_not_grow() {
-        let thirds = run(|second| 50_000 + second % 7 * 10_000);
-        assert_eq!((thirds.first, thirds.last), (110_000, 110_000));
-        assert!(!thirds.grow());
-    }
-
-    #[test]
-    fn memory_that_is_taken_at_first_and_kept_does_not_grow() {
-        assert!(!run(|second| 20_000 + second.min(10) * 10_000).grow());
-    }
-
-    #[test]
-    fn memory_that_goes_up_all_the_time_grows() {
+    fn only_memory_that_goes_up_all_the_time_grows() {
+        let up_and_down = run(|second| 50_000 + second % 7 * 10_000);
+        assert_eq!((up_and_down.first, up_and_down.last), (110_000, 110_000));
+        assert!(!up_and_down.grow());
+        let taken_at_first_and_kept = run(|second| 20_000 + second.min(10) * 10_000);
+        assert!(!taken_at_first_and_kept.grow());
         assert!(run(|second| 50_000 + second * 1_000).grow());
         assert!(run(|second| 2_000_000 + second * 10_000).grow());
-    }
-
-    #[test]
-    fn a_run_without_a_measurement_has_no_peaks() {
-        let memory = Memory::new(Duration::from_secs(1));
-        assert_eq!((memory.thirds(), memory.now()), (None, None));
+        let never_measured = Memory::new(Duration::from_secs(1));
+        assert_eq!(
+            (never_measured.thirds(), never_measured.now()),
+            (None, None)
+        );
     }
 }

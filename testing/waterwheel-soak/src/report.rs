@@ -27,7 +27,7 @@ pub(crate) fn progress(elapsed: Duration, books: &Books, watch: &Watch, memory: 
         elapsed.as_secs_f64(),
         grouped(books.all_completed()),
         watch.lost(),
-        books.all_early(),
+        books.early.get(),
         memory.now().map_or("unknown".into(), megabytes),
     )
 }
@@ -67,8 +67,8 @@ pub(crate) fn summary(
         text,
         "\ncancelled  {} timeouts of answered calls; workers were blocked {} times\n\
          counters   armed {} = fired {} + cancelled {} + stopped {}; {} turns",
-        grouped(books.all_cancelled()),
-        grouped(books.all_blocked()),
+        grouped(books.cancelled.get()),
+        grouped(books.blocked.get()),
         grouped(totals.armed),
         grouped(totals.fired),
         grouped(totals.cancelled),
@@ -84,7 +84,7 @@ pub(crate) fn summary(
         ),
         None => writeln!(text, "memory     not reported by this system"),
     };
-    let _ = writeln!(text, "lost {}, early {}", watch.lost(), books.all_early());
+    let _ = writeln!(text, "lost {}, early {}", watch.lost(), books.early.get());
     text
 }
 
@@ -112,11 +112,8 @@ pub(crate) fn verdict(failures: &[String]) -> String {
     if failures.is_empty() {
         return "passed\n".into();
     }
-    let failures: String = failures
-        .iter()
-        .map(|it| format!("FAILED: {it}\n"))
-        .collect();
-    failures
+    let failures = failures.iter().map(|it| format!("FAILED: {it}\n"));
+    failures.collect()
 }
 
 fn megabytes(kilobytes: u64) -> String {
