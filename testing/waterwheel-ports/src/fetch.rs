@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::crates::Published;
@@ -37,12 +37,7 @@ pub(crate) fn sources(
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1"]);
     let text = output("cargo metadata", command.current_dir(scratch))?;
-    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| {
-        anyhow!(
-            "cargo metadata failed:
-{error}"
-        )
-    })?;
+    let metadata: Metadata = serde_json::from_str(&text).context("cargo metadata failed")?;
     let mut found = BTreeMap::new();
     for Published { name, version, .. } in crates {
         let mut packages = metadata.packages.iter();

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     match wanted(&Flags::parse().crates).and_then(|crates| publish(&crates)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ports: {error}");
+            eprintln!("ports: {error:#}");
             ExitCode::FAILURE
         }
     }

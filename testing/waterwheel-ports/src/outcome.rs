@@ -222,14 +222,16 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
     #[test]
     fn a_program_that_was_aborted_has_failed() {
-        let (begun, _) = REPORT.split_once("test rate::not").unwrap();
-        let outcomes = Outcomes::read(begun).unwrap();
-        let aborted = format!("tests/limit/main.rs: {ABORTED}");
-        assert!(outcomes.failed.contains(&aborted), "{outcomes:?}");
-        let (begun, _) = REPORT.split_once("test retry::ok").unwrap();
-        let outcomes = Outcomes::read(begun).unwrap();
-        let aborted = format!("src/lib.rs: {ABORTED}");
-        assert_eq!(outcomes.failed, set(&[&aborted]));
+        let slow = "tests/limit/main.rs: rate::slow";
+        for (until, program, others) in [
+            ("test rate::not", "tests/limit/main.rs", &[slow][..]),
+            ("test retry::ok", "src/lib.rs", &[]),
+        ] {
+            let (begun, _) = REPORT.split_once(until).unwrap();
+            let aborted = format!("{program}: {ABORTED}");
+            let failed = [others, &[&*aborted]].concat();
+            assert_eq!(Outcomes::read(begun).unwrap().failed, set(&failed));
+        }
     }
 
     #[test]

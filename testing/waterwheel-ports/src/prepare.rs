@@ -4,6 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use waterwheel_bench_kit::machine;
+
 use crate::program::{cargo, file, output};
 
 /// The copies of a crate, and what both are built with.
@@ -47,11 +49,10 @@ pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> anyhow:
     command.args(["generate-lockfile", "--quiet"]);
     output("cargo generate-lockfile", command.current_dir(&after))?;
     fs::copy(&lock, before.join("Cargo.lock")).map_err(file(&lock))?;
-    let lock = fs::read_to_string(&lock).map_err(file(&lock))?;
     Ok(Copies {
         before,
         after,
-        tokio: version_of("tokio", &lock).to_owned(),
+        tokio: machine::locked(&lock, "tokio"),
     })
 }
 
@@ -67,32 +68,4 @@ fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Of a package, by a lock file. Empty if it has none.
-fn version_of<'a>(name: &str, lock: &'a str) -> &'a str {
-    let begins = format!("name = \"{name}\"\nversion = \"");
-    let version = lock.split_once(&begins).map(|(_, rest)| rest);
-    let version = version.and_then(|rest| rest.split_once('"'));
-    version.map_or("", |(version, _)| version)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::version_of;
-
-    #[test]
-    fn a_version_is_read_from_a_lock_file() {
-        let lock = "\
-[[package]]
-name = \"tokio-util\"
-version = \"0.7.20\"
-
-[[package]]
-name = \"tokio\"
-version = \"1.54.1\"
-";
-        assert_eq!(version_of("tokio", lock), "1.54.1");
-        assert_eq!(version_of("slab", lock), "");
-    }
 }

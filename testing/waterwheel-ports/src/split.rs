@@ -98,57 +98,48 @@ fn leading(before: &str) -> String {
 mod tests {
     use super::split;
 
-    fn is_split(before: &str, after: &str) {
-        assert_eq!(split(before), Ok((after.to_owned(), 1)));
-        assert_eq!(before.lines().count(), after.lines().count());
-    }
-
     #[test]
-    fn an_import_of_a_line_is_split_within_it() {
-        is_split(
-            "use tokio::{sync::oneshot, time::Duration};\n",
-            "use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
-        );
-        is_split(
-            "use tokio::{task, time};",
-            "use tokio::{task}; use waterwheel::time;",
-        );
-        is_split(
-            "use tokio::{time::{self, sleep}, net::{TcpListener, TcpStream}};",
-            "use tokio::{net::{TcpListener, TcpStream}}; use waterwheel::time::{self, sleep};",
-        );
-    }
-
-    #[test]
-    fn an_import_of_many_lines_keeps_them() {
-        is_split(
-            "use tokio::{\n    sync::{mpsc, Mutex},\n    time::sleep,\n};\nuse std::io;\n",
-            "use tokio::{\n    sync::{mpsc, Mutex},\n\n}; use waterwheel::time::sleep;\nuse std::io;\n",
-        );
-        is_split(
-            "use tokio::{\n    sync::Mutex,\n    task, time,\n};\n",
-            "use tokio::{\n    sync::Mutex,\n    task,\n}; use waterwheel::time;\n",
-        );
-    }
-
-    #[test]
-    fn an_import_in_documentation_is_split() {
-        is_split(
-            "    /// use tokio::{sync::oneshot, time::Duration};\n",
-            "    /// use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
-        );
-        is_split(
-            "/// use tokio::{\n///     time::sleep,\n///     net::TcpStream,\n/// };\n",
-            "/// use tokio::{\n///\n///     net::TcpStream,\n/// }; use waterwheel::time::sleep;\n",
-        );
-    }
-
-    #[test]
-    fn both_halves_have_the_attribute_and_are_seen_alike() {
-        is_split(
-            "#[cfg(unix)]\n    pub(crate) use tokio::{net, time};",
-            "#[cfg(unix)]\n    pub(crate) use tokio::{net}; #[cfg(unix)] pub(crate) use waterwheel::time;",
-        );
+    fn an_import_is_split_within_its_lines() {
+        for (before, after) in [
+            (
+                "use tokio::{sync::oneshot, time::Duration};\n",
+                "use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
+            ),
+            (
+                "use tokio::{task, time};",
+                "use tokio::{task}; use waterwheel::time;",
+            ),
+            (
+                "use tokio::{time::{self, sleep}, net::{TcpListener, TcpStream}};",
+                "use tokio::{net::{TcpListener, TcpStream}}; use waterwheel::time::{self, sleep};",
+            ),
+            // Of many lines.
+            (
+                "use tokio::{\n    sync::{mpsc, Mutex},\n    time::sleep,\n};\nuse std::io;\n",
+                "use tokio::{\n    sync::{mpsc, Mutex},\n\n}; use waterwheel::time::sleep;\nuse std::io;\n",
+            ),
+            (
+                "use tokio::{\n    sync::Mutex,\n    task, time,\n};\n",
+                "use tokio::{\n    sync::Mutex,\n    task,\n}; use waterwheel::time;\n",
+            ),
+            // In documentation.
+            (
+                "    /// use tokio::{sync::oneshot, time::Duration};\n",
+                "    /// use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
+            ),
+            (
+                "/// use tokio::{\n///     time::sleep,\n///     net::TcpStream,\n/// };\n",
+                "/// use tokio::{\n///\n///     net::TcpStream,\n/// }; use waterwheel::time::sleep;\n",
+            ),
+            // Both halves have the attribute and are seen alike.
+            (
+                "#[cfg(unix)]\n    pub(crate) use tokio::{net, time};",
+                "#[cfg(unix)]\n    pub(crate) use tokio::{net}; #[cfg(unix)] pub(crate) use waterwheel::time;",
+            ),
+        ] {
+            assert_eq!(split(before), Ok((after.to_owned(), 1)));
+            assert_eq!(before.lines().count(), after.lines().count());
+        }
     }
 
     #[test]

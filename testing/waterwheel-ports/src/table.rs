@@ -107,72 +107,62 @@ mod tests {
             compared: Compared {
                 before,
                 after,
-                again: Vec::new(),
+                again: vec![Again {
+                    test: "a: c".to_owned(),
+                    runs: 3,
+                    before: 3,
+                    after: 1,
+                }],
             },
         }
     }
 
     #[test]
-    fn a_crate_whose_tests_pass_is_as_before() {
+    fn a_row_says_whether_all_is_as_before_and_what_differs() {
         let all = outcomes(&["a: b", "a: c"], &[], &["a: d"]);
-        let text = table(&[port(all.clone(), all)]);
-        let row = "| tower 0.5.3 | 12 | 3 | 2 pass, 1 ignored | as before |\n";
-        assert!(text.contains(row), "{text}");
-        assert!(
-            text.ends_with("\n\n2026-11-22: tokio 1.54.1, rustc 1.95.0.\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_test_that_failed_before_is_named_and_not_counted() {
-        let before = outcomes(&["a: b"], &["a: c"], &[]);
-        for after in [before.clone(), outcomes(&["a: b", "a: c"], &[], &[])] {
+        let fewer = outcomes(&["a: b"], &["a: c"], &[]);
+        let many = outcomes(&["a: b", "a: c", "a: d", "b: e"], &[], &["b: f"]);
+        let hung = |program: &str, outcomes: &Outcomes| Outcomes {
+            hung: Some(program.to_owned()),
+            ..outcomes.clone()
+        };
+        let failed_before = "| 1 pass, 1 fail: `a: c` | as before |";
+        let again = "`a: c` (alone it passes 1 of 3 times, before 3)";
+        for (before, after, row) in [
+            (&all, all.clone(), "| 2 pass, 1 ignored | as before |"),
+            // A test that failed before is named and not counted, whatever becomes of it.
+            (&fewer, fewer.clone(), failed_before),
+            (&fewer, outcomes(&["a: b", "a: c"], &[], &[]), failed_before),
+            // One that fails only after, with its runs, and those that are missing.
+            (
+                &all,
+                fewer.clone(),
+                &format!("differ: {again}; `a: d`, missing |"),
+            ),
+            (
+                &outcomes(&["a: x"], &[], &[]),
+                outcomes(&[], &[], &[]),
+                "differ: `a: x` |",
+            ),
+            // A program that hangs is named and not its tests. `doc` does so after their sums.
+            (
+                &many,
+                hung("a", &fewer),
+                &format!("differ: `a` hangs (tests without an outcome: 2); {again} |"),
+            ),
+            (
+                &many,
+                hung("doc", &many),
+                "differ: `doc` hangs (tests without an outcome: 0) |",
+            ),
+        ] {
             let text = table(&[port(before.clone(), after)]);
             assert!(
-                text.contains("| 1 pass, 1 fail: `a: c` | as before |"),
-                "{text}"
+                text.contains("| tower 0.5.3 | 12 | 3 |") && text.contains(row),
+                "{row} in {text}"
             );
+            let ends = "\n\n2026-11-22: tokio 1.54.1, rustc 1.95.0.\n";
+            assert!(text.ends_with(ends), "{text}");
         }
-    }
-
-    #[test]
-    fn a_test_that_fails_only_after_is_named_with_its_runs() {
-        let mut port = port(
-            outcomes(&["a: b", "a: c"], &[], &["a: d"]),
-            outcomes(&["a: b"], &["a: c"], &[]),
-        );
-        port.compared.again = vec![Again {
-            test: "a: c".to_owned(),
-            runs: 3,
-            before: 3,
-            after: 1,
-        }];
-        let text = table(&[port]);
-        let expected = "differ: `a: c` (alone it passes 1 of 3 times, before 3); `a: d`, missing |";
-        assert!(text.contains(expected), "{text}");
-    }
-
-    #[test]
-    fn a_program_that_hangs_is_named_and_not_its_tests() {
-        let before = outcomes(&["a: b", "a: c", "a: d", "b: e"], &[], &["b: f"]);
-        let mut after = outcomes(&["a: b"], &["a: c"], &[]);
-        after.hung = Some("a".to_owned());
-        let text = table(&[port(before.clone(), after)]);
-        let expected = "differ: `a` hangs (tests without an outcome: 2); `a: c` |";
-        assert!(text.contains(expected), "{text}");
-        // After the sums of its tests.
-        let mut after = before.clone();
-        after.hung = Some("doc".to_owned());
-        let text = table(&[port(before, after)]);
-        let expected = "differ: `doc` hangs (tests without an outcome: 0) |";
-        assert!(text.contains(expected), "{text}");
-    }
-
-    #[test]
-    fn a_test_that_is_missing_after_is_named() {
-        let before = outcomes(&["a: b", "a: c"], &[], &[]);
-        let text = table(&[port(before, outcomes(&["a: b"], &[], &[]))]);
-        assert!(text.contains("differ: `a: c` |"), "{text}");
     }
 }
