@@ -5,12 +5,11 @@
 //! [`Stage`](crate::stage::Stage) enables the alternative timer; the contestant `tokio` of that program is this timer.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use waterwheel_suite::build_dir;
+
+use crate::cargo;
 
 /// Its name among the contestants.
 pub(crate) const NAME: &str = "tokio, alt timer";
@@ -19,34 +18,14 @@ const CFGS: &str = "--cfg tokio_unstable --cfg waterwheel_alt_timer";
 
 /// Builds it and returns its path. It has a target folder of its own: in one folder, each build would replace the other.
 pub(crate) fn build() -> Result<PathBuf, String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
-    let build = Command::new(cargo)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "build",
-            "--locked",
-            "--profile",
-            "bench",
-            "--bench",
-            "suite",
-        ])
-        .args(["--message-format", "json-render-diagnostics"])
-        .arg("--target-dir")
-        .arg(build_dir().join("alt-timer"))
-        // Cargo would take it instead of `RUSTFLAGS`.
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("RUSTFLAGS", format!("{flags} {CFGS}"))
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo does not start: {error}"))?;
-    if !build.status.success() {
-        return Err(format!(
-            "the build of it failed, see standard error ({})",
-            build.status
-        ));
-    }
-    let messages = String::from_utf8_lossy(&build.stdout);
+    let suite = ["--profile", "bench", "--bench", "suite"];
+    let messages = ["--message-format", "json-render-diagnostics"];
+    let mut build = cargo::command("alt-timer", &[&suite[..], &messages].concat());
+    // Cargo would take it instead of `RUSTFLAGS`.
+    build.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    build.env("RUSTFLAGS", format!("{flags} {CFGS}"));
+    let messages = cargo::output(&mut build)?;
     let program = messages.lines().find_map(executable);
     program.ok_or_else(|| "cargo names no executable".to_owned())
 }

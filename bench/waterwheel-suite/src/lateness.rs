@@ -1,29 +1,70 @@
 //! What is made of many latenesses: some percentiles and a curve.
 
 use waterwheel_bench_kit::quantile;
-use waterwheel_suite::Curve;
+use waterwheel_suite::{Curve, Sample};
 
 /// Points of the curve up to 0.99, evenly.
 const BODY: u32 = 100;
 /// Points for each further nine, of which there are three: on a linear scale the tail would be one point.
 const A_NINE: u32 = 20;
 
+/// What became of timers.
+#[derive(Default)]
+pub(crate) struct Fired {
+    /// In nanoseconds.
+    pub(crate) late: Vec<u64>,
+    pub(crate) early: u64,
+    pub(crate) lost: u64,
+}
+
+impl Fired {
+    /// Adds one, and when it fired, if it did.
+    pub(crate) fn add(&mut self, deadline: u64, fired: Option<u64>) {
+        let Some(fired) = fired else {
+            self.lost += 1;
+            return;
+        };
+        self.early += u64::from(fired < deadline);
+        self.late.push(fired.saturating_sub(deadline));
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.late.extend(other.late);
+        self.early += other.early;
+    }
+
+    /// A sample of the percentiles, the figures that are given, and how many were early.
+    pub(crate) fn sample(
+        self,
+        shares: &[f64],
+        figures: impl IntoIterator<Item = f64>,
+        with_curve: bool,
+    ) -> Sample {
+        let lateness = Lateness::new(self.late);
+        let mut values: Vec<_> = shares.iter().map(|it| lateness.quantile(*it)).collect();
+        values.extend(figures);
+        values.push(self.early as f64);
+        Sample {
+            values,
+            early: self.early,
+            lost: self.lost,
+            curves: Vec::from_iter(with_curve.then(|| lateness.curve())),
+            ..Sample::default()
+        }
+    }
+}
+
 /// In nanoseconds, sorted.
-pub(crate) struct Lateness(Vec<u64>);
+struct Lateness(Vec<u64>);
 
 impl Lateness {
-    pub(crate) fn new(mut nanos: Vec<u64>) -> Self {
+    fn new(mut nanos: Vec<u64>) -> Self {
         nanos.sort_unstable();
         Self(nanos)
     }
 
-    /// In microseconds: what each of these shares of the timers keeps within.
-    pub(crate) fn percentiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
-        shares.map(|share| self.quantile(share))
-    }
-
     /// The lateness in µs, and the share of the timers that are no later.
-    pub(crate) fn curve(&self) -> Curve {
+    fn curve(&self) -> Curve {
         let body = (1..=BODY).map(|step| 0.99 * f64::from(step) / f64::from(BODY));
         let tail = (1..=3 * A_NINE).map(|step| {
             let nines = 2.0 + f64::from(step) / f64::from(A_NINE);

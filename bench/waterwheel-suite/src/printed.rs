@@ -40,15 +40,14 @@ timers fired                       many
 ";
 
     #[test]
-    fn a_figure_is_found_by_its_label() {
-        assert_eq!(printed(REPORT, "CPU time a call", "µs"), Ok(17.42));
-        assert_eq!(printed(REPORT, "calls a second", ""), Ok(51_234.0));
-        let p50 = printed(REPORT, "lateness of the timeouts, p50", "ms");
-        assert_eq!(p50, Ok(1.08));
-    }
-
-    #[test]
-    fn a_dash_is_a_figure_that_is_not_known() {
+    fn a_figure_is_found_by_its_label_and_a_dash_is_one_that_is_not_known() {
+        for (label, unit, figure) in [
+            ("CPU time a call", "µs", 17.42),
+            ("calls a second", "", 51_234.0),
+            ("lateness of the timeouts, p50", "ms", 1.08),
+        ] {
+            assert_eq!(printed(REPORT, label, unit), Ok(figure));
+        }
         assert!(printed(REPORT, "p99", "ms").is_ok_and(f64::is_nan));
     }
 

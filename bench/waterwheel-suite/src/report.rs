@@ -2,7 +2,9 @@
 
 use waterwheel_bench_kit::Spread;
 
-use crate::{Absent, Better, Conditions, Failure, Outcome, Results, Table, Verdict};
+use crate::{
+    Absent, Better, Conditions, Failure, Metric, Outcome, Results, Series, Table, Verdict,
+};
 
 /// All of a run.
 pub fn report(results: &Results) -> String {
@@ -12,143 +14,116 @@ pub fn report(results: &Results) -> String {
 
 /// A table.
 pub fn report_table(table: &Table) -> String {
-    let mut lines = Lines::default();
-    write_table(&mut lines, table);
-    lines.0
-}
-
-#[derive(Default)]
-struct Lines(String);
-
-impl Lines {
-    fn add(&mut self, line: impl AsRef<str>) {
-        self.0.push_str(line.as_ref());
-        self.0.push('\n');
-    }
-}
-
-fn write_table(lines: &mut Lines, table: &Table) {
-    let Some(first) = table.series.first() else {
-        lines.add(format!("\n## {}\n{}", table.title, table.work));
-        return write_trouble(lines, table);
-    };
-    let rounds = first.samples.len();
-    lines.add(format!(
-        "\n## {}\n{}; {rounds} interleaved rounds, {:.1} s",
-        table.title, table.work, table.seconds
-    ));
-    for (index, metric) in table.metrics.iter().enumerate() {
-        let higher = match metric.better {
-            Better::Higher => ", higher is better",
-            Better::Lower => "",
-        };
-        lines.add(format!(
-            "\n| {}{higher} | median {} | min | max | times better than {} (min..max) |",
-            metric.name, metric.unit, first.name
-        ));
-        lines.add("|:--|--:|--:|--:|--:|");
-        for series in &table.series {
-            let Spread { median, min, max } = series.spread(index);
-            let (median, min, max) = (figure(median), figure(min), figure(max));
-            let ratio = if series.name == first.name {
-                "1".to_owned()
-            } else {
-                spread_text(table.times_better(series, first, index))
-            };
-            lines.add(format!(
-                "| {} | {median} | {min} | {max} | {ratio} |",
-                series.name
-            ));
+    let Table { title, work, .. } = table;
+    let mut text = format!("\n## {title}\n{work}");
+    if let Some(first) = table.series.first() {
+        let (rounds, seconds) = (first.samples.len(), table.seconds);
+        text += &format!("; {rounds} interleaved rounds, {seconds:.1} s\n");
+        for index in 0..table.metrics.len() {
+            text += &report_metric(table, first, index);
         }
+        for Absent { name, why } in &table.absent {
+            text += &format!("\nNot here: {name} ({why})\n");
+        }
+    } else {
+        text.push('\n');
     }
-    for Absent { name, why } in &table.absent {
-        lines.add(format!("\nNot here: {name} ({why})"));
-    }
-    write_trouble(lines, table);
-}
-
-fn write_trouble(lines: &mut Lines, table: &Table) {
     for Failure { name, why } in &table.failures {
-        lines.add(format!("\nFAULT: {name}: {why}"));
+        text += &format!("\nFAULT: {name}: {why}\n");
     }
     for series in &table.series {
-        let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
+        let [early, lost, retaken] = [
+            series.count(|s| s.early),
+            series.count(|s| s.lost),
+            series.count(|s| s.retaken),
+        ];
+        let name = &series.name;
         if early + lost > 0 {
-            lines.add(format!(
-                "\nFAULT: {}: {early} fired early, {lost} never",
-                series.name
-            ));
+            text += &format!("\nFAULT: {name}: {early} fired early, {lost} never\n");
         }
-        let retaken = series.count(|s| s.retaken);
         if retaken > 0 {
-            lines.add(format!(
-                "\n{}: {retaken} samples did not hold and were taken again",
-                series.name
-            ));
+            text += &format!("\n{name}: {retaken} samples did not hold and were taken again\n");
         }
     }
+    text
+}
+
+/// All contestants, compared with the first.
+fn report_metric(table: &Table, first: &Series, index: usize) -> String {
+    let Metric { name, unit, better } = &table.metrics[index];
+    let higher = match better {
+        Better::Higher => ", higher is better",
+        Better::Lower => "",
+    };
+    let mut text = format!(
+        "\n| {name}{higher} | median {unit} | min | max | times better than {} (min..max) |\n|:--|--:|--:|--:|--:|\n",
+        first.name
+    );
+    for series in &table.series {
+        let spread = series.spread(index);
+        let [median, min, max] = [spread.median, spread.min, spread.max].map(figure);
+        let ratio = if series.name == first.name {
+            "1".to_owned()
+        } else {
+            spread_text(table.times_better(series, first, index))
+        };
+        text += &format!("| {} | {median} | {min} | {max} | {ratio} |\n", series.name);
+    }
+    text
 }
 
 /// Everything that a figure needs to be understood.
 pub fn report_conditions(conditions: &Conditions) -> String {
-    let mut lines = Lines::default();
-    lines.add("# waterwheel beside its peers\n");
     let versions = conditions.versions.iter();
     let versions: Vec<_> = versions
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
-    lines.add(format!("- {}", versions.join(", ")));
-    lines.add(format!(
-        "- commit {}, {}",
-        conditions.commit, conditions.date
-    ));
+    let Conditions {
+        commit,
+        date,
+        rustc,
+        system,
+        processor,
+        cores,
+        load,
+        workers,
+        batch,
+        rounds,
+        ..
+    } = conditions;
+    let mut text = format!(
+        "# waterwheel beside its peers\n\n- {}\n- commit {commit}, {date}\n",
+        versions.join(", ")
+    );
     if let Some(why) = &conditions.no_alt_timer {
-        lines.add(format!("- no rows of tokio's alternative timer: {why}"));
+        text += &format!("- no rows of tokio's alternative timer: {why}\n");
     }
-    lines.add(format!(
-        "- {}; {}; {}, {} cores, load before: {}",
-        conditions.rustc,
-        conditions.system,
-        conditions.processor,
-        conditions.cores,
-        conditions.load
-    ));
-    lines.add(format!(
-        "- multi-thread runtime, {} workers; a yield every {} operations",
-        conditions.workers, conditions.batch
-    ));
-    lines.add(format!(
-        "- {} interleaved rounds; median, min, max; ratios are paired by round",
-        conditions.rounds
-    ));
+    text += &format!(
+        "- {rustc}; {system}; {processor}, {cores} cores, load before: {load}\n\
+         - multi-thread runtime, {workers} workers; a yield every {batch} operations\n\
+         - {rounds} interleaved rounds; median, min, max; ratios are paired by round\n"
+    );
     if conditions.quick {
-        lines.add("- QUICK: small sizes and few rounds, for plausibility only");
+        text += "- QUICK: small sizes and few rounds, for plausibility only\n";
     }
     if conditions.debug_assertions {
-        lines.add("- DEBUG ASSERTIONS ARE ON: no figure here means anything");
+        text += "- DEBUG ASSERTIONS ARE ON: no figure here means anything\n";
     }
-    lines.0
+    text
 }
 
 /// A line for each target, and how many there are of each verdict.
 pub fn report_targets(verdicts: &[Verdict]) -> String {
-    let mut lines = Lines("\n## Targets\n\n".to_owned() + &verdict_table(verdicts));
     let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
-    lines.add(format!(
-        "\n{} PASS, {} MISS, {} VOID, {} not run",
-        count(Outcome::Pass),
-        count(Outcome::Miss),
-        count(Outcome::Void),
-        count(Outcome::NotRun)
-    ));
-    lines.0
+    let outcomes = [Outcome::Pass, Outcome::Miss, Outcome::Void, Outcome::NotRun];
+    let [pass, miss, void, not_run] = outcomes.map(count);
+    let table = verdict_table(verdicts);
+    format!("\n## Targets\n\n{table}\n{pass} PASS, {miss} MISS, {void} VOID, {not_run} not run\n")
 }
 
 /// A line for each of these verdicts.
 pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> String {
-    let mut lines = Lines::default();
-    lines.add("| workload: metric | contestant | wanted | measured (min..max) | verdict |");
-    lines.add("|:--|:--|:--|--:|:--|");
+    let mut text = "| workload: metric | contestant | wanted | measured (min..max) | verdict |\n|:--|:--|:--|--:|:--|\n".to_owned();
     for verdict in verdicts {
         let Verdict {
             title,
@@ -164,11 +139,9 @@ pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Str
             Outcome::NotRun => "not run",
             Outcome::Void => "VOID: see the faults",
         };
-        lines.add(format!(
-            "| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |"
-        ));
+        text += &format!("| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |\n");
     }
-    lines.0
+    text
 }
 
 /// The median with the least and the greatest.

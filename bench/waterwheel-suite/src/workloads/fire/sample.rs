@@ -17,7 +17,7 @@ use waterwheel_suite::Sample;
 use crate::armed::{self, Armed, instant, nanos, now, wait_until};
 use crate::contestant::{Measure, Sleeps, Start};
 use crate::cpu;
-use crate::lateness::Lateness;
+use crate::lateness::Fired;
 use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage};
@@ -101,30 +101,16 @@ impl<S: Sleeps> Arming<S> {
 
 /// Polls every sleep for the last time and sorts the lateness.
 async fn evaluate<S: Future<Output = ()>>(all: Vec<Armed<S>>, cpu: f64) -> Sample {
-    let (timers, mut early, mut lost) = (all.len(), 0, 0);
-    let mut lateness = Vec::with_capacity(timers);
+    let (timers, mut fired) = (all.len(), Fired::default());
+    fired.late.reserve(timers);
     for (index, mut armed) in all.into_iter().enumerate() {
         // Half a batch: each poll that is ready takes one of the 128 units of tokio's cooperative budget.
         if index % (BATCH / 2) == 0 {
             yield_now().await;
         }
-        let Some(woken) = armed.woken() else {
-            lost += 1;
-            continue;
-        };
-        early += u64::from(woken < armed.deadline());
-        lost += u64::from(!armed.is_over());
-        lateness.push(woken.saturating_sub(armed.deadline()));
+        let woken = armed.woken();
+        fired.add(armed.deadline(), woken);
+        fired.lost += u64::from(woken.is_some() && !armed.is_over());
     }
-    let lateness = Lateness::new(lateness);
-    let mut values = lateness.percentiles(PERCENTILES).to_vec();
-    values.push(cpu / timers as f64);
-    values.push(early as f64);
-    Sample {
-        values,
-        early,
-        lost,
-        curves: vec![lateness.curve()],
-        ..Sample::default()
-    }
+    fired.sample(&PERCENTILES, [cpu / timers as f64], true)
 }

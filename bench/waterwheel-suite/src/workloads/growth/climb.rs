@@ -3,33 +3,27 @@
 use waterwheel_suite::{Absent, Metric, Sample};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio, Watched,
+    AsyncIo, Current, FuturesTimer, Measure, Own, PINGORA, Sleeps, Tokio, Watched, entrant,
 };
-use crate::entrant::Entrant;
 use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "growth";
-
-/// Takes one point of the curve after the other.
-pub(super) trait Climb: Copy + 'static {
-    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample>;
-}
 
 /// The table of one curve.
 pub(super) fn workload(
     what: &str,
     work: String,
     metrics: &'static [Metric],
-    climb: impl Climb,
+    climb: impl Measure,
 ) -> Workload {
     Workload {
         title: format!("{NAME}: {what}"),
         work,
         metrics,
         entrants: vec![
-            entrant(|| Tokio, climb),
-            entrant(Own::<Watched>::start, climb),
-            entrant(|| Current, climb),
+            entrant(climb, || Tokio),
+            entrant(climb, Own::<Watched>::start),
+            entrant(climb, || Current),
         ],
         absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
             .map(|name| Absent::new(name, "at two sizes it is in `cancel`, at three in `churn`"))
@@ -37,12 +31,8 @@ pub(super) fn workload(
     }
 }
 
-fn entrant<S: Sleeps>(start: impl Start<S>, climb: impl Climb) -> Entrant {
-    Entrant::new(S::NAME, move || joined(climb.steps(start)))
-}
-
 /// One sample of them all, each of which has one value.
-fn joined(steps: Vec<Sample>) -> Sample {
+pub(super) fn joined(steps: impl IntoIterator<Item = Sample>) -> Sample {
     let mut all = Sample::default();
     for step in steps {
         all.values.extend(step.values);

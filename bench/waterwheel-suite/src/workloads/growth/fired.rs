@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use waterwheel_bench_kit::random;
 use waterwheel_suite::{Metric, Sample};
 
-use super::climb::{self, Climb};
-use crate::contestant::{Sleeps, Start};
+use super::climb;
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::cpu;
 use crate::operation::LONG;
 use crate::stage::{Stage, WORKERS};
@@ -63,9 +63,9 @@ struct Fired {
     measured: u32,
 }
 
-impl Climb for Fired {
-    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
-        PERCENT.map(|percent| self.step(start, percent)).into()
+impl Measure for Fired {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        climb::joined(PERCENT.map(|percent| self.step(start, percent)))
     }
 }
 

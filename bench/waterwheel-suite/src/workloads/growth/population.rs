@@ -9,8 +9,8 @@ use std::time::Duration;
 use waterwheel_suite::{Metric, Sample};
 
 use super::super::cancel::Cancel;
-use super::climb::{self, Climb};
-use crate::contestant::{Sleeps, Start};
+use super::climb;
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::workload::Workload;
 
@@ -42,13 +42,13 @@ struct Population {
     quick: bool,
 }
 
-impl Climb for Population {
-    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
+impl Measure for Population {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
         let step = |&held: &usize| {
             let load = Load::new(1, held, self.quick);
             engine::sample(load, start, arm_and_cancel)
         };
-        POPULATIONS[..self.points].iter().map(step).collect()
+        climb::joined(POPULATIONS[..self.points].iter().map(step))
     }
 }
 

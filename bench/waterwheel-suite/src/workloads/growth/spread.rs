@@ -12,8 +12,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use waterwheel_suite::{Metric, Sample};
 
-use super::climb::{self, Climb};
-use crate::contestant::{Sleeps, Start};
+use super::climb;
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::operation::Operation;
 use crate::ring::Ring;
@@ -61,8 +61,8 @@ struct Spread {
     quick: bool,
 }
 
-impl Climb for Spread {
-    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
+impl Measure for Spread {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
         let load = Load::new(1, self.held, self.quick);
         let step = |(least, greatest, shape)| {
             engine::sample(load, start, |sleeps, seed| Turnover {
@@ -72,7 +72,7 @@ impl Climb for Spread {
                 next: 0,
             })
         };
-        SPREADS.map(step).into()
+        climb::joined(SPREADS.map(step))
     }
 }
 

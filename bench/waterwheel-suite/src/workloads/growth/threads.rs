@@ -10,9 +10,9 @@ use std::thread;
 
 use waterwheel_suite::{Better, Metric, Sample};
 
-use super::climb::{self, Climb};
+use super::climb;
 use super::population::arm_and_cancel;
-use crate::contestant::{Sleeps, Start};
+use crate::contestant::{Measure, Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::workload::Workload;
 
@@ -51,12 +51,12 @@ struct Threads {
     quick: bool,
 }
 
-impl Climb for Threads {
-    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
+impl Measure for Threads {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
         let step = |&threads: &usize| {
             let load = Load::new(threads, HELD, self.quick);
             engine::measure(load, start, arm_and_cancel, engine::throughput)
         };
-        THREADS.iter().map(step).collect()
+        climb::joined(THREADS.iter().map(step))
     }
 }

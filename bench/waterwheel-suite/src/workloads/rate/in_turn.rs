@@ -21,7 +21,7 @@ use crate::contestant::{
     entrant,
 };
 use crate::cpu;
-use crate::lateness::Lateness;
+use crate::lateness::Fired;
 use crate::patience;
 use crate::stage::Stage;
 use crate::workload::Workload;
@@ -147,42 +147,18 @@ fn sample<S: Sleeps>(start: impl Start<S>, load: Load) -> Sample {
         thread::sleep(CALM);
     });
     drop(far);
-    let mut slept = Slept::default();
+    let mut slept = Fired {
+        lost: u64::from(hangs),
+        ..Fired::default()
+    };
     if !hangs {
         for task in tasks {
-            slept.add(stage.wait(task));
+            slept.join(stage.wait(task));
         }
     }
-    let timers = slept.lateness.len() as f64;
-    let mut values = Lateness::new(slept.lateness)
-        .percentiles(PERCENTILES)
-        .to_vec();
-    values.extend([
-        cost.nanos / timers,
-        cost.switches / timers,
-        cost.looks,
-        slept.early as f64,
-    ]);
-    Sample {
-        values,
-        early: slept.early,
-        lost: u64::from(hangs),
-        ..Sample::default()
-    }
-}
-
-/// What the task saw of its sleeps.
-#[derive(Default)]
-struct Slept {
-    lateness: Vec<u64>,
-    early: u64,
-}
-
-impl Slept {
-    fn add(&mut self, other: Slept) {
-        self.lateness.extend(other.lateness);
-        self.early += other.early;
-    }
+    let timers = slept.late.len() as f64;
+    let figures = [cost.nanos / timers, cost.switches / timers, cost.looks];
+    slept.sample(&PERCENTILES, figures, false)
 }
 
 async fn sleep_in_turn<S: Sleeps>(
@@ -190,16 +166,14 @@ async fn sleep_in_turn<S: Sleeps>(
     [shortest, longest]: [Duration; 2],
     window: Duration,
     seed: u64,
-) -> Slept {
+) -> Fired {
     let mut random = Rng::with_seed(seed);
-    let mut slept = Slept::default();
+    let mut slept = Fired::default();
     let end = now() + nanos(window);
     while now() < end {
         let deadline = now() + nanos(random::duration(&mut random, shortest..longest));
         sleeps.sleep_until(instant(deadline)).await;
-        let fired = now();
-        slept.early += u64::from(fired < deadline);
-        slept.lateness.push(fired.saturating_sub(deadline));
+        slept.add(deadline, Some(now()));
     }
     slept
 }

@@ -18,7 +18,7 @@ use crate::armed::{self, instant, nanos, now, wait_until};
 use crate::contestant::{Measure, Sleeps, Start};
 use crate::cpu::{self, Cost};
 use crate::crew::Crew;
-use crate::lateness::Lateness;
+use crate::lateness::Fired;
 use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage, WORKERS};
@@ -144,26 +144,11 @@ async fn service(
 }
 
 fn evaluate(all: &All, cost: &Cost) -> Sample {
-    let count = all.timers.len();
-    let (mut early, mut lost) = (0, 0);
-    let mut lateness = Vec::with_capacity(count);
+    let mut fired = Fired::default();
     for timer in &all.timers {
-        let Some(fired) = timer.fired() else {
-            lost += 1;
-            continue;
-        };
-        early += u64::from(fired < timer.deadline);
-        lateness.push(fired.saturating_sub(timer.deadline));
+        fired.add(timer.deadline, timer.fired());
     }
-    let mut values = Lateness::new(lateness).percentiles(PERCENTILES).to_vec();
-    values.push(cost.nanos / count as f64);
-    values.push(cost.switches / count as f64);
-    values.push(cost.looks);
-    values.push(early as f64);
-    Sample {
-        values,
-        early,
-        lost,
-        ..Sample::default()
-    }
+    let count = all.timers.len() as f64;
+    let figures = [cost.nanos / count, cost.switches / count, cost.looks];
+    fired.sample(&PERCENTILES, figures, false)
 }
