@@ -80,27 +80,28 @@ fn syncs(results: &Results) -> Option<String> {
     ))
 }
 
-/// A panel: its heading, what is said below, and its curves.
-type Drawn = (&'static str, &'static str, Vec<Curve>);
+/// A panel: its heading, what is said below, and its curves: the row, of what, and how it looks.
+type Drawn<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str, Look)>);
 
 /// Beside inserts and deliveries, with a thread and a task that only sleep.
 fn under_load(results: &Results) -> Option<Chart> {
+    let panel = |(row, heading)| {
+        let tokio = "a task that only sleeps, tokio::time";
+        let curves = vec![
+            (row, "late", ours("a delivery, at its handler")),
+            (row, "thread", thread()),
+            (row, "tokio", look("tokio", tokio, Mark::Square, 2)),
+        ];
+        let remark = "millions pending; a day's bucket cascades meanwhile";
+        (heading, remark, curves)
+    };
     let panels = [
         ("steady", "20 000 inserts, 10 000 deliveries a second"),
         ("steady-2", "40 000 inserts, 20 000 deliveries a second"),
     ];
-    let panels = panels.into_iter().filter_map(|(row, heading)| {
-        let tokio = "a task that only sleeps, tokio::time";
-        let curves = [
-            curve(results, row, "late", ours("a delivery, at its handler")),
-            curve(results, row, "thread", thread()),
-            curve(results, row, "tokio", look("tokio", tokio, Mark::Square, 2)),
-        ];
-        let remark = "millions pending; a day's bucket cascades meanwhile";
-        Some((heading, remark, curves.into_iter().collect::<Option<_>>()?))
-    });
     chart(
-        panels.collect(),
+        results,
+        panels.map(panel).into(),
         "How late durable timers are delivered, by percentile",
         "From the due time that was asked for to the call of the handler. Lower is better. A band reaches from the least to the greatest round.",
     )
@@ -109,57 +110,42 @@ fn under_load(results: &Results) -> Option<Chart> {
 /// Of a namespace that is beside one with troubles of its own.
 fn beside_another(results: &Results) -> Option<Chart> {
     let alone = "B, without that";
-    let limited = [
-        curve(results, "limited", "late", ours("B, beside A")),
-        curve(results, "limited-not", "late", peer(alone)),
-        curve(results, "limited", "thread", thread()),
-    ];
-    let out = [
-        curve(results, "outage-hangs", "late", ours("B, beside A")),
-        curve(
-            results,
-            "outage-fails",
-            "late",
-            look(
-                "own-thread",
-                "B, while A's handler fails",
-                Mark::TriangleDown,
-                0,
-            ),
-        ),
-        curve(results, "outage-none", "late", peer(alone)),
-        curve(results, "outage-hangs", "thread", thread()),
+    let limited = vec![
+        ("limited", "late", ours("B, beside A")),
+        ("limited-not", "late", peer(alone)),
+        ("limited", "thread", thread()),
     ];
     let few_places = Look {
         // After the others in the legend, which joins the same looks only if they follow one another.
         rank: 3,
         ..look("current", "B, 64 places for both", Mark::TriangleUp, 0)
     };
-    let unlimited = [
-        curve(results, "unlimited", "late", ours("B, beside A")),
-        curve(results, "unlimited-places", "late", few_places),
-        curve(results, "limited-not", "late", peer(alone)),
-        curve(results, "unlimited", "thread", thread()),
+    let unlimited = vec![
+        ("unlimited", "late", ours("B, beside A")),
+        ("unlimited-places", "late", few_places),
+        ("limited-not", "late", peer(alone)),
+        ("unlimited", "thread", thread()),
     ];
-    let mut panels = vec![
-        (
-            "A is limited to 100 a second",
-            "and has a million timers that are overdue",
-            limited.into_iter().collect::<Option<_>>()?,
-        ),
-        (
-            "A's handler takes a minute, or fails",
-            "and 600 000 timers wait for it, or 36 000 come again",
-            out.into_iter().collect::<Option<_>>()?,
-        ),
+    let fails = "B, while A's handler fails";
+    let fails = look("own-thread", fails, Mark::TriangleDown, 0);
+    let out = vec![
+        ("outage-hangs", "late", ours("B, beside A")),
+        ("outage-fails", "late", fails),
+        ("outage-none", "late", peer(alone)),
+        ("outage-hangs", "thread", thread()),
     ];
-    // Results of an earlier version have no such rows.
-    if let Some(curves) = unlimited.into_iter().collect() {
-        let remark = "and has a million timers that are overdue";
-        panels.insert(1, ("A is not limited", remark, curves));
+    for row in ["limited", "outage-fails"] {
+        results.row(row)?;
     }
+    let overdue = "and has a million timers that are overdue";
+    let waiting = "and 600 000 timers wait for it, or 36 000 come again";
     chart(
-        panels,
+        results,
+        vec![
+            ("A is limited to 100 a second", overdue, limited),
+            ("A is not limited", overdue, unlimited),
+            ("A's handler takes a minute, or fails", waiting, out),
+        ],
         "How late one namespace is delivered beside another, by percentile",
         "From the due time that was asked for to the call of B's handler. Lower is better. A band reaches from the least to the greatest round.",
     )
@@ -177,21 +163,26 @@ fn thread() -> Look {
     look("async-io", "a thread that only sleeps", Mark::Diamond, 1)
 }
 
-fn chart(panels: Vec<Drawn>, title: &str, subtitle: &str) -> Option<Chart> {
-    let all = || panels.iter().flat_map(|(_, _, curves)| curves);
+/// A panel that lacks a curve is left out.
+fn chart(results: &Results, panels: Vec<Drawn<'_>>, title: &str, subtitle: &str) -> Option<Chart> {
+    let panels = panels.into_iter().filter_map(|(heading, remark, curves)| {
+        let curves = curves.into_iter();
+        let curves = curves.map(|(row, of, look)| curve(results, row, of, look));
+        Some((heading, remark, curves.collect::<Option<Vec<_>>>()?))
+    });
+    let panels: Vec<_> = panels.collect();
+    let all = || panels.iter().flat_map(|(.., curves)| curves);
     let y = Axis::log_time(all().flat_map(Curve::reach))?;
     let legend = curves::legend(all());
-    let panels: Vec<Panel> = panels
-        .into_iter()
-        .map(|(heading, remark, curves)| Panel {
-            heading: heading.to_owned(),
-            remark: remark.to_owned(),
-            x: percentiles::axis("percentile of the timers"),
-            y: y.clone(),
-            shaded: None,
-            curves,
-        })
-        .collect();
+    let panel = |(heading, remark, curves): (&str, &str, _)| Panel {
+        heading: heading.to_owned(),
+        remark: remark.to_owned(),
+        x: percentiles::axis("percentile of the timers"),
+        y: y.clone(),
+        shaded: None,
+        curves,
+    };
+    let panels: Vec<Panel> = panels.into_iter().map(panel).collect();
     let (body, height) = curves::draw(&panels, 2, percentiles::PLOT_HEIGHT);
     Some(Chart {
         title: title.to_owned(),
