@@ -26,7 +26,7 @@ use waterwheel_bench_kit::text::{grouped, print};
 use waterwheel_bench_kit::{exit_code, machine::cores};
 
 use crate::measure::{Beats, Measured};
-use crate::report::{Line, Report, Unit};
+use crate::report::Report;
 use crate::timers::{Timers, Tokio, Waterwheel};
 
 /// Measures the timers of tokio and of waterwheel in turn, and checks every timer
@@ -62,56 +62,41 @@ fn run(flags: &Flags) -> io::Result<bool> {
         print(&report.head());
     }
 
+    let workers = flags.workers as usize;
     let window = Duration::from_millis(100);
-    let mut cancel = Line::new(
+    report.measure(
         "arm and cancel on every worker, with others pending",
-        Unit::Nanoseconds,
-    );
-    in_turn(
+        "ns",
         flags.pairs,
-        &mut cancel,
-        &mut report.failures,
-        || measure::arm_and_cancel::<Tokio>(flags.workers as usize, window),
-        || measure::arm_and_cancel::<Waterwheel>(flags.workers as usize, window),
+        || measure::arm_and_cancel::<Tokio>(workers, window),
+        || measure::arm_and_cancel::<Waterwheel>(workers, window),
     )?;
-
-    let label = format!(
-        "{} tasks wake at once: longest stall of another task",
-        grouped(flags.tasks)
-    );
-    let mut herd = Line::new(label, Unit::Milliseconds);
     let mut beats = [Beats::default(), Beats::default()];
     let [tokio, waterwheel] = &mut beats;
-    in_turn(
+    report.measure(
+        format!(
+            "{} tasks wake at once: longest stall of another task",
+            grouped(flags.tasks)
+        ),
+        "ms",
         flags.pairs,
-        &mut herd,
-        &mut report.failures,
         || stall::<Tokio>(flags, tokio),
         || stall::<Waterwheel>(flags, waterwheel),
     )?;
-
-    let mut late = Line::new(
+    report.measure(
         "1000 timers per second: median lateness",
-        Unit::Milliseconds,
-    );
-    in_turn(
+        "ms",
         flags.pairs,
-        &mut late,
-        &mut report.failures,
-        || measure::lateness::<Tokio>(flags.workers as usize, 150),
-        || measure::lateness::<Waterwheel>(flags.workers as usize, 150),
+        || measure::lateness::<Tokio>(workers, 150),
+        || measure::lateness::<Waterwheel>(workers, 150),
     )?;
-
-    let mut heap = Line::new("memory of a pending boxed sleep", Unit::Bytes);
-    in_turn(
+    report.measure(
+        "memory of a pending boxed sleep",
+        "bytes",
         1,
-        &mut heap,
-        &mut report.failures,
         || measure::heap::<Tokio>(100_000),
         || measure::heap::<Waterwheel>(100_000),
     )?;
-
-    report.lines = vec![cancel, herd, late, heap];
     report.beats = beats;
     print(&if flags.markdown {
         report.markdown()
@@ -136,36 +121,6 @@ fn stall<T: Timers>(flags: &Flags, kept: &mut Beats) -> io::Result<Measured<f64>
             .map_or(f64::NAN, |gap| gap.as_secs_f64() * 1e3),
         failures: measured.failures,
     })
-}
-
-/// Measures both libraries this many times. Which one is first changes from pair to pair.
-fn in_turn(
-    pairs: u32,
-    line: &mut Line,
-    failures: &mut Vec<String>,
-    mut tokio: impl FnMut() -> io::Result<Measured<f64>>,
-    mut waterwheel: impl FnMut() -> io::Result<Measured<f64>>,
-) -> io::Result<()> {
-    let mut keep = |name: &str, measured: Measured<f64>| {
-        let named = measured
-            .failures
-            .into_iter()
-            .map(|why| format!("{name}, {}: {why}", line.label));
-        failures.extend(named);
-        measured.figure
-    };
-    for pair in 0..pairs {
-        let (tokio, waterwheel) = if pair % 2 == 0 {
-            let first = tokio()?;
-            (first, waterwheel()?)
-        } else {
-            let first = waterwheel()?;
-            (tokio()?, first)
-        };
-        let pair = (keep(Tokio::NAME, tokio), keep(Waterwheel::NAME, waterwheel));
-        line.pairs.push(pair);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,36 +2,19 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
 
 use waterwheel_bench_kit::Spread;
 use waterwheel_bench_kit::machine::{cores, locked, processor};
 
-use crate::measure::Beats;
+use crate::measure::{Beats, Measured};
 use crate::timers::{Timers as _, Tokio, Waterwheel};
 
 /// The columns of the picture.
 const COLUMNS: usize = 72;
 /// The part of the picture before the herd is due.
 const BEFORE: usize = 6;
-
-#[derive(Clone, Copy)]
-pub(crate) enum Unit {
-    Nanoseconds,
-    Milliseconds,
-    Bytes,
-}
-
-impl Unit {
-    fn shown(self, value: f64) -> String {
-        let name = match self {
-            Unit::Nanoseconds => "ns",
-            Unit::Milliseconds => "ms",
-            Unit::Bytes => "bytes",
-        };
-        format!("{} {name}", digits(value))
-    }
-}
 
 /// Three digits.
 fn digits(value: f64) -> String {
@@ -46,13 +29,13 @@ fn digits(value: f64) -> String {
 /// One figure of both libraries.
 pub(crate) struct Line {
     pub(crate) label: Cow<'static, str>,
-    unit: Unit,
+    unit: &'static str,
     /// Of tokio, and of waterwheel. Less is better.
     pub(crate) pairs: Vec<(f64, f64)>,
 }
 
 impl Line {
-    pub(crate) fn new(label: impl Into<Cow<'static, str>>, unit: Unit) -> Line {
+    pub(crate) fn new(label: impl Into<Cow<'static, str>>, unit: &'static str) -> Line {
         Line {
             label: label.into(),
             unit,
@@ -62,14 +45,9 @@ impl Line {
 
     /// What both took, and how many times better waterwheel is.
     fn cells(&self) -> [String; 3] {
-        let tokio = Spread::of(self.pairs.iter().map(|pair| pair.0).collect());
-        let waterwheel = Spread::of(self.pairs.iter().map(|pair| pair.1).collect());
-        let times = Spread::of(
-            self.pairs
-                .iter()
-                .map(|(tokio, waterwheel)| tokio / waterwheel)
-                .collect(),
-        );
+        let spread =
+            |figure: fn(&(f64, f64)) -> f64| Spread::of(self.pairs.iter().map(figure).collect());
+        let times = spread(|(tokio, waterwheel)| tokio / waterwheel);
         let mut ratio = digits(times.median);
         if self.pairs.len() > 1 {
             let _ = write!(ratio, " ({}–{})", digits(times.min), digits(times.max));
@@ -77,11 +55,8 @@ impl Line {
                 ratio += " inconclusive";
             }
         }
-        [
-            self.unit.shown(tokio.median),
-            self.unit.shown(waterwheel.median),
-            ratio,
-        ]
+        let median = |figure| format!("{} {}", digits(spread(figure).median), self.unit);
+        [median(|pair| pair.0), median(|pair| pair.1), ratio]
     }
 }
 
@@ -101,6 +76,35 @@ impl Report {
             beats: [Beats::default(), Beats::default()],
             failures: Vec::new(),
         }
+    }
+
+    /// Measures both libraries this many times. Which one is first changes from pair to pair.
+    pub(crate) fn measure(
+        &mut self,
+        label: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        pairs: u32,
+        mut tokio: impl FnMut() -> io::Result<Measured<f64>>,
+        mut waterwheel: impl FnMut() -> io::Result<Measured<f64>>,
+    ) -> io::Result<()> {
+        let mut line = Line::new(label, unit);
+        for pair in 0..pairs {
+            let (tokio, waterwheel) = if pair % 2 == 0 {
+                let first = tokio()?;
+                (first, waterwheel()?)
+            } else {
+                let first = waterwheel()?;
+                (tokio()?, first)
+            };
+            line.pairs.push((tokio.figure, waterwheel.figure));
+            for (name, measured) in [(Tokio::NAME, tokio), (Waterwheel::NAME, waterwheel)] {
+                let failures = measured.failures.into_iter();
+                let named = failures.map(|why| format!("{name}, {}: {why}", line.label));
+                self.failures.extend(named);
+            }
+        }
+        self.lines.push(line);
+        Ok(())
     }
 
     /// Printed before anything is measured.
@@ -233,7 +237,7 @@ mod tests {
     use super::*;
 
     fn report(pairs: &[(f64, f64)]) -> Report {
-        let mut line = Line::new("arm and cancel", Unit::Nanoseconds);
+        let mut line = Line::new("arm and cancel", "ns");
         line.pairs = pairs.to_vec();
         let mut report = Report::new(2);
         report.lines.push(line);
@@ -242,21 +246,23 @@ mod tests {
 
     #[test]
     fn a_line_has_medians_and_the_ratio_of_the_pairs() {
-        let report = report(&[(400.0, 100.0), (900.0, 100.0), (500.0, 200.0)]);
-        let cells = report.lines[0].cells();
-        assert_eq!(cells, ["500 ns", "100 ns", "4.00 (2.50–9.00)"]);
+        let cells = |pairs: &[_]| report(pairs).lines[0].cells();
+        let three = [(400.0, 100.0), (900.0, 100.0), (500.0, 200.0)];
+        assert_eq!(cells(&three), ["500 ns", "100 ns", "4.00 (2.50–9.00)"]);
         let row = "| arm and cancel | 500 ns | 100 ns | 4.00 (2.50–9.00) |\n";
-        assert!(report.markdown().contains(row));
-    }
-
-    #[test]
-    fn a_range_that_includes_one_is_inconclusive() {
-        let cells = report(&[(1.0, 2.0), (3.0, 2.0)]).lines[0].cells();
-        assert_eq!(cells[2], "1.00 (0.50–1.50) inconclusive");
-        let cells = report(&[(2.0, 2.0), (6.0, 2.0)]).lines[0].cells();
-        assert_eq!(cells[2], "2.00 (1.00–3.00) inconclusive");
-        let cells = report(&[(f64::NAN, 2.0), (1.0, 2.0)]).lines[0].cells();
-        assert!(cells[2].ends_with("inconclusive"), "{}", cells[2]);
+        assert!(report(&three).markdown().contains(row));
+        // A range that includes 1 is inconclusive.
+        let ratio = |pairs: &[_]| cells(pairs)[2].clone();
+        assert_eq!(
+            ratio(&[(1.0, 2.0), (3.0, 2.0)]),
+            "1.00 (0.50–1.50) inconclusive"
+        );
+        assert_eq!(
+            ratio(&[(2.0, 2.0), (6.0, 2.0)]),
+            "2.00 (1.00–3.00) inconclusive"
+        );
+        let unknown = ratio(&[(f64::NAN, 2.0), (1.0, 2.0)]);
+        assert!(unknown.ends_with("inconclusive"), "{unknown}");
     }
 
     #[test]
