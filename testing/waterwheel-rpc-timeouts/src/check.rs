@@ -35,59 +35,47 @@ fn broken(tally: &Tally) -> Vec<String> {
         timeouts,
         errors,
         abandoned,
+        delays_armed,
+        delays_fired,
+        delays_cancelled,
+        replies_sent,
+        late_replies,
         ..
     } = tally;
-    let promises = [
-        (
-            tally.ended() == *calls && *abandoned == 0,
-            format!(
-                "{calls} calls, but {replies} replies, {timeouts} timeouts, {errors} errors and \
-                 {abandoned} abandoned"
-            ),
+    let mut broken = Vec::new();
+    let mut promise = |holds: bool, failure: String| broken.extend((!holds).then_some(failure));
+    promise(
+        tally.ended() == *calls && *abandoned == 0,
+        format!(
+            "{calls} calls, but {replies} replies, {timeouts} timeouts, {errors} errors and {abandoned} abandoned"
         ),
+    );
+    let other = "the calls that ended are not the calls that were made";
+    promise(tally.opened_ids == tally.ended_ids, other.into());
+    for (early, failure) in [
+        (tally.early_timeouts, "timeouts fired before their deadline"),
+        (tally.early_delays, "of the server's delays were cut short"),
         (
-            tally.opened_ids == tally.ended_ids,
-            "the calls that ended are not the calls that were made".into(),
+            tally.silent_closed_early,
+            "connections were closed before their idle deadline",
         ),
-        (
-            tally.early_timeouts == 0,
-            format!(
-                "{} timeouts fired before their deadline",
-                tally.early_timeouts
-            ),
+    ] {
+        promise(early == 0, format!("{early} {failure}"));
+    }
+    promise(
+        *delays_armed == delays_fired + delays_cancelled,
+        format!(
+            "{delays_armed} delays armed by the server, but {delays_fired} fired and {delays_cancelled} cancelled"
         ),
-        (
-            tally.early_delays == 0,
-            format!(
-                "{} of the server's delays were cut short",
-                tally.early_delays
-            ),
+    );
+    // A connection that breaks loses the replies in flight on it, so then the counts may differ.
+    promise(
+        *replies_sent == replies + late_replies || tally.connections_lost > 0,
+        format!(
+            "{replies_sent} replies sent, but {replies} taken by their calls and {late_replies} too late"
         ),
-        (
-            tally.silent_closed_early == 0,
-            format!(
-                "{} connections were closed before their idle deadline",
-                tally.silent_closed_early
-            ),
-        ),
-        (
-            tally.delays_armed == tally.delays_fired + tally.delays_cancelled,
-            format!(
-                "{} delays armed by the server, but {} fired and {} cancelled",
-                tally.delays_armed, tally.delays_fired, tally.delays_cancelled
-            ),
-        ),
-        (
-            // A connection that breaks loses the replies in flight on it, so then the counts may differ.
-            tally.replies_sent == replies + tally.late_replies || tally.connections_lost > 0,
-            format!(
-                "{} replies sent, but {replies} taken by their calls and {} too late",
-                tally.replies_sent, tally.late_replies
-            ),
-        ),
-    ];
-    let broken = promises.into_iter().filter(|(holds, _)| !holds);
-    broken.map(|(_, failure)| failure).collect()
+    );
+    broken
 }
 
 #[cfg(test)]

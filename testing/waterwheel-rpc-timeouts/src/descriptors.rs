@@ -131,27 +131,39 @@ mod tests {
 
     #[test]
     fn too_low_a_limit_is_refused_with_the_one_that_suffices() {
-        let error = demand(10_000, 2).check(limit_of(1_024)).expect_err("1024");
-        assert_eq!(
-            error.to_string(),
-            "this process may open 1 024 files, and 10 000 connections take 42 064: \
-             raise the limit with `ulimit -n 42064`, or use --connections 228"
-        );
-        assert!(demand(10_000, 2).check(limit_of(42_063)).is_err());
-        assert!(demand(10_000, 2).check(limit_of(42_064)).is_ok());
-        assert!(demand(10_000, 2).check(limit_of(u64::MAX)).is_ok());
-        assert!(demand(10_000, 2).check(None).is_ok());
-        assert!(demand(10_000, 1).check(limit_of(21_064)).is_ok());
-    }
-
-    #[test]
-    fn a_hard_limit_that_is_too_low_is_named() {
-        let (now, hard) = (10, 4_096);
-        let error = demand(10_000, 1).check(Some(Limit { now, hard }));
-        assert_eq!(
-            error.expect_err("10").to_string(),
-            "this process may open 10 files, and 10 000 connections take 21 064: \
-             raise the limit with `ulimit -n 21064` (as root: the hard limit is 4 096)"
+        let usual = u64::MAX;
+        for (clocks, now, hard, why) in [
+            (
+                2,
+                1_024,
+                usual,
+                "1 024 files, and 10 000 connections take 42 064: raise the limit with `ulimit -n 42064`, or use --connections 228",
+            ),
+            (
+                1,
+                10,
+                4_096,
+                "10 files, and 10 000 connections take 21 064: raise the limit with `ulimit -n 21064` (as root: the hard limit is 4 096)",
+            ),
+        ] {
+            let error = demand(10_000, clocks).check(Some(Limit { now, hard }));
+            let said = error.expect_err("too low").to_string();
+            assert_eq!(said, format!("this process may open {why}"));
+        }
+        for (clocks, limit, is_ok) in [
+            (2, Some(42_063), false),
+            (2, Some(42_064), true),
+            (2, Some(u64::MAX), true),
+            (2, None, true),
+            (1, Some(21_064), true),
+        ] {
+            let checked = demand(10_000, clocks).check(limit.and_then(limit_of));
+            assert_eq!(checked.is_ok(), is_ok, "{limit:?}");
+        }
+        let plan = Plan::new(&crate::flags::Flags::default());
+        assert!(
+            Demand::of(&plan).check(limit_of(1_024)).is_ok(),
+            "by default"
         );
     }
 
@@ -159,24 +171,12 @@ mod tests {
     fn the_connections_that_are_offered_fit_and_one_more_does_not() {
         for limit in 100..5_000 {
             for clocks in [1, 2] {
-                let fitting =
-                    demand(10_000, clocks).fitting(limit_of(limit).expect("a limit")) as u32;
-                assert!(
-                    demand(fitting, clocks).check(limit_of(limit)).is_ok(),
-                    "{limit}"
-                );
-                assert!(
-                    demand(fitting + 1, clocks).check(limit_of(limit)).is_err(),
-                    "{limit}"
-                );
+                let of = limit_of(limit);
+                let fitting = demand(10_000, clocks).fitting(of.expect("a limit")) as u32;
+                let fits = |connections| demand(connections, clocks).check(of).is_ok();
+                assert!(fits(fitting) && !fits(fitting + 1), "{limit}");
             }
         }
-    }
-
-    #[test]
-    fn the_default_load_fits_into_the_usual_limit() {
-        let plan = Plan::new(&crate::flags::Flags::default());
-        assert!(Demand::of(&plan).check(limit_of(1_024)).is_ok());
     }
 
     #[test]
