@@ -18,7 +18,7 @@ pub(crate) struct Results {
 }
 
 /// The rounds of a row.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) row: String,
     pub(crate) samples: Vec<Sample>,

@@ -81,18 +81,14 @@ fn play(flags: &Flags, row: &Row, results: &mut Results) {
     if row.file == File::New {
         let _ = fs::remove_dir_all(&folder);
     }
-    let measured = match results.rows.iter_mut().position(|it| it.row == row.name) {
-        Some(at) => &mut results.rows[at],
-        None => {
-            results.rows.push(Measured {
-                row: row.name.to_owned(),
-                samples: Vec::new(),
-                failures: Vec::new(),
-            });
-            let last = results.rows.len() - 1;
-            &mut results.rows[last]
-        }
-    };
+    if results.row(row.name).is_none() {
+        results.rows.push(Measured {
+            row: row.name.to_owned(),
+            ..Measured::default()
+        });
+    }
+    let mut rows = results.rows.iter_mut();
+    let measured = rows.find(|it| it.row == row.name).expect("it is there");
     let seconds = start.elapsed().as_secs_f64();
     match played {
         Ok(Some(sample)) => {

@@ -140,7 +140,7 @@ async fn fail_for_an_hour(
     insert(timers, failing, count, due).await?;
     let steps = HOUR.as_secs() / STEP.as_secs();
     for step in 0..steps {
-        pass(&shift, STEP);
+        pass(shift, STEP);
         tokio::time::sleep(place.pick(MOMENT, MOMENT / 5)).await;
         // The first of them have come to the longest delay.
         if step == steps / 2 {
@@ -159,7 +159,7 @@ async fn drain(
     sample: &mut Sample,
 ) -> Result<(), Failure> {
     calls.is_out.store(false, Ordering::SeqCst);
-    pass(&shift, LONGEST_DELAY);
+    pass(shift, LONGEST_DELAY);
     calls.well.take();
     let start = Instant::now();
     tokio::time::sleep(place.pick(Duration::from_secs(5), Duration::from_secs(2))).await;

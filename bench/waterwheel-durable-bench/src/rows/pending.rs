@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
+use waterwheel_bench_kit::{read_json, write_json};
 use waterwheel_durable::{Durable, Handle, NewTimer};
 
 use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down, size};
@@ -48,13 +49,13 @@ pub(crate) async fn play(place: Place) -> Played {
     random.shuffle(&mut handles);
     let lines: Vec<String> = handles.iter().map(Handle::to_string).collect();
     fs::write(place.folder.join("handles"), lines.join("\n"))?;
-    let passed = first - DAY;
-    Calendar {
+    let (days, passed) = (0, first - DAY);
+    let calendar = Calendar {
         first,
-        days: 0,
+        days,
         passed,
-    }
-    .write(&place)?;
+    };
+    calendar.write(&place)?;
     let mut sample = Sample::default();
     let bytes = size(&place.file()) / place.pending as f64;
     sample.set("bytes on disk each", bytes);
@@ -89,16 +90,11 @@ pub(crate) struct Calendar {
 
 impl Calendar {
     pub(crate) fn read(place: &Place) -> Result<Calendar, Failure> {
-        Ok(serde_json::from_slice(&fs::read(
-            place.folder.join("calendar"),
-        )?)?)
+        Ok(read_json(&place.folder.join("calendar"))?)
     }
 
     fn write(&self, place: &Place) -> Result<(), Failure> {
-        Ok(fs::write(
-            place.folder.join("calendar"),
-            serde_json::to_vec(self)?,
-        )?)
+        Ok(write_json(&place.folder.join("calendar"), self)?)
     }
 
     /// The start of the next day.
