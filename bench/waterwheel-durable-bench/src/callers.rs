@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waterwheel_bench_kit::quantile;
+use waterwheel_durable::Durable;
 
-use crate::place::Failure;
+use crate::place::{Failure, Place, Played, Span};
 use crate::sample::Sample;
 
 /// What the callers have done.
@@ -28,6 +29,22 @@ impl Calls {
             );
         }
     }
+}
+
+/// What these calls cost, beside what the disk makes.
+pub(crate) async fn measured(
+    place: &Place,
+    timers: &Durable,
+    calls: impl Future<Output = Result<Calls, Failure>>,
+) -> Played {
+    let mut sample = Sample::default();
+    let before = place.syncs()?;
+    let span = Span::start(timers);
+    let calls = calls.await?;
+    span.end(timers, calls.len(), &mut sample);
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
+    calls.note(&mut sample);
+    Ok(sample)
 }
 
 /// Lets so many tasks call until the time is over or `call` gives `None`. A call is given the number of its caller, and its own among that caller's.

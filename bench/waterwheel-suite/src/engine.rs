@@ -102,6 +102,20 @@ where
     measure(load, start, operation, nanos_each)
 }
 
+/// Who measures one operation, as [`sample`] does.
+pub(crate) fn entrant<C, O>(
+    name: &'static str,
+    load: Load,
+    start: impl Start<C>,
+    operation: impl Fn(C, u64) -> O + 'static,
+) -> Entrant
+where
+    C: Clone + Send + 'static,
+    O: Operation,
+{
+    Entrant::new(name, move || sample(load, start, operation))
+}
+
 /// What all tasks do together, in million operations a second: from the first to start until the first to end, which
 /// ends it for all. With more threads than processors, the time in which one of them does not run counts as well.
 pub(crate) fn throughput(shares: &[Share]) -> f64 {

@@ -221,93 +221,77 @@ mod tests {
         )
     }
 
-    fn twice_as_good() -> Want {
-        Want::Times {
-            than: "tokio",
-            at_least: 2.0,
-        }
-    }
+    const TWICE_AS_GOOD: Want = Want::times("tokio", 2.0);
 
     #[test]
-    fn a_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians() {
+    fn ratios_and_differences_are_of_pairs_and_a_count_is_of_the_worst_round() {
         // By round 3, 1 and 2; the medians are 20 and 20.
-        let tables = [table(
-            "here",
-            &[("tokio", &[30.0, 20.0, 20.0]), ("own", &[10.0, 20.0, 10.0])],
-        )];
-        assert_eq!(
-            verdict(twice_as_good(), &tables),
-            (Outcome::Pass, Some(2.0))
-        );
-        let half = |at_most| Want::Share {
-            of: "tokio",
-            at_most,
-        };
-        assert_eq!(verdict(half(0.5), &tables), (Outcome::Pass, Some(0.5)));
-        assert_eq!(verdict(half(0.4), &tables), (Outcome::Miss, Some(0.5)));
-    }
-
-    #[test]
-    fn a_difference_is_the_median_of_pairs_and_not_that_of_medians() {
+        let ratios: &[(&str, &[f64])] =
+            &[("tokio", &[30.0, 20.0, 20.0]), ("own", &[10.0, 20.0, 10.0])];
         // By round 4, 9 and 5; the medians are 20 and 26.
-        let rows: &[(&str, &[f64])] =
+        let differences: &[(&str, &[f64])] =
             &[("tokio", &[30.0, 20.0, 21.0]), ("own", &[34.0, 29.0, 26.0])];
         let more = |at_most| Want::More {
             than: "tokio",
             at_most,
         };
-        let tables = [table("here", rows)];
-        assert_eq!(verdict(more(5.0), &tables), (Outcome::Pass, Some(5.0)));
-        assert_eq!(verdict(more(4.9), &tables), (Outcome::Miss, Some(5.0)));
-        assert_eq!(verdict(more(5.0), &[]), (Outcome::NotRun, None));
-    }
-
-    #[test]
-    fn growth_is_held_against_the_other_table() {
-        let tables = [
-            table("there", &[("own", &[10.0, 10.0, 11.0])]),
-            table("here", &[("own", &[12.0, 12.0, 90.0])]),
-        ];
         let grows = |at_most| Want::Grows {
             from: "there".to_owned(),
             at_most,
         };
-        assert_eq!(verdict(grows(1.2), &tables), (Outcome::Pass, Some(1.2)));
-        assert_eq!(verdict(grows(1.1), &tables), (Outcome::Miss, Some(1.2)));
-        assert_eq!(verdict(grows(1.2), &tables[1..]), (Outcome::NotRun, None));
-    }
-
-    #[test]
-    fn a_count_is_judged_by_its_worst_round() {
-        let rounds = |counts| [table("here", &[("own", counts)])];
-        let outcome = |counts| verdict(Want::Zero, &rounds(counts)).0;
-        assert_eq!(outcome(&[0.0, 0.0, 0.0]), Outcome::Pass);
-        assert_eq!(outcome(&[0.0, 1.0, 0.0]), Outcome::Miss);
-        assert_eq!(outcome(&[f64::NAN]), Outcome::Miss);
+        let grown: &[(&str, &[f64])] = &[("own", &[12.0, 12.0, 90.0])];
+        let there = table("there", &[("own", &[10.0, 10.0, 11.0])]);
+        for (rows, want, outcome, measured) in [
+            (ratios, TWICE_AS_GOOD, Outcome::Pass, Some(2.0)),
+            (ratios, Want::share("tokio", 0.5), Outcome::Pass, Some(0.5)),
+            (ratios, Want::share("tokio", 0.4), Outcome::Miss, Some(0.5)),
+            (differences, more(5.0), Outcome::Pass, Some(5.0)),
+            (differences, more(4.9), Outcome::Miss, Some(5.0)),
+            (&[], more(5.0), Outcome::NotRun, None),
+            (grown, grows(1.2), Outcome::Pass, Some(1.2)),
+            (grown, grows(1.1), Outcome::Miss, Some(1.2)),
+            (
+                &[("own", &[0.0, 0.0])],
+                Want::Zero,
+                Outcome::Pass,
+                Some(0.0),
+            ),
+            (
+                &[("own", &[0.0, 1.0, 0.0])],
+                Want::Zero,
+                Outcome::Miss,
+                Some(0.0),
+            ),
+        ] {
+            let found = verdict(want.clone(), &[table("here", rows), there.clone()]);
+            assert_eq!(found, (outcome, measured), "{want:?} of {rows:?}");
+        }
+        let here = table("here", grown);
+        assert_eq!(verdict(grows(1.2), &[here]), (Outcome::NotRun, None));
+        let unknown = table("here", &[("own", &[f64::NAN])]);
+        assert_eq!(verdict(Want::Zero, &[unknown]).0, Outcome::Miss);
     }
 
     #[test]
     fn who_broke_the_contract_voids_only_what_is_held_against_it() {
         let rows: &[(&str, &[f64])] = &[("tokio", &[9.0]), ("own", &[3.0]), ("third", &[1.0])];
-        let outcome = |faulty: usize, want| {
+        for (faulty, want, outcome) in [
+            (0, TWICE_AS_GOOD, Outcome::Void),
+            (1, TWICE_AS_GOOD, Outcome::Void),
+            (2, TWICE_AS_GOOD, Outcome::Pass),
+            (1, Want::Zero, Outcome::Miss),
+        ] {
             let mut tables = [table("here", rows)];
             tables[0].series[faulty].samples[0].early = 1;
-            verdict(want, &tables).0
-        };
-        assert_eq!(outcome(0, twice_as_good()), Outcome::Void);
-        assert_eq!(outcome(1, twice_as_good()), Outcome::Void);
-        assert_eq!(outcome(2, twice_as_good()), Outcome::Pass);
-        assert_eq!(outcome(1, Want::Zero), Outcome::Miss);
-    }
-
-    #[test]
-    fn a_failed_sample_is_no_workload_that_did_not_run() {
-        let mut tables = [table("here", &[("tokio", &[9.0])])];
-        assert_eq!(verdict(twice_as_good(), &tables).0, Outcome::NotRun);
+            assert_eq!(verdict(want, &tables).0, outcome, "{faulty}");
+        }
+        // A failed sample is no workload that did not run.
+        let mut tables = [table("here", &rows[..1])];
+        assert_eq!(verdict(TWICE_AS_GOOD, &tables).0, Outcome::NotRun);
         tables[0].failures.push(Failure {
             name: "own".to_owned(),
             why: "killed".to_owned(),
         });
-        assert_eq!(verdict(twice_as_good(), &tables).0, Outcome::Void);
+        assert_eq!(verdict(TWICE_AS_GOOD, &tables).0, Outcome::Void);
     }
 }

@@ -7,9 +7,8 @@ use fastrand::Rng;
 use waterwheel_durable::{Cancelled, Durable, Handle, NewTimer};
 
 use super::pending::take_handles;
-use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, Span, payload, shut_down};
-use crate::sample::Sample;
+use crate::callers::{call, measured};
+use crate::place::{HANDLER, Place, Played, payload, shut_down};
 
 const CALLERS: usize = 1_024;
 const DELAY: Duration = Duration::from_secs(30 * 60);
@@ -34,9 +33,6 @@ pub(crate) async fn pending(place: Place) -> Played {
 
 async fn play(place: Place, timers: Durable, handles: Vec<Handle>) -> Played {
     let handles = Arc::new(handles);
-    let mut sample = Sample::default();
-    let before = place.syncs()?;
-    let span = Span::start(&timers);
     let cancel = {
         let timers = timers.clone();
         move |caller, number| {
@@ -50,10 +46,8 @@ async fn play(place: Place, timers: Durable, handles: Vec<Handle>) -> Played {
             })
         }
     };
-    let calls = call(CALLERS, Duration::from_secs(60), cancel).await?;
-    span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    calls.note(&mut sample);
+    let calls = call(CALLERS, Duration::from_secs(60), cancel);
+    let sample = measured(&place, &timers, calls).await?;
     shut_down(&timers).await?;
     Ok(sample)
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::callers::call;
-use crate::place::{Place, Played, Span, payload_of, shut_down};
+use crate::callers::{call, measured};
+use crate::place::{Place, Played, payload_of, shut_down};
 use crate::policies::Policies;
 use crate::process;
-use crate::sample::Sample;
 
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
@@ -32,13 +31,8 @@ pub(crate) async fn play(
         })
     };
     insert(place.pick(Duration::from_millis(300), Duration::from_millis(100))).await?;
-    let mut sample = Sample::default();
-    let before = place.syncs()?;
-    let span = Span::start(&timers);
-    let calls = insert(place.pick(Duration::from_secs(2), Duration::from_millis(300))).await?;
-    span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    calls.note(&mut sample);
+    let calls = insert(place.pick(Duration::from_secs(2), Duration::from_millis(300)));
+    let mut sample = measured(&place, &timers, calls).await?;
     shut_down(&timers).await?;
     sample.set("peak memory", process::peak_memory());
     Ok(sample)

@@ -6,8 +6,8 @@ use fastrand::Rng;
 use waterwheel_durable::{Durable, NewTimer};
 
 use super::pending::DAY;
-use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, Span, insert_all, payload, shut_down, size};
+use crate::callers::{call, measured};
+use crate::place::{HANDLER, Place, Played, insert_all, payload, shut_down, size};
 use crate::process;
 use crate::sample::Sample;
 
@@ -39,15 +39,9 @@ pub(crate) async fn play(place: Place) -> Played {
     };
     let warm_up = place.pick(Duration::from_millis(300), Duration::from_millis(100));
     insert(warm_up, salt).await?;
-    let mut sample = Sample::default();
-    let before = place.syncs()?;
-    let span = Span::start(&timers);
     // As long as some runs of the index take to be written and merged.
     let time = place.pick(Duration::from_secs(5), Duration::from_millis(500));
-    let calls = insert(time, !salt).await?;
-    span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    calls.note(&mut sample);
+    let mut sample = measured(&place, &timers, insert(time, !salt)).await?;
     shut_down(&timers).await?;
     sample.set("peak memory", process::peak_memory());
     Ok(sample)

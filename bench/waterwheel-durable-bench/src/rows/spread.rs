@@ -7,10 +7,9 @@ use fastrand::Rng;
 use waterwheel_durable::{Durable, Shift};
 
 use super::pending::DAY;
-use crate::callers::call;
-use crate::place::{Failure, HANDLER, Place, Played, Span, payload, shut_down};
+use crate::callers::{call, measured};
+use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down};
 use crate::process;
-use crate::sample::Sample;
 use crate::seen::Delivered;
 
 pub(crate) const CALLERS: usize = 1_024;
@@ -40,13 +39,8 @@ pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
         .await?;
     let delivered = Arc::new(Delivered::default());
     timers.handle(HANDLER, delivered.handler(&shift));
-    let mut sample = Sample::default();
-    let before = place.syncs()?;
-    let span = Span::start(&timers);
-    let calls = insert(&timers, Arc::clone(&dues)).await?;
-    span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
-    calls.note(&mut sample);
+    let calls = insert(&timers, Arc::clone(&dues));
+    let mut sample = measured(&place, &timers, calls).await?;
     if lives {
         let start = process::written();
         let mut dues = dues.to_vec();

@@ -63,7 +63,7 @@ fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
 
 fn entrant<S: Postpones, const POLL: bool>(load: Load, start: impl Start<S>) -> Entrant {
     let operation = |sleeps, _| Postpone::<S, POLL>::new(sleeps);
-    Entrant::new(S::NAME, move || engine::sample(load, start, operation))
+    engine::entrant(S::NAME, load, start, operation)
 }
 
 pub(super) struct Postpone<S: Sleeps, const POLL: bool> {

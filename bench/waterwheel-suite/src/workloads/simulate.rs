@@ -29,63 +29,53 @@ const METRICS: &[Metric] = &[Metric::lower(CPU, "ns")];
 const ALT_TIMER_NEEDS_WORKERS: &str =
     "it needs the multi-thread runtime, whose clock cannot be paused";
 
+#[derive(Clone, Copy)]
 struct Size {
     title: &'static str,
     work: &'static str,
-    profile: &'static Profile,
+    /// The folder of cargo's profile.
+    folder: &'static str,
     /// None if it is one sleep a `block_on`.
     tasks: usize,
     /// Times what tokio's cost.
     at_most: f64,
 }
 
-struct Profile {
-    name: &'static str,
-    folder: &'static str,
-}
-
-static BENCH: Profile = Profile {
-    name: "bench",
+const ONE: Size = Size {
+    title: "simulate, 1 sleep",
+    work: "a clock that is paused, 1 ms a block_on",
     folder: "release",
+    tasks: 0,
+    at_most: 1.2,
 };
-static DEV: Profile = Profile {
-    name: "dev",
-    folder: "debug",
+const TASKS: Size = Size {
+    title: "simulate, 50 tasks",
+    work: "a clock that is paused, 1 ms over and over",
+    tasks: 50,
+    at_most: 1.05,
+    ..ONE
 };
-
-static SIZES: [Size; 4] = [
-    Size {
-        title: "simulate, 1 sleep",
-        work: "a clock that is paused, 1 ms a block_on",
-        profile: &BENCH,
-        tasks: 0,
-        at_most: 1.2,
-    },
-    Size {
-        title: "simulate, 50 tasks",
-        work: "a clock that is paused, 1 ms over and over",
-        profile: &BENCH,
-        tasks: 50,
-        at_most: 1.05,
-    },
+const SIZES: [Size; 4] = [
+    ONE,
+    TASKS,
     Size {
         title: "simulate, 1 sleep, profile dev",
         work: "a clock that is paused, 1 ms a block_on, not optimised",
-        profile: &DEV,
-        tasks: 0,
+        folder: "debug",
         at_most: 1.6,
+        ..ONE
     },
     Size {
         title: "simulate, 50 tasks, profile dev",
         work: "a clock that is paused, 1 ms over and over, not optimised",
-        profile: &DEV,
-        tasks: 50,
+        folder: "debug",
         at_most: 1.5,
+        ..TASKS
     },
 ];
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    let workload = |size: &'static Size| Workload {
+    let workload = |size: Size| Workload {
         title: size.title.to_owned(),
         work: size.work.to_owned(),
         metrics: METRICS,
@@ -94,18 +84,18 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             .into(),
         absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],
     };
-    SIZES.iter().map(workload).collect()
+    SIZES.map(workload).into()
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |size: &Size| of_both(size.title, CPU, Want::share(Tokio::NAME, size.at_most));
-    SIZES.iter().flat_map(target).collect()
+    let target = |size: Size| of_both(size.title, CPU, Want::share(Tokio::NAME, size.at_most));
+    SIZES.into_iter().flat_map(target).collect()
 }
 
 impl Size {
-    fn entrant(&'static self, name: &'static str, quick: bool) -> Entrant {
+    fn entrant(self, name: &'static str, quick: bool) -> Entrant {
         Entrant::new(name, move || {
-            let path = cargo::built(NAME, format!("{}/{NAME}", self.profile.folder));
+            let path = cargo::built(NAME, format!("{}/{NAME}", self.folder));
             let sample = Program::new(path.clone(), quick).sample(&self.tasks.to_string(), name);
             sample.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         })
@@ -115,8 +105,8 @@ impl Size {
 pub(crate) fn build() -> Result<(), String> {
     let package = ["--package", "waterwheel-paused-clock"];
     let features = ["--features", "paused-clock"];
-    [&BENCH, &DEV].into_iter().try_for_each(|profile| {
-        let profile = ["--profile", profile.name];
+    ["bench", "dev"].into_iter().try_for_each(|profile| {
+        let profile = ["--profile", profile];
         cargo::build(NAME, &[package, features, profile].concat())
     })
 }

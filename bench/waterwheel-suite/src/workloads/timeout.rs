@@ -72,7 +72,7 @@ fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
 
 fn entrant<T: TimesOut, const PENDING: bool>(load: Load, start: impl Start<T>) -> Entrant {
     let operation = |timer, _| Call::<T, PENDING>(timer);
-    Entrant::new(T::NAME, move || engine::sample(load, start, operation))
+    engine::entrant(T::NAME, load, start, operation)
 }
 
 pub(super) struct Call<T, const PENDING: bool>(pub(super) T);

@@ -76,9 +76,7 @@ fn touch(load: Load) -> Workload {
             times_out("tokio, timeout", load, || Tokio),
             times_out("own, timeout", load, Own::<Watched>::start),
             times_out(PINGORA, load, pingora),
-            Entrant::new(CLOCK_READ, move || {
-                engine::sample(load, || (), |(), _| ClockRead)
-            }),
+            engine::entrant(CLOCK_READ, load, || (), |(), _| ClockRead),
         ],
     )
 }
@@ -91,9 +89,7 @@ fn touch_at<const NEW: bool>(load: Load) -> Workload {
         resets_to::<_, NEW>(OWN_RESETS, load, Own::<Watched>::start),
         resets_to::<_, NEW>(AsyncIo::NAME, load, || AsyncIo),
         resets_to::<_, NEW>(FuturesTimer::NAME, load, || FuturesTimer),
-        Entrant::new(PACKET, move || {
-            engine::sample(load, || (), |(), _| Packets::<NEW>::new())
-        }),
+        engine::entrant(PACKET, load, || (), |(), _| Packets::<NEW>::new()),
     ];
     Workload {
         absent: vec![Absent::new(PINGORA, "has no reset")],
@@ -116,12 +112,12 @@ fn touches<O: Operation>(
     operation: fn(Connection) -> O,
 ) -> Entrant {
     let operation = move |idle, _| operation(Connection { idle, guard: None });
-    Entrant::new(name, move || engine::sample(load, start, operation))
+    engine::entrant(name, load, start, operation)
 }
 
 fn resets<S: Postpones>(name: &'static str, load: Load, start: impl Start<S>) -> Entrant {
     let operation = |sleeps, _| Postpone::<S, false>::new(sleeps);
-    Entrant::new(name, move || engine::sample(load, start, operation))
+    engine::entrant(name, load, start, operation)
 }
 
 fn resets_to<S: Postpones, const NEW: bool>(
@@ -134,12 +130,12 @@ fn resets_to<S: Postpones, const NEW: bool>(
         sleep: None,
         packets: Packets::new(),
     };
-    Entrant::new(name, move || engine::sample(load, start, operation))
+    engine::entrant(name, load, start, operation)
 }
 
 fn times_out<T: TimesOut>(name: &'static str, load: Load, start: impl Start<T>) -> Entrant {
     let operation = |timer, _| Call::<T, true>(timer);
-    Entrant::new(name, move || engine::sample(load, start, operation))
+    engine::entrant(name, load, start, operation)
 }
 
 /// One that is guarded throughout, as a server's connections are.
