@@ -123,6 +123,11 @@ mod tests {
     fn quantiles_are_never_below_the_truth_and_close_to_it() {
         let histogram = Histogram::default();
         assert_eq!(histogram.counts().quantiles(), None);
+        // One value is all its quantiles.
+        let value = Duration::from_nanos(567);
+        histogram.add(value);
+        let quantiles = histogram.counts().quantiles().expect("a value");
+        assert_eq!([quantiles.p50, quantiles.p99, quantiles.max], [value; 3]);
         for microseconds in 1..=1000 {
             histogram.add(Duration::from_micros(microseconds));
         }
@@ -135,14 +140,5 @@ mod tests {
                 "{quantile:?}"
             );
         }
-    }
-
-    #[test]
-    fn one_value_is_all_its_quantiles() {
-        let histogram = Histogram::default();
-        let value = Duration::from_nanos(1_234_567);
-        histogram.add(value);
-        let quantiles = histogram.counts().quantiles().expect("values");
-        assert_eq!([quantiles.p50, quantiles.p99, quantiles.max], [value; 3]);
     }
 }
