@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -41,48 +41,44 @@ impl<S: Future<Output = ()> + Send + 'static> Crowd<S> {
         let mut seed = 0;
         let tasks = self.shares.each_mut().map(|share| {
             seed += 1;
-            let armer = Armer {
+            let arming = Arming {
                 sleeps: sleeps.clone(),
                 delays: delays.clone(),
                 random: Rng::with_seed(seed),
-                share: std::mem::take(share),
             };
-            stage.spawn(armer.run(crew.clone()))
+            stage.spawn(arming.fill(std::mem::take(share), crew.clone()))
         });
         self.shares = tasks.map(|task| stage.wait(task));
     }
 }
 
-struct Armer<S: Sleeps> {
+struct Arming<S> {
     sleeps: S,
     delays: Range<Duration>,
     random: Rng,
-    share: Vec<Pin<Box<S::Sleep>>>,
 }
 
-impl<S: Sleeps> Armer<S> {
-    async fn run(mut self, crew: Arc<Crew>) -> Vec<Pin<Box<S::Sleep>>> {
+impl<S: Sleeps> Arming<S> {
+    async fn fill(
+        mut self,
+        mut share: Vec<Pin<Box<S::Sleep>>>,
+        crew: Arc<Crew>,
+    ) -> Vec<Pin<Box<S::Sleep>>> {
         crew.take_a_worker();
-        let mut left = self.share.capacity();
-        while left > 0 {
-            let batch = left.min(BATCH);
+        while share.len() < share.capacity() {
+            let end = share.capacity().min(share.len() + BATCH);
             poll_fn(|context| {
-                for _ in 0..batch {
-                    self.arm_one(context);
+                while share.len() < end {
+                    let delay = random::duration(&mut self.random, self.delays.clone());
+                    let mut sleep = Box::pin(self.sleeps.sleep(delay));
+                    arm(sleep.as_mut(), context);
+                    share.push(sleep);
                 }
                 Poll::Ready(())
             })
             .await;
             yield_now().await;
-            left -= batch;
         }
-        self.share
-    }
-
-    fn arm_one(&mut self, context: &mut Context<'_>) {
-        let delay = random::duration(&mut self.random, self.delays.clone());
-        let mut sleep = Box::pin(self.sleeps.sleep(delay));
-        arm(sleep.as_mut(), context);
-        self.share.push(sleep);
+        share
     }
 }

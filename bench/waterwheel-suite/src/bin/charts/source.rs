@@ -19,24 +19,17 @@ impl Source {
     /// Of all that a chart draws.
     pub(crate) fn of<'a>(tables: impl Iterator<Item = &'a Table> + Clone) -> Self {
         let mut packages = Vec::new();
-        for package in contestants(tables.clone())
-            .into_iter()
-            .filter_map(|name| look(name).package)
-        {
-            if !packages.contains(&package) {
-                packages.push(package);
-            }
+        for name in contestants(tables.clone()) {
+            let package = look(name).package;
+            packages.extend(package.filter(|it| !packages.contains(it)));
         }
         let series = tables.clone().flat_map(|table| &table.series);
-        let samples = series
-            .map(|series| series.samples.len())
-            .filter(|rounds| *rounds > 0);
+        let rounds = series.map(|series| series.samples.len());
+        let rounds = rounds.filter(|rounds| *rounds > 0);
+        let fewest = rounds.clone().min().unwrap_or(0);
         Self {
             packages,
-            rounds: (
-                samples.clone().min().unwrap_or(0),
-                samples.max().unwrap_or(0),
-            ),
+            rounds: (fewest, rounds.max().unwrap_or(0)),
             faults: tables.flat_map(faults).collect(),
         }
     }
@@ -64,24 +57,14 @@ fn faults(table: &Table) -> Vec<String> {
     let title = &table.title;
     let fault = |series: &Series| {
         let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
-        let text = || {
-            format!(
-                "{title}: {early} timers of {} fired early and {lost} never fired.",
-                series.name
-            )
-        };
-        (early + lost > 0).then(text)
+        let name = &series.name;
+        let text = format!("{title}: {early} timers of {name} fired early and {lost} never fired.");
+        (early + lost > 0).then_some(text)
     };
-    let failures = table
-        .failures
-        .iter()
-        .map(|Failure { name, why }| format!("{title}: a sample of {name} failed: {why}"));
-    table
-        .series
-        .iter()
-        .filter_map(fault)
-        .chain(failures)
-        .collect()
+    let failure =
+        |Failure { name, why }: &Failure| format!("{title}: a sample of {name} failed: {why}");
+    let faults = table.series.iter().filter_map(fault);
+    faults.chain(table.failures.iter().map(failure)).collect()
 }
 
 #[cfg(test)]

@@ -52,12 +52,8 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
     let last = first + nanos(load.window);
 
     let tasks = [0, 1].map(|seed| {
-        let arming = Arming {
-            sleeps: sleeps.clone(),
-            random: Rng::with_seed(seed as u64),
-            due: first..last,
-        };
-        stage.spawn(arming.arm((load.timers + seed) / 2))
+        let count = (load.timers + seed) / 2;
+        stage.spawn(arm(sleeps.clone(), seed as u64, first..last, count))
     });
     let armed: Vec<_> = tasks
         .into_iter()
@@ -78,25 +74,23 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
 }
 
 /// One task's share of the arming.
-struct Arming<S: Sleeps> {
+async fn arm<S: Sleeps>(
     sleeps: S,
-    random: Rng,
+    seed: u64,
     due: Range<u64>,
-}
-
-impl<S: Sleeps> Arming<S> {
-    async fn arm(mut self, count: usize) -> Vec<Armed<S::Sleep>> {
-        let mut all = Vec::with_capacity(count);
-        for index in 0..count {
-            let deadline = self.due.start + self.random.u64(0..self.due.end - self.due.start);
-            let sleep = self.sleeps.sleep_until(instant(deadline));
-            all.push(Armed::new(sleep, deadline));
-            if index % BATCH == BATCH - 1 {
-                yield_now().await;
-            }
+    count: usize,
+) -> Vec<Armed<S::Sleep>> {
+    let mut random = Rng::with_seed(seed);
+    let mut all = Vec::with_capacity(count);
+    for index in 0..count {
+        let deadline = due.start + random.u64(0..due.end - due.start);
+        let sleep = sleeps.sleep_until(instant(deadline));
+        all.push(Armed::new(sleep, deadline));
+        if index % BATCH == BATCH - 1 {
+            yield_now().await;
         }
-        all
     }
+    all
 }
 
 /// Polls every sleep for the last time and sorts the lateness.

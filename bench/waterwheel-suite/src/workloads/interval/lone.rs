@@ -100,34 +100,24 @@ fn sample<T: Ticks>(start: impl Start<T>, load: Load) -> Sample {
         hangs = !patience::wait_for(|| task.is_finished());
     });
     drop(handle);
-    let seen = if hangs {
-        Seen::default()
-    } else {
-        stage.wait(task)
-    };
-    let lost = u64::from(load.ticks).saturating_sub(seen.ticked);
+    let (ticked, early) = if hangs { (0, 0) } else { stage.wait(task) };
+    let lost = u64::from(load.ticks).saturating_sub(ticked);
     Sample {
         values: vec![cost.switches, cost.nanos / 1e3, lost as f64],
-        early: seen.early,
+        early,
         lost,
         ..Sample::default()
     }
 }
 
-/// What the task saw of its interval.
-#[derive(Default)]
-struct Seen {
-    ticked: u64,
-    early: u64,
-}
-
-async fn service<T: Ticks>(ticker: T, first: Instant, load: Load) -> Seen {
+/// How many ticks came at their time, and how many early.
+async fn service<T: Ticks>(ticker: T, first: Instant, load: Load) -> (u64, u64) {
     let mut interval = ticker.interval_at(first, load.period);
-    let mut seen = Seen::default();
+    let (mut ticked, mut early) = (0, 0);
     for index in 0..load.ticks {
         let tick = T::tick(&mut interval).await;
-        seen.early += u64::from(Instant::now() < tick);
-        seen.ticked += u64::from(tick == first + load.period * index);
+        early += u64::from(Instant::now() < tick);
+        ticked += u64::from(tick == first + load.period * index);
     }
-    seen
+    (ticked, early)
 }
