@@ -67,17 +67,3 @@ publish = false
     }
     manifest
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::crates::CRATES;
-
-    #[test]
-    fn each_crate_is_asked_for_in_its_very_version() {
-        let manifest = asking_for(CRATES);
-        for Published { name, version, .. } in CRATES {
-            assert!(manifest.contains(&format!("\n{name} = \"={version}\"\n")));
-        }
-    }
-}

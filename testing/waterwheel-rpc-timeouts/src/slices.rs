@@ -47,17 +47,13 @@ mod tests {
     }
 
     #[test]
-    fn ten_seconds_are_seven_pairs_of_slices() {
+    fn ten_seconds_are_seven_pairs_of_slices_and_two_are_one() {
         let wanted = Slices {
             count: 14,
             length: Duration::from_secs(10) / 14,
             settling: Duration::from_millis(550),
         };
         assert_eq!(seconds(10), wanted);
-    }
-
-    #[test]
-    fn a_run_that_has_no_room_for_two_pairs_is_one_pair() {
         for whole in [1, 2] {
             let length = Duration::from_secs(whole) / 2;
             assert_eq!((seconds(whole).count, seconds(whole).length), (2, length));
