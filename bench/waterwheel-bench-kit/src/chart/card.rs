@@ -23,7 +23,7 @@ pub struct Chart {
     /// The work in a sentence, and which way is better.
     pub subtitle: String,
     pub legend: Vec<Sign>,
-    /// Drawn from (0, 0), at most [`INNER`] wide.
+    /// Drawn from (0, 0), at most `INNER` wide.
     pub body: Group,
     pub height: f64,
     /// What a reader must know of this chart beyond the conditions.
