@@ -85,19 +85,30 @@ mod tests {
         let line =
             "--seconds 3 --connections 4 --concurrency 5 --timeout-ms 6 --seed 0 --only tokio";
         assert_eq!(parsed(line), Ok(wanted));
-        assert_eq!(Flags::default().share(), Duration::from_secs(5));
+        let defaults = Flags {
+            length: Duration::from_secs(10),
+            connections: 200,
+            concurrency: 20,
+            timeout: Duration::from_millis(500),
+            seed: 1,
+            only: None,
+        };
+        assert_eq!(defaults.share(), Duration::from_secs(5));
+        assert_eq!(parsed(""), Ok(defaults));
     }
 
     #[test]
     fn what_cannot_run_is_refused_by_name() {
-        for flag in [
-            "--seconds",
-            "--connections",
-            "--concurrency",
-            "--timeout-ms",
-            "--only",
+        for refused in [
+            "--seconds=0",
+            "--connections=0",
+            "--concurrency=0",
+            "--timeout-ms=0",
+            "--seed=-1",
+            "--only=both",
         ] {
-            let complaint = parsed(&format!("{flag}=0")).expect_err(flag);
+            let complaint = parsed(refused).expect_err(refused);
+            let flag = refused.split('=').next().unwrap_or_default();
             assert!(complaint.contains(flag), "{complaint}");
         }
     }

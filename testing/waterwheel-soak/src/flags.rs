@@ -47,6 +47,12 @@ mod tests {
         };
         assert_eq!(wanted.life(), Duration::from_secs(10));
         assert_eq!(parsed("--seconds 600 --tasks 4 --seed 5"), Ok(wanted));
+        let defaults = Flags {
+            length: Duration::from_secs(10),
+            tasks: 200,
+            seed: 1,
+        };
+        assert_eq!(parsed(""), Ok(defaults));
         for flag in ["--seconds", "--tasks"] {
             let complaint = parsed(&format!("{flag}=0")).expect_err(flag);
             assert!(complaint.contains(flag), "{complaint}");
