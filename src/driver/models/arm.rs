@@ -1,22 +1,26 @@
 //! Arming a timer while the driver goes to sleep: the wake-up that must not be lost.
 
 use super::host::{at, move_clock, spawn_thread};
-use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
+use super::world::{
+    Run, Task, all_fired, books, explore, settle, start, start_armed, start_two_shards,
+};
 use crate::driver::shard::set_thread_number;
 
-#[test]
-fn an_earlier_timer_armed_as_the_driver_sleeps_is_on_time() {
-    let wakes = explore(3, || {
-        let (timer, mut driver) = start();
+/// Arms a timer of 5 ms, on the shard of the one that was armed before or on the first timer of its own, as another thread would.
+fn arm_as_the_driver_sleeps(is_on_other_shard: bool) {
+    let wakes = explore(3, move || {
+        let (timer, mut driver) = match is_on_other_shard {
+            true => start_two_shards(),
+            false => start(),
+        };
+        set_thread_number(2);
         let mut late = Task::new(timer.sleep_until(at(10)));
         late.run();
-        let host = spawn_thread(move || {
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.run_on_thread(1);
+        set_thread_number(1);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
-        let mut driver = host.join().unwrap();
+        driver = host.join().unwrap();
         let was_woken = driver.run();
         settle(&mut [&mut driver, &mut late, &mut early]);
         assert_eq!((early.done_at, late.done_at), (Some(5), Some(10)));
@@ -31,15 +35,22 @@ fn an_earlier_timer_armed_as_the_driver_sleeps_is_on_time() {
 }
 
 #[test]
+fn an_earlier_timer_armed_as_the_driver_sleeps_is_on_time() {
+    arm_as_the_driver_sleeps(false);
+}
+
+#[test]
+fn a_shard_made_as_the_driver_goes_to_sleep_is_served() {
+    arm_as_the_driver_sleeps(true);
+}
+
+#[test]
 fn of_two_timers_armed_at_once_the_earlier_is_on_time() {
     explore(2, || {
-        let (timer, mut driver) = start();
+        let (timer, driver) = start();
         let mut first = Task::new(timer.sleep_until(at(10)));
         first.run();
-        let host = spawn_thread(move || {
-            driver.run_at_most(2);
-            driver
-        });
+        let host = driver.run_on_thread(2);
         let mut second = Task::new(timer.sleep_until(at(7)));
         let armer = spawn_thread(move || {
             second.run();
@@ -57,45 +68,10 @@ fn of_two_timers_armed_at_once_the_earlier_is_on_time() {
 }
 
 #[test]
-fn a_shard_made_as_the_driver_goes_to_sleep_is_served() {
-    let wakes = explore(3, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
-        set_thread_number(2);
-        let mut late = Task::new(timer.sleep_until(at(10)));
-        late.run();
-        let host = spawn_thread(move || {
-            driver.run_at_most(1);
-            driver
-        });
-        // As another thread would: it has a shard of its own.
-        set_thread_number(1);
-        let mut early = Task::new(timer.sleep_until(at(5)));
-        early.run();
-        let mut driver = host.join().unwrap();
-        let was_woken = driver.run();
-        settle(&mut [&mut driver, &mut late, &mut early]);
-        assert_eq!((early.done_at, late.done_at), (Some(5), Some(10)));
-        assert_eq!(books(&timer), all_fired(2));
-        was_woken
-    });
-    assert_eq!(wakes, [false, true].into());
-}
-
-#[test]
 fn a_timer_armed_while_the_driver_serves_another_is_on_time() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut early = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut early, &mut driver]);
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let (timer, driver, mut early) = start_armed();
+        let host = driver.fires_at_5();
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
         let mut driver = host.join().unwrap();
@@ -111,14 +87,9 @@ fn a_timer_armed_while_the_driver_serves_another_is_on_time() {
 #[test]
 fn a_first_turn_and_the_driver_hide_no_timer_from_each_other() {
     explore(2, || {
-        let (timer, mut driver) = start();
-        let mut early = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut early, &mut driver]);
+        let (timer, mut driver, mut early) = start_armed();
         driver.wake();
-        let host = spawn_thread(move || {
-            driver.run_at_most(2);
-            driver
-        });
+        let host = driver.run_on_thread(2);
         let worker = spawn_thread(|| move_clock(5));
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
@@ -129,9 +100,4 @@ fn a_first_turn_and_the_driver_hide_no_timer_from_each_other() {
         assert_eq!(early.flag().wakes(), 1);
         assert_eq!(books(&timer), all_fired(2));
     });
-}
-
-/// Runs what is woken, but lets no time pass.
-pub(super) fn settle_until_asleep(parts: &mut [&mut dyn Run]) {
-    while parts.iter_mut().any(|part| part.run()) {}
 }

@@ -1,9 +1,11 @@
 //! Two threads that turn one overdue shard: the driver, or what stands in for it, and a catch-up task
 //! that a future has spawned.
 
-use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
-use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
+use super::world::{
+    Run, Task, all_fired, books, explore, settle, settle_until_asleep, start, start_armed,
+    start_two_shards,
+};
 use crate::driver::shard::set_thread_number;
 
 #[test]
@@ -48,9 +50,7 @@ fn a_driver_and_a_catch_up_serve_each_overdue_timer_once() {
 #[test]
 fn a_first_turn_that_left_out_a_shard_sets_no_target() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut due = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut due, &mut driver]);
+        let (timer, mut driver, mut due) = start_armed();
         set_clock(7);
         // Finds the shard late, and spawns a catch-up.
         let mut later = Task::new(timer.sleep_until(at(9)));
@@ -71,11 +71,7 @@ fn a_first_turn_that_left_out_a_shard_sets_no_target() {
 #[test]
 fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
     let outcomes = explore(2, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
+        let (timer, mut driver) = start_two_shards();
         set_thread_number(1);
         let mut overdue = Task::new(timer.sleep_until(at(5)));
         overdue.run();
@@ -109,9 +105,7 @@ fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
 #[test]
 fn two_futures_that_find_a_shard_overdue_spawn_one_catch_up() {
     explore(2, || {
-        let (timer, mut driver) = start();
-        let mut overdue = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut overdue, &mut driver]);
+        let (timer, mut driver, mut overdue) = start_armed();
         set_clock(8);
         let rival = timer.clone();
         let rival = spawn_thread(move || {
@@ -160,9 +154,7 @@ fn after_a_catch_up_another_may_be_spawned() {
 #[test]
 fn a_driver_that_leaves_a_shard_to_another_thread_waits() {
     explore(1, || {
-        let (timer, mut driver) = start();
-        let mut overdue = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut overdue, &mut driver]);
+        let (timer, mut driver, mut overdue) = start_armed();
         // A catch-up task that has begun, and whose thread is held up.
         let turning = &timer.shard().turning;
         assert!(turning.begin_if_free());

@@ -1,16 +1,13 @@
 //! Draining a timer: the last timer that ends wakes the future that waits for the drain.
 
-use super::arm::settle_until_asleep;
-use super::host::{at, move_clock, spawn_thread};
-use super::world::{Run, Setup, Task, books, explore, settle, start};
+use super::host::{at, spawn_thread};
+use super::world::{Run, Task, books, explore, settle, start, start_armed, start_two_shards};
 use crate::driver::shard::set_thread_number;
 
 #[test]
 fn the_last_timer_is_cancelled_while_the_drain_looks_for_it() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, mut driver, task) = start_armed();
         let mut drain = Task::new(Box::pin(timer.drain()));
         let owner = spawn_thread(move || drop(task.cancel()));
         drain.run();
@@ -26,15 +23,9 @@ fn the_last_timer_is_cancelled_while_the_drain_looks_for_it() {
 #[test]
 fn the_last_timer_fires_while_the_drain_looks_for_it() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, driver, mut task) = start_armed();
         let mut drain = Task::new(Box::pin(timer.drain()));
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.fires_at_5();
         drain.run();
         let mut driver = host.join().unwrap();
         settle(&mut [&mut drain]);
@@ -87,11 +78,7 @@ fn a_timer_armed_as_the_drain_begins_is_awaited_or_stopped() {
 #[test]
 fn a_shard_made_by_a_poll_as_the_drain_begins_is_drained() {
     let outcomes = explore(3, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
+        let (timer, mut driver) = start_two_shards();
         set_thread_number(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         driver.run();
@@ -116,9 +103,7 @@ fn a_shard_made_by_a_poll_as_the_drain_begins_is_drained() {
 #[test]
 fn a_timer_stopped_as_the_drain_begins_to_wait_is_drained() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, mut driver, mut task) = start_armed();
         let mut drain = Task::new(Box::pin(timer.drain()));
         let owner = timer.clone();
         let owner = spawn_thread(move || owner.shutdown());

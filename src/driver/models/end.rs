@@ -8,14 +8,11 @@ use super::world::{Run, Task, explore, settle, start};
 #[test]
 fn the_driver_ends_if_the_last_handle_and_future_go_at_once() {
     explore(3, || {
-        let (timer, mut driver) = start();
+        let (timer, driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));
         task.run();
         let wakeup = Arc::downgrade(&timer.core.common.wakeup);
-        let host = spawn_thread(move || {
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.run_on_thread(1);
         let owner = spawn_thread(move || drop(timer));
         let flag = task.cancel();
         owner.join().unwrap();
@@ -33,12 +30,9 @@ fn the_driver_ends_if_the_last_handle_and_future_go_at_once() {
 #[test]
 fn a_future_that_outlives_the_handles_is_served() {
     explore(3, || {
-        let (timer, mut driver) = start();
+        let (timer, driver) = start();
         let wakeup = Arc::downgrade(&timer.core.common.wakeup);
-        let host = spawn_thread(move || {
-            driver.run_at_most(2);
-            driver
-        });
+        let host = driver.run_on_thread(2);
         // Its shard is made here.
         let mut task = Task::new(timer.sleep_until(at(5)));
         task.run();
@@ -58,12 +52,9 @@ fn a_future_that_outlives_the_handles_is_served() {
 #[test]
 fn a_timer_that_was_never_used_ends_with_its_last_handle() {
     let wakes = explore(3, || {
-        let (timer, mut driver) = start();
+        let (timer, driver) = start();
         let wakeup = Arc::downgrade(&timer.core.common.wakeup);
-        let host = spawn_thread(move || {
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.run_on_thread(1);
         drop(timer);
         let mut driver = host.join().unwrap();
         let was_woken = driver.run();

@@ -3,27 +3,20 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::arm::settle_until_asleep;
-use super::host::{at, move_clock, set_clock, spawn_thread};
-use super::world::{Books, Driver, Run, Setup, Task, all_fired, books, explore, settle, start};
+use super::host::{at, set_clock, spawn_thread};
+use super::world::{
+    Books, Driver, Run, Setup, Task, all_fired, books, explore, settle, settle_until_asleep, start,
+    start_armed,
+};
 use tokio::time::Duration;
 
-/// A thread that fires what is due at 5 ms and lets the driver have a turn.
-fn fires_at_five(mut driver: Driver) -> loom::thread::JoinHandle<Driver> {
-    spawn_thread(move || {
-        move_clock(5);
-        driver.run_at_most(1);
-        driver
-    })
-}
+use crate::driver::Timer;
 
 #[test]
 fn a_timer_dropped_while_it_fires_is_counted_once() {
     let outcomes = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = fires_at_five(driver);
+        let (timer, driver, task) = start_armed();
+        let host = driver.fires_at_5();
         let flag = task.cancel();
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver]);
@@ -39,10 +32,8 @@ fn a_timer_dropped_while_it_fires_is_counted_once() {
 #[test]
 fn of_two_wakers_only_the_last_is_woken_while_the_timer_fires() {
     let outcomes = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = fires_at_five(driver);
+        let (timer, driver, mut task) = start_armed();
+        let host = driver.fires_at_5();
         let before = task.change_flag();
         let is_ready = task.poll();
         let mut driver = host.join().unwrap();
@@ -64,11 +55,9 @@ fn of_two_wakers_only_the_last_is_woken_while_the_timer_fires() {
 #[test]
 fn a_poll_past_the_deadline_and_the_driver_count_one_end() {
     let wakes = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, driver, mut task) = start_armed();
         set_clock(5);
-        let host = fires_at_five(driver);
+        let host = driver.fires_at_5();
         assert!(task.poll(), "ready whatever the driver has got to");
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver]);
@@ -79,19 +68,28 @@ fn a_poll_past_the_deadline_and_the_driver_count_one_end() {
     assert_eq!(wakes, [0, 1].into());
 }
 
+/// Has an interval armed that ticks at 5 and at 10 ms, and a driver that is asleep.
+fn start_ticks() -> (
+    Timer,
+    Driver,
+    Task<Pin<Box<dyn Future<Output = ()> + Send>>>,
+) {
+    let (timer, mut driver) = start();
+    let mut interval = timer.interval_at(at(5), Duration::from_millis(5));
+    let mut task = Task::new(Box::pin(async move {
+        assert_eq!(interval.tick().await, at(5));
+        assert_eq!(interval.tick().await, at(10));
+    }) as Pin<Box<dyn Future<Output = ()> + Send>>);
+    settle_until_asleep(&mut [&mut task, &mut driver]);
+    (timer, driver, task)
+}
+
 #[test]
 fn an_interval_that_takes_its_tick_while_it_fires_ticks_again() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut interval = timer.interval_at(at(5), Duration::from_millis(5));
-        let ticks: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-            assert_eq!(interval.tick().await, at(5));
-            assert_eq!(interval.tick().await, at(10));
-        });
-        let mut task = Task::new(ticks);
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, driver, mut task) = start_ticks();
         set_clock(5);
-        let host = fires_at_five(driver);
+        let host = driver.fires_at_5();
         assert!(!task.poll(), "the second tick is to come");
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver, &mut task]);
@@ -105,15 +103,8 @@ fn an_interval_that_takes_its_tick_while_it_fires_ticks_again() {
 #[test]
 fn an_interval_polled_as_its_tick_comes_ticks_again() {
     let outcomes = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut interval = timer.interval_at(at(5), Duration::from_millis(5));
-        let ticks: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-            assert_eq!(interval.tick().await, at(5));
-            assert_eq!(interval.tick().await, at(10));
-        });
-        let mut task = Task::new(ticks);
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = fires_at_five(driver);
+        let (timer, driver, mut task) = start_ticks();
+        let host = driver.fires_at_5();
         assert!(!task.poll(), "the second tick is to come");
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver, &mut task]);

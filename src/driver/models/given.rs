@@ -1,9 +1,11 @@
 //! A backlog that the driver has given to a catch-up task, beside the driver, futures that arm, and ends of the timer.
 
-use super::arm::settle_until_asleep;
 use super::host::{Spawned, at, move_clock, poll_spawned, run_tasks, run_to_the_end, set_clock};
 use super::host::{set_queue_length, spawn_thread, take_tasks};
-use super::world::{Books, Driver, Run, Setup, Task, all_fired, books, explore, settle};
+use super::world::{
+    Books, Driver, Run, Task, all_fired, books, explore, settle, settle_until_asleep,
+    start_two_shards,
+};
 use crate::driver::Timer;
 use crate::driver::shard::set_thread_number;
 use crate::time::Sleep;
@@ -11,38 +13,18 @@ use crate::time::Sleep;
 /// The number of timers in each of two shards: the first turn and the driver's serve two each.
 const EACH: usize = 7;
 
-/// Two shards with a backlog. The driver has kept one and given the other away.
-struct Scene {
-    timer: Timer,
-    driver: Driver,
-    herd: Vec<Task<Sleep>>,
-    /// The task that has the second shard, before its first poll.
-    catch_up: Spawned,
-}
-
-impl Scene {
-    fn new() -> Scene {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
-        let mut herd = armed(&timer, 1, EACH);
-        herd.extend(armed(&timer, 2, EACH));
-        settle_until_asleep(&mut [&mut driver]);
-        move_clock(5);
-        assert!(driver.run(), "the first turn has left some");
-        let mut spawned = take_tasks();
-        let catch_up = spawned.pop().expect("a shard is given away");
-        assert!(spawned.is_empty(), "and one is kept");
-        assert_eq!(books(&timer).fired as usize, 2 * 4);
-        Scene {
-            timer,
-            driver,
-            herd,
-            catch_up,
-        }
-    }
+/// Two shards with a backlog. The driver has kept one, and the second is with a task that has not been polled.
+fn backlog() -> (Timer, Driver, Vec<Task<Sleep>>, Spawned) {
+    let (timer, mut driver) = start_two_shards();
+    let mut herd = armed(&timer, 1, EACH);
+    herd.extend(armed(&timer, 2, EACH));
+    settle_until_asleep(&mut [&mut driver]);
+    move_clock(5);
+    assert!(driver.run(), "the first turn has left some");
+    let spawned = take_tasks().try_into();
+    let [catch_up] = spawned.ok().expect("one is given away, and one is kept");
+    assert_eq!(books(&timer).fired as usize, 2 * 4);
+    (timer, driver, herd, catch_up)
 }
 
 /// So many tasks, due at 5 on the shard of this thread number.
@@ -77,12 +59,7 @@ fn assert_served(herd: &[Task<Sleep>], at: u64) {
 #[test]
 fn a_shard_that_is_given_away_loses_no_timer() {
     let outcomes = explore(3, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, catch_up) = backlog();
         let host = spawn_thread(move || run_to_the_end(catch_up));
         driver.run_at_most(2);
         // On the shard that is given away, or was until just now.
@@ -104,12 +81,7 @@ fn a_shard_that_is_given_away_loses_no_timer() {
 #[test]
 fn a_late_shard_that_is_given_away_is_caught_up_by_a_future() {
     let outcomes = explore(2, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            mut catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, mut catch_up) = backlog();
         set_clock(8);
         // It serves what it has kept, and sleeps.
         settle_until_asleep(&mut [&mut driver]);
@@ -136,11 +108,7 @@ fn a_late_shard_that_is_given_away_is_caught_up_by_a_future() {
 #[test]
 fn a_driver_that_gives_away_its_last_backlog_is_woken() {
     let outcomes = explore(3, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
+        let (timer, mut driver) = start_two_shards();
         let mut herd = armed(&timer, 1, 5);
         herd.extend(armed(&timer, 2, 5));
         let mut next = Task::new(timer.sleep_until(at(9)));
@@ -172,12 +140,7 @@ fn a_driver_that_gives_away_its_last_backlog_is_woken() {
 #[test]
 fn a_driver_that_has_given_its_backlog_away_waits() {
     explore(1, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            mut catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, mut catch_up) = backlog();
         // The task waits for a worker.
         while books(&timer).fired < 2 * 4 + 3 {
             assert!(driver.run(), "it keeps one shard");
@@ -198,12 +161,7 @@ fn a_driver_that_has_given_its_backlog_away_waits() {
 #[test]
 fn no_shard_is_given_away_while_the_workers_are_behind() {
     explore(1, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            mut catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, mut catch_up) = backlog();
         set_queue_length(usize::MAX);
         assert!(poll_spawned(&mut catch_up).is_ready());
         assert_eq!(books(&timer).fired, 2 * 4 + 2, "one batch");
@@ -219,11 +177,7 @@ fn no_shard_is_given_away_while_the_workers_are_behind() {
 #[test]
 fn a_shard_that_is_done_is_not_given_away() {
     explore(1, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
+        let (timer, mut driver) = start_two_shards();
         // The driver's turn of the first leaves one, that of the second none.
         let mut herd = armed(&timer, 1, 5);
         herd.extend(armed(&timer, 2, 4));
@@ -240,12 +194,7 @@ fn a_shard_that_is_done_is_not_given_away() {
 #[test]
 fn a_task_that_had_to_wait_gives_its_shard_back() {
     explore(1, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            mut catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, mut catch_up) = backlog();
         set_clock(30);
         assert!(poll_spawned(&mut catch_up).is_ready());
         assert_eq!(books(&timer).fired, 2 * 4, "it has turned nothing");
@@ -262,12 +211,7 @@ fn a_task_that_had_to_wait_gives_its_shard_back() {
 #[test]
 fn a_catch_up_that_is_dropped_gives_its_shard_back() {
     explore(3, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, catch_up) = backlog();
         let host = spawn_thread(move || drop(catch_up));
         driver.run_at_most(3);
         host.join().unwrap();
@@ -280,12 +224,7 @@ fn a_catch_up_that_is_dropped_gives_its_shard_back() {
 #[test]
 fn a_timer_stopped_while_a_shard_is_given_away_ends_each_once() {
     explore(3, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, catch_up) = backlog();
         let host = spawn_thread(move || run_to_the_end(catch_up));
         let stopped = timer.shutdown() as u64;
         host.join().unwrap();
@@ -307,12 +246,7 @@ fn a_timer_stopped_while_a_shard_is_given_away_ends_each_once() {
 #[test]
 fn the_driver_ends_after_a_catch_up_that_outlives_all_else() {
     explore(3, || {
-        let Scene {
-            timer,
-            mut driver,
-            herd,
-            catch_up,
-        } = Scene::new();
+        let (timer, mut driver, herd, catch_up) = backlog();
         let host = spawn_thread(move || run_to_the_end(catch_up));
         drop(timer);
         drop(herd);
@@ -326,12 +260,7 @@ fn the_driver_ends_after_a_catch_up_that_outlives_all_else() {
 #[test]
 fn a_drain_awaits_a_shard_that_is_given_away() {
     explore(2, || {
-        let Scene {
-            timer,
-            mut driver,
-            mut herd,
-            catch_up,
-        } = Scene::new();
+        let (timer, mut driver, mut herd, catch_up) = backlog();
         let host = spawn_thread(move || run_to_the_end(catch_up));
         let mut drain = Task::new(Box::pin(timer.drain()));
         drain.run();

@@ -1,21 +1,16 @@
 //! Firing a timer, or going to sleep over it, while its deadline is moved.
 
-use super::arm::settle_until_asleep;
-use super::host::{at, move_clock, spawn_thread};
-use super::world::{Run, Task, all_fired, books, explore, settle, start};
+use super::host::at;
+use super::world::{
+    Run, Task, all_fired, books, explore, settle, settle_until_asleep, start, start_armed,
+};
 
 /// Postpones a timer of 5 ms with each of these deadlines in turn while it fires; whether it had
 /// fired before the future was polled again. It must be served at the last one.
 fn move_while_it_fires(deadlines: &'static [u64], then_poll: bool) {
     let fired_before = explore(3, move || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let (timer, driver, mut task) = start_armed();
+        let host = driver.fires_at_5();
         for &deadline in deadlines {
             task.future.set_deadline(at(deadline));
         }
@@ -35,17 +30,9 @@ fn move_while_it_fires(deadlines: &'static [u64], then_poll: bool) {
 }
 
 #[test]
-fn a_timer_postponed_while_it_fires_fires_at_its_new_deadline() {
+fn a_timer_moved_while_it_fires_fires_at_its_last_deadline() {
     move_while_it_fires(&[9], false);
-}
-
-#[test]
-fn and_so_is_one_that_is_polled_at_once() {
     move_while_it_fires(&[9], true);
-}
-
-#[test]
-fn a_timer_moved_twice_while_firing_fires_at_its_last_deadline() {
     move_while_it_fires(&[9, 7], true);
 }
 
@@ -60,11 +47,7 @@ fn a_timer_postponed_while_it_fires_gets_no_other_ones_deadline() {
         let _ = before.cancel();
         let mut task = Task::new(timer.sleep_until(at(5)));
         settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.fires_at_5();
         task.future.set_deadline(at(9));
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver, &mut task]);
@@ -75,13 +58,10 @@ fn a_timer_postponed_while_it_fires_gets_no_other_ones_deadline() {
 #[test]
 fn a_timer_moved_earlier_as_the_driver_sleeps_is_on_time() {
     let wakes = explore(3, || {
-        let (timer, mut driver) = start();
+        let (timer, driver) = start();
         let mut task = Task::new(timer.sleep_until(at(10)));
         task.run();
-        let host = spawn_thread(move || {
-            driver.run_at_most(1);
-            driver
-        });
+        let host = driver.run_on_thread(1);
         task.future.set_deadline(at(5));
         let mut driver = host.join().unwrap();
         let was_woken = driver.run();
@@ -96,14 +76,8 @@ fn a_timer_moved_earlier_as_the_driver_sleeps_is_on_time() {
 #[test]
 fn a_timer_moved_to_the_past_while_it_fires_wakes_once() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let (timer, driver, mut task) = start_armed();
+        let host = driver.fires_at_5();
         task.future.set_deadline(at(0));
         let mut driver = host.join().unwrap();
         assert_eq!(task.flag().wakes(), 1);

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::arm::settle_until_asleep;
-use super::host::{at, end_clock, move_clock, spawn_thread};
-use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
+use super::host::{at, end_clock, spawn_thread};
+use super::world::{
+    Books, Run, Setup, Task, books, explore, settle, start, start_armed, start_two_shards,
+};
 use crate::Sleep;
 use crate::driver::lifecycle::End;
 use crate::driver::shard::set_thread_number;
@@ -68,11 +69,7 @@ fn a_shard_made_while_the_timer_is_stopped_is_stopped() {
 #[test]
 fn a_shard_made_by_a_poll_during_the_stop_is_stopped() {
     let outcomes = explore(3, || {
-        let setup = Setup {
-            has_two_shards: true,
-            ..Setup::default()
-        };
-        let (timer, mut driver) = setup.start();
+        let (timer, mut driver) = start_two_shards();
         set_thread_number(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         driver.run();
@@ -93,14 +90,8 @@ fn a_shard_made_by_a_poll_during_the_stop_is_stopped() {
 #[test]
 fn a_timer_that_fires_while_it_is_stopped_ends_once() {
     let outcomes = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = spawn_thread(move || {
-            move_clock(5);
-            driver.run_at_most(1);
-            driver
-        });
+        let (timer, driver, mut task) = start_armed();
+        let host = driver.fires_at_5();
         let stopped = timer.shutdown() as u64;
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver, &mut task]);
@@ -123,9 +114,7 @@ fn a_timer_that_fires_while_it_is_stopped_ends_once() {
 fn a_timer_moved_and_polled_during_the_stop_ends_at_once() {
     for deadline in [3, 9] {
         explore(3, move || {
-            let (timer, mut driver) = start();
-            let mut task = Task::new(timer.sleep_until(at(5)));
-            settle_until_asleep(&mut [&mut task, &mut driver]);
+            let (timer, mut driver, mut task) = start_armed();
             let owner = timer.clone();
             let owner = spawn_thread(move || owner.shutdown());
             task.future.set_deadline(at(deadline));
@@ -143,9 +132,7 @@ fn a_timer_moved_and_polled_during_the_stop_ends_at_once() {
 #[test]
 fn two_that_stop_a_timer_count_its_pending_once() {
     let counts = explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, mut driver, mut task) = start_armed();
         let other = timer.clone();
         let other = spawn_thread(move || other.shutdown());
         let mine = timer.shutdown();
@@ -224,9 +211,7 @@ fn a_timer_is_pending_until_the_clock_of_its_runtime_ends() {
 #[test]
 fn a_timer_that_is_stopped_while_its_runtime_ends_is_woken() {
     explore(3, || {
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let (timer, driver, mut task) = start_armed();
         let runtime = spawn_thread(move || {
             drop(driver);
             end_clock();

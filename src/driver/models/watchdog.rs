@@ -1,11 +1,12 @@
 //! The watchdog thread, the driver's task, and the futures that lower its target.
 
-use super::arm::settle_until_asleep;
 use super::host::{
     Nudges, at, join_watchdog, move_clock_for_thread, refuse_threads, set_clock, set_nudges,
     spawn_thread, turn_tokios_clock, wait_for_nudge,
 };
-use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
+use super::world::{
+    Driver, Run, Setup, Task, all_fired, books, explore, settle, settle_until_asleep,
+};
 use crate::{Sleep, Timer, Waking};
 
 fn start() -> (Timer, Driver) {
@@ -23,6 +24,13 @@ fn start_with(waking: Waking) -> (Timer, Driver) {
 /// A thread that runs the driver until the timer is gone.
 fn run(mut driver: Driver) -> loom::thread::JoinHandle<()> {
     spawn_thread(move || driver.run_until(|| false))
+}
+
+/// Drops the timer and its futures, and waits for the driver's thread and the watchdog.
+fn end<T>(timer_and_futures: T, host: loom::thread::JoinHandle<()>) {
+    drop(timer_and_futures);
+    host.join().unwrap();
+    join_watchdog();
 }
 
 /// A sleep of 5 ms whose driver is nudged, on a thread of its own, while no worker waits on tokio's clock.
@@ -48,9 +56,7 @@ fn a_timer_armed_while_the_driver_goes_to_sleep_is_on_time() {
         task.block_on();
         assert_eq!(task.done_at, Some(5));
         assert_eq!(books(&timer), all_fired(1));
-        drop((task, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((task, timer), host);
     });
 }
 
@@ -70,9 +76,7 @@ fn a_timer_armed_while_the_thread_goes_to_sleep_is_on_time() {
         move_clock_for_thread(10);
         late.block_on();
         assert_eq!(books(&timer), all_fired(2));
-        drop((early, late, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((early, late, timer), host);
     });
 }
 
@@ -108,9 +112,7 @@ fn an_unanswered_nudge_is_followed_by_a_wake() {
         move_clock_for_thread(6);
         task.block_on();
         assert_eq!(task.done_at, Some(6));
-        drop((task, late, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((task, late, timer), host);
     });
 }
 
@@ -128,9 +130,7 @@ fn an_answered_nudge_takes_the_first_turn_and_wakes_the_driver() {
         move_clock_for_thread(8);
         late.block_on();
         assert_eq!(books(&timer), all_fired(2));
-        drop((task, late, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((task, late, timer), host);
     });
 }
 
@@ -161,11 +161,8 @@ fn a_timer_stopped_during_an_update_does_not_keep_the_thread() {
 fn without_a_watchdog_tokios_clock_wakes_the_driver() {
     explore(3, || {
         refuse_threads();
-        let (timer, mut driver) = start();
-        let host = spawn_thread(move || {
-            driver.run_at_most(2);
-            driver
-        });
+        let (timer, driver) = start();
+        let host = driver.run_on_thread(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         task.run();
         let mut driver = host.join().unwrap();
@@ -191,9 +188,7 @@ fn is_woken_late(waking: Waking, at_most: u64) {
     task.block_on();
     assert_eq!(task.done_at, Some(5 + at_most));
     assert_eq!(books(&timer), all_fired(1));
-    drop((task, timer));
-    host.join().unwrap();
-    join_watchdog();
+    end((task, timer), host);
 }
 
 #[test]
@@ -220,9 +215,7 @@ fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
         move_clock_for_thread(5 + LAZY);
         early.block_on();
         assert_eq!(early.done_at, Some(5 + LAZY));
-        drop((early, late, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((early, late, timer), host);
     });
 }
 
@@ -242,9 +235,7 @@ fn a_driver_that_was_late_is_looked_at_closely() {
         move_clock_for_thread(60 + CLOSE);
         second.block_on();
         assert_eq!(second.done_at, Some(60 + CLOSE));
-        drop((first, second, far, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((first, second, far, timer), host);
     });
 }
 
@@ -267,9 +258,7 @@ fn the_thread_lets_a_driver_be_that_tokios_clock_wakes() {
         let host = run(driver);
         move_clock_for_thread(100 + LAZY);
         late.block_on();
-        drop((task, late, timer));
-        host.join().unwrap();
-        join_watchdog();
+        end((task, late, timer), host);
     });
 }
 

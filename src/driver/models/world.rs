@@ -10,9 +10,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
+use loom::thread::JoinHandle;
 use tokio::runtime::{Handle, Runtime};
 
 use super::host;
+use crate::Sleep;
 use crate::clock::ManualClock;
 use crate::driver::Timer;
 use crate::driver::core::{Core, Plan};
@@ -95,6 +97,22 @@ impl Setup {
 
 pub(super) fn start() -> (Timer, Driver) {
     Setup::default().start()
+}
+
+pub(super) fn start_two_shards() -> (Timer, Driver) {
+    let setup = Setup {
+        has_two_shards: true,
+        ..Setup::default()
+    };
+    setup.start()
+}
+
+/// Has a sleep of 5 ms armed, and a driver that is asleep.
+pub(super) fn start_armed() -> (Timer, Driver, Task<Sleep>) {
+    let (timer, mut driver) = start();
+    let mut task = Task::new(timer.sleep_until(host::at(5)));
+    settle_until_asleep(&mut [&mut task, &mut driver]);
+    (timer, driver, task)
 }
 
 /// A timer on a manual clock. Its driver never turns it, so it is not run.
@@ -278,6 +296,23 @@ impl Driver {
         }
     }
 
+    /// A thread that runs it so often, and gives it back.
+    pub(super) fn run_on_thread(mut self, at_most: usize) -> JoinHandle<Driver> {
+        host::spawn_thread(move || {
+            self.run_at_most(at_most);
+            self
+        })
+    }
+
+    /// A thread that fires what is due at 5 ms and lets the driver have a turn.
+    pub(super) fn fires_at_5(mut self) -> JoinHandle<Driver> {
+        host::spawn_thread(move || {
+            host::move_clock(5);
+            self.run_at_most(1);
+            self
+        })
+    }
+
     /// Runs it until this is so or it ends, and waits in between.
     pub(super) fn run_until(&mut self, is_enough: impl Fn() -> bool) {
         while !self.is_over() && !is_enough() {
@@ -311,6 +346,11 @@ impl Run for Driver {
         }
         true
     }
+}
+
+/// Runs what is woken, but lets no time pass.
+pub(super) fn settle_until_asleep(parts: &mut [&mut dyn Run]) {
+    while parts.iter_mut().any(|part| part.run()) {}
 }
 
 /// Runs everything that is woken. When nothing is, moves the clock to the next moment that tokio's clock knows of, until there is
