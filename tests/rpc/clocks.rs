@@ -7,19 +7,7 @@ use tokio::task::{JoinHandle, yield_now};
 use waterwheel::rpc::Deadline;
 use waterwheel::{Duration, Instant, ManualClock, Timer};
 
-use crate::support::{HOUR, ms, multi_thread, own_timer, panic_of, paused, poll_once};
-
-/// A clock that is an hour before tokio's, which is paused, or an hour behind it; with a timer.
-async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
-    let clock = ManualClock::new();
-    if is_before {
-        clock.advance(HOUR);
-    } else {
-        tokio::time::advance(HOUR).await;
-    }
-    let timer = Timer::builder().clock(clock.clone()).start();
-    (clock, timer.expect("a timer"))
-}
+use crate::support::{HOUR, ms, multi_thread, other_clock, own_timer, panic_of, paused, poll_once};
 
 async fn tasks_have_run() {
     for _ in 0..10 {

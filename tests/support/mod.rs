@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::unconstrained;
 use waterwheel::error::Error;
-use waterwheel::{Metrics, Sleep, Timer, Waking};
+use waterwheel::{ManualClock, Metrics, Sleep, Timer, Waking};
 
 /// So many milliseconds.
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -449,6 +449,27 @@ pub(crate) fn own_timer() -> OwnTimer {
 pub(crate) fn bounded_timer(max_pending: usize) -> OwnTimer {
     let timer = Timer::builder().max_pending(max_pending).start();
     OwnTimer(timer.expect("a timer"))
+}
+
+/// A clock that is advanced by hand, and a timer that follows it, at home in this runtime.
+pub(crate) fn on_manual_clock(runtime: &Runtime) -> (ManualClock, Timer) {
+    let clock = ManualClock::new();
+    let builder = Timer::builder().clock(clock.clone());
+    let timer = builder.start_on(runtime.handle());
+    (clock, timer.expect("a timer"))
+}
+
+/// A clock that is an hour before tokio's, which is paused, or an hour behind it; with a timer.
+#[cfg(not(without_test_util))]
+pub(crate) async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
+    let clock = ManualClock::new();
+    if is_before {
+        clock.advance(HOUR);
+    } else {
+        tokio::time::advance(HOUR).await;
+    }
+    let timer = Timer::builder().clock(clock.clone()).start();
+    (clock, timer.expect("a timer"))
 }
 
 /// A timer whose counters must add up when the test drops it, in every test.

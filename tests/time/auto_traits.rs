@@ -17,32 +17,6 @@ use waterwheel::{
 
 use crate::support::{current_thread, ms, own_timer, paused, poll_once};
 
-/// Whether a type has a trait: the inherent constant wins where its bound holds.
-macro_rules! has {
-    ($type:ty: $bound:ident) => {{
-        // Used where the bound does not hold, or not at all.
-        #[allow(dead_code)]
-        trait Not {
-            const HAS: bool = false;
-        }
-        impl<T: ?Sized> Not for T {}
-        #[allow(dead_code)]
-        struct Is<T: ?Sized>(std::marker::PhantomData<T>);
-        #[allow(dead_code)]
-        impl<T: ?Sized + $bound> Is<T> {
-            const HAS: bool = true;
-        }
-        <Is<$type>>::HAS
-    }};
-}
-
-macro_rules! assert_auto_traits {
-    ($($type:ty: $send:literal $sync:literal $unpin:literal;)*) => {$(
-        let found = (has!($type: Send), has!($type: Sync), has!($type: Unpin));
-        assert_eq!(found, ($send, $sync, $unpin), "Send, Sync, Unpin of {}", stringify!($type));
-    )*};
-}
-
 #[test]
 fn a_sleep_is_small() {
     assert!(size_of::<Sleep>() <= 32, "{}", size_of::<Sleep>());

@@ -3,6 +3,10 @@
 //! Time is virtual where it can be. What needs the machine's is in `tests/driver/`, and what needs much of it in
 //! `tests/time_itself/`.
 
+#[macro_use]
+#[path = "../support/auto_traits.rs"]
+mod has_auto_traits;
+
 #[path = "../support/bytes.rs"]
 mod bytes;
 #[path = "../support/corpus.rs"]

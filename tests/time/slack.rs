@@ -8,7 +8,8 @@ use std::task::Poll;
 use waterwheel::{Duration, Instant, ManualClock, Sleep, Timer, sleep};
 
 use crate::support::{
-    Dice, Probe, assert_panics_here, inside, ms, multi_thread, own_timer, poll_once, us,
+    Dice, Probe, assert_panics_here, inside, ms, multi_thread, on_manual_clock, own_timer,
+    poll_once, us,
 };
 
 #[tokio::test(start_paused = true)]
@@ -101,9 +102,7 @@ async fn first_poll(sleep: &mut Sleep) -> Poll<()> {
 #[test]
 fn slack_postpones_an_armed_sleep_and_no_fired_one() {
     let runtime = multi_thread(1);
-    let clock = ManualClock::new();
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
+    let (clock, timer) = on_manual_clock(&runtime);
     let probe = Probe::new();
     let mut sleep = probe.waiting(timer.sleep(ms(1_001)));
     sleep = sleep.with_slack(ms(60_000));

@@ -8,10 +8,10 @@ use tower::retry::{Policy, RetryLayer};
 use tower::util::rng::{HasherRng, Rng};
 use tower::{Layer, Service, service_fn};
 use waterwheel::tower::backoff::{ExponentialBackoff, ExponentialBackoffMaker};
-use waterwheel::{Instant, ManualClock, Sleep, Timer};
+use waterwheel::{Instant, Sleep, Timer};
 
 use crate::bodies::Broken;
-use crate::support::{Dice, current_thread, ms, poll_once, waiting};
+use crate::support::{Dice, current_thread, ms, on_manual_clock, poll_once, waiting};
 
 /// Gives this number always.
 #[derive(Debug, Clone, Copy)]
@@ -203,9 +203,7 @@ async fn towers_retry_waits_by_our_sleeps() {
 #[test]
 fn a_backoff_runs_by_the_clock_of_its_timer() {
     let runtime = current_thread();
-    let clock = ManualClock::new();
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
+    let (clock, timer) = on_manual_clock(&runtime);
     let maker = ExponentialBackoffMaker::new(ms(10), ms(75), 0.0, Always(0.0)).unwrap();
     let mut sleep = waiting(maker.on(&timer).make_backoff().next_backoff());
     clock.advance(ms(10));

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
+use waterwheel::error::Elapsed;
 use waterwheel::tower::BoxError;
 use waterwheel::{Duration, Sleep};
 
@@ -109,6 +110,14 @@ pub(crate) struct Read {
     pub(crate) data: String,
     pub(crate) trailers: Option<HeaderMap>,
     pub(crate) error: Option<BoxError>,
+}
+
+impl Read {
+    /// Whether a limit has passed. No test that asks this stops the timer.
+    pub(crate) fn is_cut(&self) -> bool {
+        let elapsed = self.error.as_ref().and_then(|it| it.downcast_ref());
+        elapsed.is_some_and(|elapsed: &Elapsed| !elapsed.was_stopped())
+    }
 }
 
 /// Reads a body until it ends or fails.

@@ -10,15 +10,17 @@ use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 use tower::retry::{Policy, RetryLayer};
 use tower::{Layer, Service, ServiceBuilder, service_fn};
-use waterwheel::error::{Elapsed, Error};
+use waterwheel::error::Elapsed;
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer};
 use waterwheel::{Duration, Instant, ManualClock, Sleep, Timer, sleep};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
-use crate::services::{at_once, once, stuck};
-use crate::support::{assert_settled, current_thread, ms, multi_thread, poll_once, within};
+use crate::services::{at_once, once, stuck_service};
+use crate::support::{
+    assert_settled, current_thread, ms, multi_thread, on_manual_clock, poll_once, within,
+};
 
 /// The header that a client sends.
 async fn sent(headers: HeaderMap) -> Option<String> {
@@ -107,12 +109,7 @@ async fn a_deadline_that_has_passed_makes_no_call() {
         let error = call.await.unwrap_err();
         assert!(error.is::<Elapsed>());
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_comes_too_late_is_left_to_its_scope() {
-    let server = at_once(|_| panic!("it is not called"));
-    let mut client = ClientDeadlineLayer::new().layer(server);
+    // In a scope it is left to that.
     let passed = Deadline::at(Instant::now() - ms(5));
     let scope = passed.scope(async {
         let result = client.call(Request::new(())).await.map(drop);
@@ -142,9 +139,7 @@ async fn a_call_that_comes_too_late_is_left_to_the_server() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_its_scope_is_dropped_with_the_scope() {
-    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-    let mut future = Some(future);
-    let server = service_fn(|_: Request<()>| future.take().unwrap());
+    let (server, life) = stuck_service();
     let mut client = ClientDeadlineLayer::new().layer(server);
     let start = Instant::now();
     let scope = Deadline::after(ms(10)).scope(async {
@@ -159,9 +154,7 @@ async fn a_call_in_its_scope_is_dropped_with_the_scope() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_leaves_its_scope_is_cut() {
-    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-    let mut future = Some(future);
-    let server = service_fn(|_: Request<()>| future.take().unwrap());
+    let (server, life) = stuck_service();
     let mut client = ClientDeadlineLayer::new().layer(server);
     let start = Instant::now();
     let mut call = Deadline::after(ms(10)).sync_scope(|| Box::pin(client.call(Request::new(()))));
@@ -178,9 +171,7 @@ async fn a_call_that_leaves_its_scope_is_cut() {
 #[tokio::test(start_paused = true)]
 async fn a_call_in_nested_scopes_is_dropped_with_the_first_to_end() {
     for (outer, inner, is_made_within) in [(60, 10, true), (60, 10, false), (10, 60, false)] {
-        let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-        let mut future = Some(future);
-        let server = service_fn(|_: Request<()>| future.take().unwrap());
+        let (server, life) = stuck_service();
         let mut client = ClientDeadlineLayer::new().layer(server);
         let start = Instant::now();
         let [outer, inner] = [outer, inner].map(|after| Deadline::at(start + ms(after)));
@@ -221,9 +212,7 @@ async fn a_call_that_a_functions_deadline_limits_is_cut() {
     let timer = Timer::current();
     for timer in [None, Some(&timer)] {
         for is_function_inner in [false, true] {
-            let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-            let mut future = Some(future);
-            let server = service_fn(|_: Request<()>| future.take().unwrap());
+            let (server, life) = stuck_service();
             let mut client = ClientDeadlineLayer::new().layer(server);
             let start = Instant::now();
             let [function, scope] = [10, 60].map(|after| Deadline::at(start + ms(after)));
@@ -306,9 +295,7 @@ fn a_blocking_call_is_cut_though_no_scope_ends_it() {
         let answer = within(ms(20_000), move || {
             let runtime = multi_thread(2);
             let blocking = async move {
-                let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
-                let mut future = Some(future);
-                let server = service_fn(|_: Request<()>| future.take().unwrap());
+                let (server, _life) = stuck_service();
                 let mut client = ClientDeadlineLayer::new().layer(server);
                 let deadline = match within_a_scope {
                     true => Deadline::current(),
@@ -360,11 +347,10 @@ async fn a_body_that_leaves_its_scope_is_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn a_chain_of_servers_ends_at_the_clients_deadline() {
-    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-    let mut future = Some(future);
-    let last = service_fn(|_: Request<()>| {
+    let (mut stuck, life) = stuck_service();
+    let last = service_fn(|request: Request<()>| {
         assert_eq!(Deadline::current().remaining(), Some(ms(40)));
-        future.take().unwrap()
+        stuck.call(request)
     });
     let last = DeadlineLayer::new().cap(ms(5_000)).layer(last);
     let mut next = Some(ClientDeadlineLayer::new().layer(last));
@@ -386,25 +372,11 @@ async fn a_chain_of_servers_ends_at_the_clients_deadline() {
     assert_eq!((start.elapsed(), life.strong_count()), (ms(50), 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_full_timer_refuses_a_call_with_a_deadline() {
-    let timer = Timer::builder().max_pending(1).start().unwrap();
-    let _place = timer.sleep(ms(10));
-    let layer = ClientDeadlineLayer::new().on(&timer);
-    let mut client = layer.layer(at_once(|_| panic!("it is not called")));
-    let deadline = Deadline::after(ms(10));
-    let call = deadline.sync_scope(|| client.call(Request::new(())));
-    let error = call.await.unwrap_err();
-    assert!(error.downcast_ref::<Error>().unwrap().is_at_capacity());
-}
-
 #[test]
 fn what_is_left_is_by_the_clock_of_its_timer() {
     let runtime = current_thread();
-    let clock = ManualClock::new();
+    let (clock, timer) = on_manual_clock(&runtime);
     clock.advance(ms(86_400_000));
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
     let server = at_once(|request| {
         assert_eq!(request.headers()["grpc-timeout"], "250000u");
         Script::new([Wait(ms(1))])

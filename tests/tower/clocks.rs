@@ -2,48 +2,31 @@
 
 use std::task::Poll;
 
-use http::{Request, Response};
+use http::Request;
 use tower::{Layer, Service, service_fn};
 use waterwheel::error::Elapsed;
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer};
-use waterwheel::{ManualClock, Timer};
 
 use crate::bodies::Step::{Data, Wait};
-use crate::bodies::{Broken, Script, poll_body};
-use crate::services::{at_once, once, stuck};
-use crate::support::{HOUR, ms, poll_once};
-
-/// A clock that is an hour before tokio's, which is or an hour behind it; with a timer.
-async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
-    let clock = ManualClock::new();
-    if is_before {
-        clock.advance(HOUR);
-    } else {
-        tokio::time::advance(HOUR).await;
-    }
-    let timer = Timer::builder().clock(clock.clone()).start();
-    (clock, timer.expect("a timer"))
-}
-
-fn request(timeout: &str) -> Request<()> {
-    let builder = Request::builder().header("grpc-timeout", timeout);
-    builder.body(()).unwrap()
-}
+use crate::bodies::{Script, poll_body};
+use crate::services::{at_once, once, request, stuck_service};
+use crate::support::{HOUR, ms, other_clock, poll_once};
 
 #[tokio::test(start_paused = true)]
 async fn a_server_in_a_scope_uses_its_timer() {
     for is_before in [false, true] {
         let (clock, timer) = other_clock(is_before).await;
-        let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
-        let mut future = Some(future);
-        let handler = service_fn(|_: Request<()>| {
+        let (mut stuck, _life) = stuck_service();
+        let handler = service_fn(|request: Request<()>| {
             assert_eq!(Deadline::current().remaining(), Some(ms(50)));
-            future.take().unwrap()
+            stuck.call(request)
         });
         let mut service = DeadlineLayer::new().layer(handler);
         let scope = Deadline::at(timer.now() + ms(100));
-        let mut call = scope.sync_scope_on(&timer, || Box::pin(service.call(request("50m"))));
+        let mut call = scope.sync_scope_on(&timer, || {
+            Box::pin(service.call(request("grpc-timeout", "50m")))
+        });
         // Outside of the scope it still has the scope's timer.
         assert!(poll_once(&mut call).is_pending());
         tokio::time::advance(ms(500)).await;
@@ -100,7 +83,10 @@ async fn a_handler_finds_the_timer_of_its_layer() {
                 Script::new([])
             });
             let mut service = DeadlineLayer::new().on(&timer).layer(handler);
-            service.call(request(timeout)).await.unwrap();
+            service
+                .call(request("grpc-timeout", timeout))
+                .await
+                .unwrap();
             assert_eq!(Deadline::after(ms(20)).remaining(), Some(ms(20)));
         }
     }

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use http_body::{Body, Frame};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tracing_subscriber::filter::LevelFilter;
-use waterwheel::error::{Elapsed, Error};
+use waterwheel::error::Elapsed;
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::DeadlineLayer;
 use waterwheel::{Duration, Instant, ManualClock, Timer};
@@ -18,8 +18,10 @@ use waterwheel::{Duration, Instant, ManualClock, Timer};
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
 use crate::report::Report;
-use crate::services::{at_once, once, stuck};
-use crate::support::{alone, assert_settled, current_thread, ms, paused, poll_once, waiting};
+use crate::services::{self, at_once, once, stuck_service};
+use crate::support::{
+    alone, assert_settled, current_thread, ms, on_manual_clock, paused, poll_once, waiting,
+};
 
 /// Headers that set no deadline.
 const BAD: [&[u8]; 11] = [
@@ -37,8 +39,7 @@ const BAD: [&[u8]; 11] = [
 ];
 
 fn request(timeout: impl AsRef<[u8]>) -> Request<()> {
-    let builder = Request::builder().header("grpc-timeout", timeout.as_ref());
-    builder.body(()).unwrap()
+    services::request("grpc-timeout", timeout)
 }
 
 /// What is left in the handler of such a request.
@@ -94,11 +95,10 @@ async fn the_earlier_of_nested_deadlines_wins() {
         let outer = DeadlineLayer::new().cap(ms(outer));
         let inner = DeadlineLayer::new().cap(ms(inner));
         let start = Instant::now();
-        let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-        let mut future = Some(future);
-        let handler = service_fn(|_: Request<()>| {
+        let (mut stuck, life) = stuck_service();
+        let handler = service_fn(|request: Request<()>| {
             assert_eq!(Deadline::current().remaining(), Some(ms(30)));
-            future.take().unwrap()
+            stuck.call(request)
         });
         let mut service = outer.layer(inner.layer(handler));
         let error = service.call(Request::new(())).await.unwrap_err();
@@ -171,30 +171,22 @@ async fn call_future_and_body_find_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_cut_before_its_headers() {
-    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
-    let mut future = Some(future);
-    let handler = service_fn(|_: Request<()>| future.take().unwrap());
+async fn a_request_is_cut_before_its_headers_and_in_its_body() {
+    let (handler, life) = stuck_service();
     let mut service = DeadlineLayer::new().layer(handler);
     let start = Instant::now();
     let mut call = Box::pin(service.call(request("250m")));
     assert!(call.as_mut().await.unwrap_err().is::<Elapsed>());
-    assert_eq!(start.elapsed(), ms(250));
-    assert_eq!(life.strong_count(), 0);
+    assert_eq!((start.elapsed(), life.strong_count()), (ms(250), 0));
     assert_settled(&Timer::current());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_is_cut_in_its_body() {
     let script = Script::new([Data("a"), Wait(ms(300)), Data("late")]);
     let life = script.life();
     let mut service = DeadlineLayer::new().layer(at_once(once(script)));
     let start = Instant::now();
     let mut body = service.call(request("250m")).await.unwrap().into_body();
     let read = read(&mut body).await;
-    assert!(read.error.unwrap().is::<Elapsed>());
-    assert_eq!((&*read.data, start.elapsed()), ("a", ms(250)));
-    assert_eq!(life.strong_count(), 0);
+    assert_eq!((&*read.data, read.is_cut()), ("a", true));
+    assert_eq!((start.elapsed(), life.strong_count()), (ms(250), 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,34 +261,21 @@ async fn errors_of_what_is_inside_pass_through_a_deadline() {
             .unwrap_err()
             .is::<Broken>()
     );
-    let unready = tower::util::MapErr::new(crate::services::Slow::Broken, |error: Broken| error);
+    let unready = tower::util::MapErr::new(services::Slow::Broken, |error: Broken| error);
     let unready = unready.map_request(|_: Request<()>| ());
     let mut service = DeadlineLayer::new().cap(ms(10)).layer(unready);
     assert!(service.ready().await.unwrap_err().is::<Broken>());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_full_timer_refuses_a_request_with_a_deadline() {
-    let timer = Timer::builder().max_pending(1).start().unwrap();
-    let _place = timer.sleep(ms(10));
-    let layer = DeadlineLayer::new().on(&timer);
-    let mut service = layer.layer(at_once(|_| panic!("it is not called")));
-    let error = service.call(request("1S")).await.unwrap_err();
-    assert!(error.downcast_ref::<Error>().unwrap().is_at_capacity());
-}
-
 #[test]
 fn a_deadline_is_by_the_clock_of_its_timer() {
     let runtime = current_thread();
-    let clock = ManualClock::new();
+    let (clock, timer) = on_manual_clock(&runtime);
     clock.advance(ms(86_400_000));
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
-    let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
-    let (mut future, mut seen) = (Some(future), None);
-    let handler = service_fn(|_: Request<()>| {
+    let ((mut stuck, _life), mut seen) = (stuck_service(), None);
+    let handler = service_fn(|request: Request<()>| {
         seen = Deadline::current().remaining_at(clock.now());
-        future.take().unwrap()
+        stuck.call(request)
     });
     let mut service = DeadlineLayer::new().on(&timer).layer(handler);
     let mut call = waiting(Box::pin(service.call(request("250m"))));

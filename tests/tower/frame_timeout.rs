@@ -8,69 +8,16 @@ use tower::{Layer, Service, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::{DeadlineLayer, HttpTimeoutLayer, LimitedBody, RespondLayer};
-use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+use waterwheel::{Duration, Instant, Timer, sleep};
 
 use crate::bodies::Step::{Data, Endless, Fail, Trailers, Wait};
-use crate::bodies::{Broken, Read, Script, Step, poll_body, read};
-use crate::services::{at_once, once};
-use crate::support::{
-    Dice, HOUR, assert_settled, bounded_timer, current_thread, ms, own_timer, poll_once,
-};
+use crate::bodies::{Broken, Script, poll_body, read};
+use crate::services::{at_once, body_by, by_hand, limited, once};
+use crate::support::{Dice, HOUR, assert_settled, bounded_timer, current_thread, ms, own_timer};
 
 /// A layer with a limit of the whole, and one of each frame.
 fn layer(whole: Duration, frame: Duration) -> HttpTimeoutLayer {
     HttpTimeoutLayer::new(whole).frame_timeout(frame)
-}
-
-/// The body of a response to which this layer is applied. The service responds at once.
-async fn body_by(layer: &HttpTimeoutLayer, script: Script) -> LimitedBody<Script> {
-    let mut service = layer.layer(at_once(once(script)));
-    service.call(Request::new(())).await.unwrap().into_body()
-}
-
-/// What comes of a body of these steps with an hour for the whole and 10 ms for each frame, and when.
-async fn limited(steps: impl IntoIterator<Item = Step>) -> (Read, Duration) {
-    let start = Instant::now();
-    let script = Script::new(steps);
-    let life = script.life();
-    let mut body = body_by(&layer(HOUR, ms(10)), script).await;
-    let read = read(&mut body).await;
-    let after = start.elapsed();
-    if read
-        .error
-        .as_ref()
-        .is_some_and(|error| error.is::<Elapsed>())
-    {
-        assert_eq!(life.strong_count(), 0, "while the outer body is kept");
-        assert!(body.is_end_stream());
-        assert_eq!(body.size_hint().exact(), Some(0));
-        assert!(matches!(poll_body(&mut body), Poll::Ready(None)));
-    }
-    assert_settled(&Timer::current());
-    (read, after)
-}
-
-/// Why a body was cut, which it was.
-fn elapsed(read: &Read) -> &Elapsed {
-    let error = read.error.as_ref().expect("it was not cut");
-    error.downcast_ref().expect("an `Elapsed`")
-}
-
-/// A body on a manual clock, with an hour for the whole and this time for each frame.
-fn by_hand(
-    script: Script,
-    frame: Duration,
-    then: impl FnOnce(&ManualClock, &mut LimitedBody<Script>),
-) {
-    let runtime = current_thread();
-    let clock = ManualClock::new();
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
-    let mut service = layer(HOUR, frame).on(&timer).layer(at_once(once(script)));
-    let Poll::Ready(Ok(response)) = poll_once(&mut service.call(Request::new(()))) else {
-        panic!("it responds at once");
-    };
-    then(&clock, &mut response.into_body());
 }
 
 /// The data of a frame that a poll has given.
@@ -83,49 +30,31 @@ fn assert_data(body: &mut LimitedBody<Script>, expected: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_stalls_is_cut_long_before_the_whole() {
-    let steps = [
-        Wait(ms(9)),
-        Data("a"),
-        Wait(ms(9)),
-        Data("b"),
-        Wait(HOUR),
-        Data("late"),
-    ];
-    let (read, after) = limited(steps).await;
-    assert!(!elapsed(&read).was_stopped());
-    assert_eq!((&*read.data, after), ("ab", ms(9 + 9 + 10)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_first_frame_the_trailers_and_the_end_are_limited() {
-    let (first, after) = limited([Wait(ms(11)), Data("late")]).await;
-    assert!(!elapsed(&first).was_stopped());
-    assert_eq!((&*first.data, after), ("", ms(10)));
-    let (trailers, after) = limited([Data("all"), Wait(ms(11)), Trailers]).await;
-    assert!(!elapsed(&trailers).was_stopped() && trailers.trailers.is_none());
-    assert_eq!((&*trailers.data, after), ("all", ms(10)));
-    let (end, after) = limited([Data("all"), Wait(ms(11))]).await;
-    assert!(!elapsed(&end).was_stopped());
-    assert_eq!((&*end.data, after), ("all", ms(10)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn frames_that_come_at_the_deadline_are_in_time() {
-    let steps = [
-        Wait(ms(10)),
-        Data("a"),
-        Wait(ms(10)),
-        Data("b"),
-        Wait(ms(10)),
-        Trailers,
-    ];
-    let (whole, after) = limited(steps).await;
-    assert!(whole.error.is_none() && whole.trailers.is_some());
-    assert_eq!((&*whole.data, after), ("ab", ms(30)));
-    let (whole, _) = limited([Data("a"), Wait(ms(10))]).await;
-    assert!(whole.error.is_none(), "the end is in time");
-    let (broken, _) = limited([Data("a"), Wait(ms(10)), Fail]).await;
+async fn frames_that_take_too_long_are_cut_and_no_others() {
+    let late = [Wait(HOUR), Data("late")];
+    let stalls = [Wait(ms(9)), Data("a"), Wait(ms(9)), Data("b")];
+    let at_the_deadline = [Wait(ms(10)), Data("a"), Wait(ms(10)), Data("b")];
+    let cut = |data, after| (data, after, true);
+    let whole = |data, after| (data, after, false);
+    for (steps, expected) in [
+        ([&stalls[..], &late].concat(), cut("ab", 9 + 9 + 10)),
+        (late.to_vec(), cut("", 10)),
+        (vec![Data("all"), Wait(ms(11)), Trailers], cut("all", 10)),
+        (vec![Data("all"), Wait(ms(11))], cut("all", 10)),
+        (
+            [&at_the_deadline[..], &[Wait(ms(10)), Trailers]].concat(),
+            whole("ab", 30),
+        ),
+        (vec![Data("a"), Wait(ms(10))], whole("a", 10)),
+    ] {
+        let has_trailers = !expected.2 && matches!(steps.last(), Some(Trailers));
+        let (read, after) = limited(&layer(HOUR, ms(10)), steps.clone()).await;
+        let found = (&*read.data, after.as_millis(), read.is_cut());
+        assert_eq!(found, expected, "{steps:?}");
+        assert_eq!(read.trailers.is_some(), has_trailers, "{steps:?}");
+        assert_eq!(read.error.is_some(), expected.2, "{steps:?}");
+    }
+    let (broken, _) = limited(&layer(HOUR, ms(10)), [Data("a"), Wait(ms(10)), Fail]).await;
     assert!(broken.error.unwrap().is::<Broken>());
 }
 
@@ -158,7 +87,7 @@ async fn the_limit_of_the_whole_holds_while_frames_come_in_time() {
         let start = Instant::now();
         let mut body = body_by(&layer(whole, ms(10)), trickle()).await;
         let read = read(&mut body).await;
-        assert!(!elapsed(&read).was_stopped());
+        assert!(read.is_cut());
         assert_eq!((read.data.len(), start.elapsed()), expected);
     }
     // A body that is never pending is cut by it as well, and only by it.
@@ -166,7 +95,7 @@ async fn the_limit_of_the_whole_holds_while_frames_come_in_time() {
     sleep(ms(24)).await;
     assert_data(&mut body, "more");
     sleep(ms(1)).await;
-    assert!(!elapsed(&read(&mut body).await).was_stopped());
+    assert!(read(&mut body).await.is_cut());
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +110,7 @@ async fn frames_alone_are_limited_if_the_whole_never_ends() {
     let mut body = body_by(&layer(Duration::MAX, ms(10)), Script::new(steps)).await;
     let start = Instant::now();
     let read = read(&mut body).await;
-    assert!(!elapsed(&read).was_stopped());
+    assert!(read.is_cut());
     assert_eq!((&*read.data, start.elapsed()), ("ab", ms(19)));
 }
 
@@ -195,27 +124,24 @@ async fn the_longest_time_for_a_frame_is_never() {
     let start = Instant::now();
     let mut body = body_by(&layer(HOUR + ms(10), Duration::MAX).on(&timer), steps()).await;
     let read = read(&mut body).await;
-    assert!(!elapsed(&read).was_stopped());
+    assert!(read.is_cut());
     assert_eq!((&*read.data, start.elapsed()), ("a", HOUR + ms(10)));
 }
 
 #[test]
 fn with_no_time_a_frame_has_until_the_end_of_the_tick() {
-    by_hand(
-        Script::new([Data("a"), Data("b")]),
-        Duration::ZERO,
-        |clock, body| {
-            assert_data(body, "a");
-            clock.advance(ms(500));
-            assert_data(body, "b");
-            assert!(matches!(poll_body(body), Poll::Ready(None)));
-        },
-    );
+    let ready = Script::new([Data("a"), Data("b")]);
+    by_hand(layer(HOUR, ms(0)), ready, |clock, body| {
+        assert_data(body, "a");
+        clock.advance(ms(500));
+        assert_data(body, "b");
+        assert!(matches!(poll_body(body), Poll::Ready(None)));
+    });
     let runtime = current_thread();
     let _entered = runtime.enter();
     for past_a_tick in [false, true] {
         let stalls = Script::new([Data("a"), Wait(HOUR), Data("late")]);
-        by_hand(stalls, Duration::ZERO, |clock, body| {
+        by_hand(layer(HOUR, ms(0)), stalls, |clock, body| {
             if past_a_tick {
                 clock.advance(Duration::from_micros(1));
             }
@@ -234,7 +160,7 @@ fn time_in_which_the_client_is_slow_does_not_count() {
     let runtime = current_thread();
     let _entered = runtime.enter();
     let steps = [Data("a"), Data("b"), Wait(HOUR), Data("late")];
-    by_hand(Script::new(steps), ms(10), |clock, body| {
+    by_hand(layer(HOUR, ms(10)), Script::new(steps), |clock, body| {
         // Nobody polls for the first frame, nor for the second.
         clock.advance(ms(500));
         assert_data(body, "a");
@@ -303,13 +229,18 @@ async fn a_frame_that_nobody_asks_for_wakes_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_response_takes_one_place_of_its_timer_until_it_ends() {
     let timer = bounded_timer(1);
-    let refused = async |whole| {
-        let unused = at_once(|_| panic!("it is not called"));
-        let mut service = layer(whole, ms(10)).on(&timer).layer(unused);
+    let layers = [
+        HttpTimeoutLayer::new(HOUR),
+        layer(HOUR, ms(10)),
+        layer(Duration::MAX, ms(10)),
+    ];
+    let refused = async |layer: HttpTimeoutLayer| {
+        let mut service = layer.layer(at_once(|_| panic!("it is not called")));
         let refused = service.call(Request::new(())).await.unwrap_err();
         *refused.downcast::<Error>().unwrap()
     };
-    for whole in [HOUR, Duration::MAX] {
+    for layer in layers.clone() {
+        let layer = layer.on(&timer);
         for (script, is_over) in [
             (Script::new([]).knowing_its_end(), true),
             (Script::new([Data("all")]).knowing_its_end(), false),
@@ -318,17 +249,26 @@ async fn a_response_takes_one_place_of_its_timer_until_it_ends() {
             (Script::new([Fail]), false),
             (Script::new([Wait(HOUR)]), false),
         ] {
-            let mut body = body_by(&layer(whole, ms(10)).on(&timer), script).await;
+            let life = script.life();
+            let mut body = body_by(&layer, script).await;
             if !is_over {
-                assert!(refused(whole).await.is_at_capacity());
+                assert!(refused(layer.clone()).await.is_at_capacity());
                 let _last = http_body_util::BodyExt::frame(&mut body).await;
             }
             assert!(timer.try_sleep(ms(1)).is_ok(), "{body:?}");
+            drop(body);
+            assert_eq!(life.strong_count(), 0);
         }
+        let mut body = body_by(&layer, Script::new([Wait(HOUR)])).await;
+        assert!(poll_body(&mut body).is_pending());
+        assert!(timer.try_sleep(ms(1)).is_err());
+        drop(body);
+        assert!(timer.try_sleep(ms(1)).is_ok(), "a body that is dropped");
     }
     timer.shutdown();
-    assert!(refused(HOUR).await.is_shutdown());
-    assert!(refused(Duration::MAX).await.is_shutdown());
+    for layer in layers {
+        assert!(refused(layer.on(&timer)).await.is_shutdown());
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -344,7 +284,8 @@ async fn a_body_whose_timer_is_stopped_says_so() {
             }
             timer.shutdown();
             let start = Instant::now();
-            assert!(elapsed(&read(&mut body).await).was_stopped());
+            let error = read(&mut body).await.error.unwrap();
+            assert!(error.downcast_ref::<Elapsed>().unwrap().was_stopped());
             assert_eq!(start.elapsed(), ms(0));
             assert!(matches!(poll_body(&mut body), Poll::Ready(None)));
         }
@@ -386,23 +327,25 @@ async fn a_deadline_and_a_limit_of_frames_hold_together() {
         let frames = layer(Duration::MAX, ms(10)).layer(handler);
         let mut service = DeadlineLayer::new().cap(cap).layer(frames);
         let mut body = service.call(Request::new(())).await.unwrap().into_body();
-        assert!(!elapsed(&read(&mut body).await).was_stopped());
+        assert!(read(&mut body).await.is_cut());
         assert_eq!(start.elapsed() - before, expected);
     }
 }
 
 #[tokio::test]
 async fn size_and_end_of_a_body_pass_through() {
-    let handler = service_fn(async |_: Request<()>| {
-        Ok::<_, Broken>(Response::new("twelve bytes".to_owned()))
-    });
-    let mut service = layer(HOUR, HOUR).layer(handler);
-    let mut body = service.call(Request::new(())).await.unwrap().into_body();
-    assert_eq!(body.size_hint().exact(), Some(12));
-    assert!(!body.is_end_stream());
-    assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Ok(_)))));
-    assert_eq!(body.size_hint().exact(), Some(0));
-    assert!(body.is_end_stream());
+    for layer in [HttpTimeoutLayer::new(HOUR), layer(HOUR, HOUR)] {
+        let handler = service_fn(async |_: Request<()>| {
+            Ok::<_, Broken>(Response::new("twelve bytes".to_owned()))
+        });
+        let mut service = layer.layer(handler);
+        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        assert_eq!(body.size_hint().exact(), Some(12));
+        assert!(!body.is_end_stream());
+        assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Ok(_)))));
+        assert_eq!(body.size_hint().exact(), Some(0));
+        assert!(body.is_end_stream());
+    }
 }
 
 /// Data after each of these waits, and the end: how many frames there are, when the body ends, and whether it is cut.

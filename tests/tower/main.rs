@@ -3,6 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[macro_use]
+#[path = "../support/auto_traits.rs"]
+mod has_auto_traits;
+
 #[path = "../support/report.rs"]
 mod report;
 

@@ -17,17 +17,12 @@ use waterwheel::tower::{
 
 use crate::bodies::Step::{Data, Fail, Trailers, Wait};
 use crate::bodies::{Broken, Read, Script, read};
-use crate::services::{Slow, at_once, once, stuck};
+use crate::services::{Slow, at_once, once, request, stuck, stuck_service};
 use crate::support::ms;
 
 /// A request by gRPC.
 fn call() -> Request<()> {
-    by("application/grpc")
-}
-
-fn by(kind: &str) -> Request<()> {
-    let builder = Request::builder().header("content-type", kind);
-    builder.body(()).unwrap()
+    request("content-type", "application/grpc")
 }
 
 type Responded = Result<Response<RespondBody<Script>>, BoxError>;
@@ -88,15 +83,19 @@ async fn a_limit_that_has_passed_becomes_a_response() {
     ] {
         let error = elapsed().await;
         assert_eq!(statuses(response_to(&layer, || error).await), expected);
+        // Among the sources of an error as well.
+        let error = Around(Box::new(Around(elapsed().await)));
+        assert_eq!(
+            statuses(response_to(&layer, || error.into()).await),
+            expected
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
     let answer = async |request: Request<()>| {
-        let limit = HttpTimeoutLayer::new(ms(10)).layer(service_fn(async |_: Request<()>| {
-            stuck::<Result<Response<Script>, Broken>>().0.await
-        }));
+        let limit = HttpTimeoutLayer::new(ms(10)).layer(stuck_service().0);
         let response = RespondLayer::grpc().layer(limit).call(request).await;
         statuses(response)
     };
@@ -106,7 +105,7 @@ async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
         "application/grpc+proto",
         "Application/GRPC; a=b",
     ] {
-        assert_eq!(answer(by(kind)).await, grpc, "{kind}");
+        assert_eq!(answer(request("content-type", kind)).await, grpc, "{kind}");
     }
     for kind in [
         "",
@@ -114,7 +113,11 @@ async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
         "application/grp",
         "text/plain application/grpc",
     ] {
-        assert_eq!(answer(by(kind)).await, (504, None), "{kind}");
+        assert_eq!(
+            answer(request("content-type", kind)).await,
+            (504, None),
+            "{kind}"
+        );
     }
     assert_eq!(answer(Request::new(())).await, (504, None));
     // Nor is its body one with trailers.
@@ -167,36 +170,17 @@ impl std::error::Error for Around {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elapsed_among_the_sources_is_found() {
-    let error = Around(Box::new(Around(elapsed().await)));
-    let response = response_to(&RespondLayer::gateway_timeout(), || error.into()).await;
-    assert_eq!(response.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
-}
-
-#[tokio::test(start_paused = true)]
 async fn other_errors_pass_through() {
     for layer in layers() {
         let error = response_to(&layer, || Broken.into()).await.unwrap_err();
         assert!(error.is::<Broken>());
         let wrapped = response_to(&layer, || Around(Broken.into()).into()).await;
         assert!(wrapped.unwrap_err().is::<Around>());
-        let error = layer
-            .layer(Slow::Broken.map_request(|_: Request<()>| ()))
-            .ready()
-            .await
-            .map(drop)
-            .unwrap_err();
-        assert!(error.is::<Broken>());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_error_of_bad_arguments_passes_through() {
-    let timer = Timer::current();
-    for layer in layers() {
-        let error = timer.try_interval(ms(0)).unwrap_err();
+        let error = Timer::current().try_interval(ms(0)).unwrap_err();
         let error = response_to(&layer, || error.into()).await.unwrap_err();
         assert!(error.downcast_ref::<Error>().unwrap().is_invalid());
+        let mut unready = layer.layer(Slow::Broken.map_request(|_: Request<()>| ()));
+        assert!(unready.ready().await.unwrap_err().is::<Broken>());
     }
 }
 
@@ -315,25 +299,16 @@ async fn what_needs_no_other_response_passes_through() {
 
 #[tokio::test(start_paused = true)]
 async fn errors_of_each_layer_become_responses() {
-    let never = || {
-        service_fn(async |_: Request<()>| {
-            let (future, _life) = stuck::<()>();
-            future.await;
-            Ok::<_, Broken>(Response::new(Script::new([])))
-        })
-    };
+    let stuck = || stuck_service().0;
     let grpc = RespondLayer::grpc();
-    let request = call;
-    let response = grpc
-        .layer(TimeoutLayer::new(ms(10)).layer(never()))
-        .call(request());
-    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
-    let response = grpc
-        .layer(HttpTimeoutLayer::new(ms(10)).layer(never()))
-        .call(request());
-    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
-    let response = grpc
-        .layer(DeadlineLayer::new().cap(ms(10)).layer(never()))
-        .call(request());
-    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
+    let mut timeout = grpc.layer(TimeoutLayer::new(ms(10)).layer(stuck()));
+    let mut http = grpc.layer(HttpTimeoutLayer::new(ms(10)).layer(stuck()));
+    let mut server = grpc.layer(DeadlineLayer::new().cap(ms(10)).layer(stuck()));
+    for headers in [
+        timeout.call(call()).await.unwrap().into_parts().0.headers,
+        http.call(call()).await.unwrap().into_parts().0.headers,
+        server.call(call()).await.unwrap().into_parts().0.headers,
+    ] {
+        assert_eq!(headers["grpc-status"], "4");
+    }
 }

@@ -8,13 +8,16 @@ use http::Request;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
-use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer, HttpTimeout, Timeout, TimeoutLayer};
-use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+use waterwheel::tower::{
+    BoxError, ClientDeadlineLayer, DeadlineLayer, HttpTimeoutLayer, Timeout, TimeoutLayer,
+};
+use waterwheel::{Duration, Instant, Timer, sleep};
 
 use crate::bodies::Broken;
-use crate::services::{Slow, at_once, stuck};
+use crate::services::{Slow, at_once, stuck_service};
 use crate::support::{
-    HOUR, assert_settled, current_thread, in_an_ending_runtime, ms, own_timer, poll_once, waiting,
+    HOUR, assert_settled, current_thread, in_an_ending_runtime, ms, on_manual_clock, own_timer,
+    poll_once, waiting,
 };
 
 /// Responds with what it was asked to wait.
@@ -36,25 +39,20 @@ async fn a_call_is_cut_at_its_limit_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_cut_is_dropped_at_once() {
-    let (future, life) = stuck::<Result<(), Broken>>();
-    let mut future = Some(future);
-    let mut service = Timeout::new(service_fn(|()| future.take().unwrap()), ms(10));
-    let mut call = pin!(service.call(()));
-    assert!(call.as_mut().await.is_err());
-    assert_eq!(life.strong_count(), 0, "while the outer future is kept");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_drops_what_is_inside() {
-    let (future, life) = stuck::<Result<(), Broken>>();
-    let mut future = Some(future);
-    let mut service = Timeout::new(service_fn(|()| future.take().unwrap()), ms(10));
+    let (stuck, life) = stuck_service();
+    let mut service = Timeout::new(stuck, ms(10));
     let call = waiting(Box::pin(service.call(())));
     assert_eq!(Timer::current().metrics().pending(), 1);
     drop(call);
     assert_eq!(life.strong_count(), 0);
     assert_settled(&Timer::current());
+    // One that is cut is dropped at once.
+    let (stuck, life) = stuck_service();
+    let mut service = Timeout::new(stuck, ms(10));
+    let mut call = pin!(service.call(()));
+    assert!(call.as_mut().await.is_err());
+    assert_eq!(life.strong_count(), 0, "while the outer future is kept");
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,27 +120,63 @@ async fn a_timer_that_takes_nothing_new_refuses_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtimes_timer_that_was_stopped_refuses_the_call() {
+async fn a_timer_that_is_full_or_stopped_refuses_every_call() {
+    let full = Timer::builder().max_pending(1).start().unwrap();
+    let _place = full.sleep(ms(10));
+    for (refused, error) in refusals(Some(&full)).await {
+        assert!(error.is_at_capacity(), "{refused}");
+    }
+    Timer::current().shutdown();
+    for (refused, error) in refusals(None).await {
+        assert!(error.is_shutdown(), "{refused}");
+    }
+}
+
+/// The errors of calls by each layer, on this timer or on that of the runtime.
+async fn refusals(timer: Option<&Timer>) -> Vec<(&'static str, Error)> {
     let handler = || at_once(|_| panic!("it is not called"));
     let request = || Request::new(());
     let deadline = Deadline::after(ms(10));
-    Timer::current().shutdown();
-    let mut timeout = Timeout::new(handler(), ms(10));
-    let mut never = Timeout::new(handler(), Duration::MAX);
-    let mut http = HttpTimeout::new(handler(), ms(10));
-    let mut server = DeadlineLayer::new().cap(ms(10)).layer(handler());
-    let mut client = ClientDeadlineLayer::new().layer(handler());
-    let sent = deadline.sync_scope(|| client.call(request()));
-    for outcome in [
-        timeout.call(request()).await.map(drop),
-        never.call(request()).await.map(drop),
-        http.call(request()).await.map(drop),
-        server.call(request()).await.map(drop),
-        sent.await.map(drop),
-    ] {
-        let error = outcome.unwrap_err();
-        assert!(error.downcast_ref::<Error>().unwrap().is_shutdown());
+    let (mut timeout, mut never) = (TimeoutLayer::new(ms(10)), TimeoutLayer::new(Duration::MAX));
+    let (mut http, mut frames) = (HttpTimeoutLayer::new(ms(10)), HttpTimeoutLayer::new(HOUR));
+    let (mut server, mut client) = (DeadlineLayer::new().cap(ms(10)), ClientDeadlineLayer::new());
+    if let Some(timer) = timer {
+        (timeout, never) = (timeout.on(timer), never.on(timer));
+        (http, frames) = (http.on(timer), frames.on(timer));
+        (server, client) = (server.on(timer), client.on(timer));
     }
+    let frames = frames.frame_timeout(ms(10));
+    let mut client = client.layer(handler());
+    let sent = deadline.sync_scope(|| client.call(request()));
+    let mut outcomes = vec![
+        (
+            "timeout",
+            timeout.layer(handler()).call(request()).await.map(drop),
+        ),
+        (
+            "http",
+            http.layer(handler()).call(request()).await.map(drop),
+        ),
+        (
+            "frames",
+            frames.layer(handler()).call(request()).await.map(drop),
+        ),
+        (
+            "server",
+            server.layer(handler()).call(request()).await.map(drop),
+        ),
+        ("client", sent.await.map(drop)),
+    ];
+    if timer.is_none() {
+        outcomes.push((
+            "never",
+            never.layer(handler()).call(request()).await.map(drop),
+        ));
+    }
+    let error = |(layer, outcome): (_, Result<(), BoxError>)| {
+        (layer, *outcome.unwrap_err().downcast::<Error>().unwrap())
+    };
+    outcomes.into_iter().map(error).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,14 +192,9 @@ async fn a_call_whose_timer_is_stopped_says_so() {
 #[test]
 fn a_limit_runs_by_the_clock_of_its_timer() {
     let runtime = current_thread();
-    let clock = ManualClock::new();
-    let builder = Timer::builder().clock(clock.clone());
-    let timer = builder.start_on(runtime.handle()).unwrap();
-    let (future, _life) = stuck::<Result<(), Broken>>();
-    let mut future = Some(future);
-    let mut service = TimeoutLayer::new(ms(10))
-        .on(&timer)
-        .layer(service_fn(|()| future.take().unwrap()));
+    let (clock, timer) = on_manual_clock(&runtime);
+    let (stuck, _life) = stuck_service();
+    let mut service = TimeoutLayer::new(ms(10)).on(&timer).layer(stuck);
     let mut call = waiting(Box::pin(service.call(())));
     clock.advance(ms(9));
     assert!(poll_once(&mut call).is_pending());

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::future::{Pending, pending};
-use std::marker::{PhantomData, PhantomPinned};
+use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -14,52 +14,15 @@ use waterwheel::tower::backoff::{ExponentialBackoff, ExponentialBackoffMaker, In
 use waterwheel::tower::future::{HttpResponseFuture, RespondFuture, ResponseFuture};
 use waterwheel::tower::{
     BoxError, ClientDeadline, ClientDeadlineLayer, DeadlineLayer, HttpTimeout, HttpTimeoutLayer,
-    LimitedBody, Respond, RespondBody, RespondLayer, ServerDeadline, Timeout, TimeoutLayer,
+    LimitedBody, Middleware, Respond, RespondBody, RespondLayer, ServerDeadline, Timeout,
+    TimeoutLayer,
 };
 use waterwheel::{Duration, Timer};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, poll_body, read};
-use crate::services::{at_once, once};
+use crate::services::{at_once, once, request};
 use crate::support::{assert_settled, ms};
-
-/// Asks whether a type has a trait: the method that needs no further reference wins where its bound holds.
-macro_rules! question {
-    ($module:ident: $bound:ident) => {
-        mod $module {
-            use std::marker::PhantomData;
-
-            pub(super) trait Yes {
-                fn answer(&self) -> bool {
-                    true
-                }
-            }
-            impl<T: $bound> Yes for PhantomData<T> {}
-
-            pub(super) trait No {
-                fn answer(&self) -> bool {
-                    false
-                }
-            }
-            impl<T> No for &PhantomData<T> {}
-        }
-    };
-}
-
-question!(send: Send);
-question!(sync: Sync);
-question!(unpin: Unpin);
-
-macro_rules! assert_auto_traits {
-    ($($type:ty: $send:literal $sync:literal $unpin:literal;)*) => {$(
-        let found = (
-            { use send::*; (&PhantomData::<$type>).answer() },
-            { use sync::*; (&PhantomData::<$type>).answer() },
-            { use unpin::*; (&PhantomData::<$type>).answer() },
-        );
-        assert_eq!(found, ($send, $sync, $unpin), "Send, Sync, Unpin of {}", stringify!($type));
-    )*};
-}
 
 type Sendable = Pending<u8>;
 type Local = Rc<u8>;
@@ -188,21 +151,13 @@ async fn layers_services_and_futures_are_cloned_and_printed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_printed() {
-    let handler = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new("a".to_owned())));
-    let limited = HttpTimeoutLayer::new(ms(10)).layer(handler);
-    let mut service = RespondLayer::grpc().layer(limited);
-    let body = service.call(Request::new(())).await.unwrap().into_body();
-    let printed = format!("{body:?}");
-    assert!(printed.contains("RespondBody") && printed.contains("LimitedBody"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn bodies_hand_out_what_is_inside() {
+async fn bodies_are_printed_and_hand_out_what_is_inside() {
     let handler = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new("a".to_owned())));
     let limited = HttpTimeoutLayer::new(ms(10)).layer(handler);
     let mut service = RespondLayer::grpc().layer(limited);
     let mut body = service.call(Request::new(())).await.unwrap().into_body();
+    let printed = format!("{body:?}");
+    assert!(printed.contains("RespondBody") && printed.contains("LimitedBody"));
     assert_eq!(body.get_ref().unwrap().get_ref().unwrap(), "a");
     body.get_mut().unwrap().get_mut().unwrap().push('b');
     let limited = Pin::new(&mut body).get_pin_mut().unwrap();
@@ -231,36 +186,36 @@ async fn a_body_that_was_cut_is_not_handed_out() {
     assert!(body.into_inner().is_none());
 
     // In place of an error, and of the end of a body of gRPC.
-    let request = || {
-        let request = Request::builder().header("content-type", "application/grpc");
-        request.body(()).unwrap()
-    };
     let mut cut = RespondLayer::grpc().layer(HttpTimeout::new(Never, ms(10)));
-    let body = cut.call(request()).await.unwrap().into_body();
+    let body = cut
+        .call(request("content-type", "application/grpc"))
+        .await
+        .unwrap()
+        .into_body();
     assert!(body.get_ref().is_none() && body.into_inner().is_none());
     let limited = HttpTimeout::new(at_once(once(Script::new(steps))), ms(10));
     let mut cut = RespondLayer::grpc().layer(limited);
-    let mut body = cut.call(request()).await.unwrap().into_body();
+    let mut body = cut
+        .call(request("content-type", "application/grpc"))
+        .await
+        .unwrap()
+        .into_body();
     assert!(body.get_ref().is_some());
     assert!(read(&mut body).await.trailers.is_some());
     assert!(body.get_mut().is_none() && Pin::new(&mut body).get_pin_mut().is_none());
 }
 
+/// The service within, by each way to it.
+fn hands_out<L>(mut service: Middleware<Never, L>) {
+    let _: (Never, &mut Never) = (service.get_ref().clone(), service.get_mut());
+    let Never = service.into_inner();
+}
+
 #[test]
 fn services_hand_out_what_is_inside() {
-    let mut timeout = Timeout::new(Never, Duration::MAX);
-    let _: (Never, &mut Never) = (timeout.get_ref().clone(), timeout.get_mut());
-    let Never = timeout.into_inner();
-    let mut timeout = HttpTimeout::new(Never, Duration::MAX);
-    let _: (Never, &mut Never) = (timeout.get_ref().clone(), timeout.get_mut());
-    let Never = timeout.into_inner();
-    let mut server = DeadlineLayer::new().layer(Never);
-    let _: (Never, &mut Never) = (server.get_ref().clone(), server.get_mut());
-    let Never = server.into_inner();
-    let mut client = ClientDeadlineLayer::new().layer(Never);
-    let _: (Never, &mut Never) = (client.get_ref().clone(), client.get_mut());
-    let Never = client.into_inner();
-    let mut respond = RespondLayer::grpc().layer(Never);
-    let _: (Never, &mut Never) = (respond.get_ref().clone(), respond.get_mut());
-    let Never = respond.into_inner();
+    hands_out(Timeout::new(Never, Duration::MAX));
+    hands_out(HttpTimeout::new(Never, Duration::MAX));
+    hands_out(DeadlineLayer::new().layer(Never));
+    hands_out(ClientDeadlineLayer::new().layer(Never));
+    hands_out(RespondLayer::grpc().layer(Never));
 }
