@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{Backoff, Misfire, OnError, Scheduler};
+use waterwheel_schedule::{Backoff, Context, Misfire, OnError, Scheduler};
 
 use super::calendar::{DAY, in_1970, minutes};
 use super::support::{HOUR, Log, secs};
@@ -43,14 +43,10 @@ async fn another_calendar_begins_anew() {
 #[tokio::test(start_paused = true)]
 async fn another_calendar_forgets_the_attempts_of_the_one_before() {
     let (scheduler, log) = (in_1970(), Log::new());
-    let runs = log.clone();
     let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-    let job = job
-        .on_error(OnError::Backoff(Backoff::new(HOUR, HOUR)))
-        .run(move |context| {
-            runs.add((context.run(), context.attempt()));
-            async { Err::<(), _>("fails") }
-        });
+    let job = job.on_error(OnError::Backoff(Backoff::new(HOUR, HOUR)));
+    let attempt = |context: &Context| (context.run(), context.attempt());
+    let job = job.run(log.each(attempt, async |_| Err::<(), _>("fails")));
     sleep(HOUR + secs(1)).await;
     assert!(job.reschedule_by_calendar(Schedule::parse("30 * * * *", "UTC").unwrap()));
     sleep(HOUR).await;

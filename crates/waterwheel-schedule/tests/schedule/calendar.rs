@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{Backoff, Event, Misfire, OnError, Repeat, Scheduler};
+use waterwheel_schedule::{Backoff, Context, Event, Misfire, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, builder_on_manual_clock, ms, paused, secs};
 
@@ -21,16 +21,8 @@ pub(crate) fn in_1970() -> Scheduler {
 #[tokio::test(start_paused = true)]
 async fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
     let (scheduler, log) = (in_1970(), Log::new());
-    let runs = log.clone();
-    let job = scheduler
-        .cron("0 9 * * TUE", "UTC")
-        .unwrap()
-        .name("report")
-        .max_runs(3);
-    let job = job.run(move |context| {
-        runs.add(context.run());
-        async {}
-    });
+    let job = scheduler.cron("0 9 * * TUE", "UTC").unwrap().max_runs(3);
+    let job = job.run(log.job(()));
     assert_eq!(job.time_left(), Some(5 * DAY + 9 * HOUR));
     assert!(job.is_periodic());
     job.await.unwrap();
@@ -43,16 +35,10 @@ async fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
 fn runs(misfire: Misfire) -> (Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .cron("*/10 * * * * *", "UTC")
-            .unwrap()
-            .misfire(misfire);
-        let job = job.until(Instant::now() + secs(70)).run(move |context| {
-            runs.add(());
-            sleep(secs(if context.run() == 1 { 35 } else { 1 }))
-        });
-        job.await.unwrap();
+        let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
+        let job = job.misfire(misfire).until(Instant::now() + secs(70));
+        let wait = |context: Context| sleep(secs(if context.run() == 1 { 35 } else { 1 }));
+        job.run(log.each(|_| (), wait)).await.unwrap();
         let seconds = log.times().into_iter().map(|at| at / 1_000).collect();
         (seconds, scheduler.counts().missed)
     })
@@ -61,31 +47,25 @@ fn runs(misfire: Misfire) -> (Vec<u64>, u64) {
 // The run of second 10 ends at 45: those of 20, 30 and 40 are missed.
 #[test]
 fn missed_times_of_a_calendar_are_treated_as_was_said() {
-    assert_eq!(runs(Misfire::Skip), (vec![10, 50, 60, 70], 3));
-    assert_eq!(runs(Misfire::Once), (vec![10, 45, 50, 60, 70], 2));
-    assert_eq!(
-        runs(Misfire::CatchUpTo(2)),
-        (vec![10, 45, 46, 50, 60, 70], 1)
-    );
-    assert_eq!(
-        runs(Misfire::CatchUp),
-        (vec![10, 45, 46, 47, 50, 60, 70], 0)
-    );
+    for (misfire, late, missed) in [
+        (Misfire::Skip, &[][..], 3),
+        (Misfire::Once, &[45], 2),
+        (Misfire::CatchUpTo(2), &[45, 46], 1),
+        (Misfire::CatchUp, &[45, 46, 47], 0),
+    ] {
+        let expected = [&[10], late, &[50, 60, 70]].concat();
+        assert_eq!(runs(misfire), (expected, missed), "{misfire:?}");
+    }
 }
 
 // More than are counted: the clock jumps by two months, over 86 400 seconds a day.
 #[tokio::test(start_paused = true)]
 async fn a_calendar_catches_up_with_the_latest_of_very_many() {
     let (scheduler, log) = (in_1970(), Log::new());
-    let runs = log.clone();
-    let job = scheduler
-        .cron("* * * * * *", "UTC")
-        .unwrap()
-        .misfire(Misfire::CatchUpTo(3));
-    let job = job.run(move |context| {
-        runs.add(());
-        sleep(if context.run() == 1 { 60 * DAY } else { ms(1) })
-    });
+    let job = scheduler.cron("* * * * * *", "UTC").unwrap();
+    let job = job.misfire(Misfire::CatchUpTo(3));
+    let wait = |context: Context| sleep(if context.run() == 1 { 60 * DAY } else { ms(1) });
+    let job = job.run(log.each(|_| (), wait));
     sleep(60 * DAY + secs(1) + ms(500)).await;
     assert_eq!(log.len(), 4, "{:?}", log.times());
     assert_eq!(scheduler.counts().missed, 100 - 3);
@@ -96,29 +76,25 @@ async fn a_calendar_catches_up_with_the_latest_of_very_many() {
 fn runs_are_for(misfire: Misfire) -> Vec<Option<u64>> {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
         let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
         let job = job.misfire(misfire).jitter(ms(500)).max_runs(4);
         let job = job.on_error(OnError::Backoff(Backoff::new(secs(1), HOUR)));
-        job.run(move |context| {
-            runs.add(second(context.scheduled_wall()));
-            async move {
-                match (context.run(), context.attempt()) {
-                    (1, 1) => return Err("fails"),
-                    (1, _) => sleep(secs(34)).await,
-                    _ => {}
-                }
-                Ok(())
+        let run = async |context: Context| {
+            match (context.run(), context.attempt()) {
+                (1, 1) => return Err("fails"),
+                (1, _) => sleep(secs(34)).await,
+                _ => {}
             }
-        })
-        .await
-        .unwrap();
+            Ok(())
+        };
+        job.run(log.each(second, run)).await.unwrap();
         log.lines()
     })
 }
 
-fn second(time: Option<SystemTime>) -> Option<u64> {
-    let since = time?.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+fn second(context: &Context) -> Option<u64> {
+    let time = context.scheduled_wall()?;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(since.subsec_nanos(), 0);
     Some(since.as_secs())
 }
@@ -134,13 +110,14 @@ fn each_run_of_a_calendar_knows_the_time_that_it_is_for() {
 #[tokio::test(start_paused = true)]
 async fn a_run_beside_its_calendar_is_for_no_time_of_it() {
     let (scheduler, log, contexts) = (in_1970(), Log::new(), Log::new());
-    let (runs, kept) = (log.clone(), contexts.clone());
+    let kept = contexts.clone();
     let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
-    let job = job.first_after(secs(1)).run(move |context| {
-        runs.add(second(context.scheduled_wall()));
-        kept.add(context);
-        async {}
-    });
+    let job = job
+        .first_after(secs(1))
+        .run(log.each(second, move |context| {
+            kept.add(context);
+            async {}
+        }));
     sleep(secs(3)).await;
     assert!(job.trigger_now());
     sleep(secs(9)).await;
@@ -163,19 +140,16 @@ async fn a_run_beside_its_calendar_is_for_no_time_of_it() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
     let (scheduler, log) = (in_1970(), Log::new());
-    let runs = log.clone();
     let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(2);
     let job = job.on_error(OnError::Backoff(Backoff::new(secs(60), HOUR)));
-    job.run(move |context| {
-        runs.add((context.run(), context.attempt()));
+    let run = async |context: Context| {
         let fails = context.attempt() < 3 && context.run() == 1;
-        async move { if fails { Err("fails") } else { Ok(()) } }
-    })
-    .await
-    .unwrap();
+        if fails { Err("fails") } else { Ok(()) }
+    };
+    let attempt = |context: &Context| (context.run(), context.attempt());
+    job.run(log.each(attempt, run)).await.unwrap();
     assert_eq!(log.lines(), [(1, 1), (1, 2), (1, 3), (2, 1)]);
-    let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
-    assert_eq!(minutes, [60, 61, 63, 120]);
+    assert_eq!(minutes(&log), [60, 61, 63, 120]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,8 +166,7 @@ async fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
     sleep(5 * HOUR).await;
     assert!(job.resume());
     sleep(HOUR).await;
-    let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
-    assert_eq!(minutes, [30, 60, 100, 480]);
+    assert_eq!(minutes(&log), [30, 60, 100, 480]);
     job.cancel();
 }
 
@@ -256,7 +229,7 @@ fn hourly(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandl
     scheduler.cron("0 * * * *", "UTC").unwrap().run(log.job(()))
 }
 
-pub(crate) fn minutes(log: &Log<()>) -> Vec<u64> {
+pub(crate) fn minutes<T: Clone>(log: &Log<T>) -> Vec<u64> {
     log.times().iter().map(|at| at / 60_000).collect()
 }
 
@@ -278,26 +251,15 @@ async fn a_pause_keeps_what_was_moved_or_triggered_on_a_calendar() {
 #[tokio::test(start_paused = true)]
 async fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     let (scheduler, log) = (in_1970(), Log::new());
-    let runs = log.clone();
-    let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-    let job = job
-        .on_error(OnError::Backoff(Backoff::new(secs(60), HOUR)))
-        .max_runs(1);
-    let job = job.run(move |context| {
-        runs.add(());
-        let fails = context.attempt() == 1;
-        async move { if fails { Err("fails") } else { Ok(()) } }
-    });
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(1);
+    let job = job.on_error(OnError::Backoff(Backoff::new(secs(60), HOUR)));
+    let job = job.run(log.each(|_| (), fails_at_first));
     sleep(HOUR + secs(30)).await;
     assert!(job.pause() && job.resume());
     job.await.unwrap();
     assert_eq!(minutes(&log), [60, 61]);
-    let last = Instant::now() + HOUR;
-    let until = scheduler
-        .cron("0 * * * *", "UTC")
-        .unwrap()
-        .until(last)
-        .run(|_| async {});
+    let until = scheduler.cron("0 * * * *", "UTC").unwrap();
+    let until = until.until(Instant::now() + HOUR).run(|_| async {});
     until.pause();
     sleep(2 * HOUR).await;
     assert!(until.resume() && until.is_done() && until.runs() == 0);
@@ -309,48 +271,48 @@ fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
     (clock, builder.virtual_wall_clock(SystemTime::UNIX_EPOCH))
 }
 
-// The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.
-#[test]
-fn times_that_come_up_late_are_missed_as_was_said() {
-    for (misfire, expected) in [
-        (Misfire::Skip, 0),
-        (Misfire::Once, 1),
-        (Misfire::CatchUpTo(2), 2),
-        (Misfire::CatchUp, 10),
-    ] {
-        paused().block_on(async {
-            let (clock, builder) = by_hand();
-            let scheduler = builder.build();
-            let job = scheduler
-                .cron("0 * * * *", "UTC")
-                .unwrap()
-                .misfire(misfire)
-                .run(|_| async {});
-            sleep(ms(1)).await;
-            clock.advance(10 * HOUR + secs(600));
-            sleep(secs(1)).await;
-            assert_eq!(job.runs(), expected, "{misfire:?}");
-            assert_eq!(job.time_left(), Some(secs(3_000)), "{misfire:?}");
-            assert_eq!(scheduler.counts().missed, 10 - expected, "{misfire:?}");
-        });
-    }
+/// An hourly job whose clock jumps at once, as after a suspension: its runs, the time to the next, and how many were missed.
+fn jump(misfire: Misfire, until: Duration, jump: Duration) -> (u64, Option<Duration>, u64) {
+    paused().block_on(async {
+        let (clock, builder) = by_hand();
+        let scheduler = builder.build();
+        let until = scheduler.timer().now() + until;
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+        let job = job.misfire(misfire).until(until).run(|_| async {});
+        sleep(ms(1)).await;
+        clock.advance(jump);
+        sleep(secs(1)).await;
+        let found = (job.runs(), job.time_left(), scheduler.counts().missed);
+        assert_eq!(job.is_done(), found.1.is_none(), "{misfire:?}");
+        if job.is_done() {
+            job.await.unwrap();
+            assert_eq!(scheduler.counts().pending, 0);
+        }
+        found
+    })
 }
 
+// The policy decides, and not one run more.
 #[test]
-fn a_late_time_runs_if_the_one_after_it_is_to_come() {
+fn times_that_come_up_late_are_missed_as_was_said() {
+    let ten = 10 * HOUR + secs(600);
+    let left = Some(secs(3_000));
+    for (misfire, expected, until_half_past_one) in [
+        (Misfire::Skip, 0, 0),
+        (Misfire::Once, 1, 0),
+        (Misfire::CatchUpTo(2), 2, 0),
+        // That of one o'clock, however late.
+        (Misfire::CatchUp, 10, 1),
+    ] {
+        let found = jump(misfire, 1_000 * HOUR, ten);
+        assert_eq!(found, (expected, left, 10 - expected), "{misfire:?}");
+        let (runs, left, _) = jump(misfire, HOUR + HOUR / 2, ten);
+        assert_eq!((runs, left), (until_half_past_one, None), "{misfire:?}");
+    }
+    // One that is late runs if the one after it is to come.
     for misfire in [Misfire::Skip, Misfire::Once, Misfire::CatchUp] {
-        paused().block_on(async {
-            let (clock, builder) = by_hand();
-            let scheduler = builder.build();
-            let job = scheduler.cron("0 * * * *", "UTC").unwrap().misfire(misfire);
-            let job = job.run(|_| async {});
-            sleep(ms(1)).await;
-            clock.advance(HOUR + secs(600));
-            sleep(secs(1)).await;
-            assert_eq!(job.runs(), 1, "{misfire:?}");
-            assert_eq!(job.time_left(), Some(secs(3_000)), "{misfire:?}");
-            assert_eq!(scheduler.counts().missed, 0, "{misfire:?}");
-        });
+        let found = jump(misfire, 1_000 * HOUR, HOUR + secs(600));
+        assert_eq!(found, (1, left, 0), "{misfire:?}");
     }
 }
 
@@ -400,43 +362,15 @@ async fn late_calendars_are_served_one_by_one() {
     *slot.lock().unwrap() = None;
 }
 
-#[test]
-fn times_that_come_up_late_are_not_run_after_until() {
-    for (misfire, expected) in [
-        (Misfire::Skip, 0),
-        (Misfire::Once, 0),
-        (Misfire::CatchUpTo(2), 0),
-        // That of one o'clock, however late.
-        (Misfire::CatchUp, 1),
-    ] {
-        paused().block_on(async {
-            let (clock, builder) = by_hand();
-            let scheduler = builder.build();
-            let job = scheduler.cron("0 * * * *", "UTC").unwrap().misfire(misfire);
-            let until = scheduler.timer().now() + HOUR + HOUR / 2;
-            let job = job.until(until).run(|_| async {});
-            sleep(ms(1)).await;
-            clock.advance(10 * HOUR + secs(600));
-            sleep(secs(1)).await;
-            assert_eq!((job.runs(), job.is_done()), (expected, true), "{misfire:?}");
-            job.await.unwrap();
-            assert_eq!(scheduler.counts().pending, 0);
-        });
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
     let (scheduler, log) = (in_1970(), Log::new());
     let until = Instant::now() + HOUR + secs(30);
     let jobs: Vec<_> = (0..50)
         .map(|_| {
-            let runs = log.clone();
             let job = scheduler.cron("0 * * * *", "UTC").unwrap();
-            job.jitter(HOUR / 2).until(until).run(move |_| {
-                runs.add(Instant::now());
-                async {}
-            })
+            let job = job.jitter(HOUR / 2).until(until);
+            job.run(log.each(|_| Instant::now(), |_| async {}))
         })
         .collect();
     for job in jobs {

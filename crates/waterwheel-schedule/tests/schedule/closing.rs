@@ -156,16 +156,9 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
 
 // 968 were listed, and 31 began.
 #[test]
-fn after_shutdown_now_in_the_first_of_1000_nothing_begins() {
-    for workers in 0..=4 {
-        with_workers(workers).block_on(within(shut_down_in_the_first(Way::Now, workers)));
-    }
-}
-
-#[test]
 fn after_a_shutdown_in_the_first_of_1000_nothing_begins() {
     for workers in 0..=4 {
-        for way in [Way::DelayedEnd, Way::PeriodicEnd] {
+        for way in WAYS {
             with_workers(workers).block_on(within(shut_down_in_the_first(way, workers)));
         }
     }

@@ -23,14 +23,8 @@ async fn a_job_is_cancelled_while_another_task_awaits_its_handle() {
 #[tokio::test(start_paused = true)]
 async fn a_control_does_and_sees_what_its_handle_does() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    let runs = log.clone();
-    let job = scheduler
-        .every(ms(100))
-        .misfire(Misfire::Skip)
-        .run(move |_| {
-            runs.add(());
-            async { Err("as ever") }
-        });
+    let job = scheduler.every(ms(100)).misfire(Misfire::Skip);
+    let job = job.run(log.each(|_| (), async |_| Err("as ever")));
     let control = job.control();
     let both = |of: fn(&JobControl) -> bool| of(&control) && of(&job.control());
     assert!(both(JobControl::is_periodic) && !both(JobControl::is_running));
@@ -87,9 +81,7 @@ async fn a_control_keeps_no_value_of_a_job_without_a_handle() {
     let value = Arc::new(());
     let submit = || {
         let value = Arc::clone(&value);
-        scheduler
-            .after(ms(10))
-            .run(|_| async { Ok::<_, String>(value) })
+        scheduler.after(ms(10)).run_value(|_| async { value })
     };
     let (before, after, kept) = (submit(), submit(), submit());
     let controls = [before.control(), after.control(), kept.control()];

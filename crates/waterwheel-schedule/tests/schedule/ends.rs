@@ -187,9 +187,8 @@ impl Wake for Looks {
 async fn at_the_end_the_result_is_there_and_the_closure_is_gone() {
     let (scheduler, held) = (Scheduler::new(), Arc::new(()));
     let payload = Arc::clone(&held);
-    let cancelled = scheduler
-        .after(HOUR)
-        .run(move |_| async move { drop(payload) });
+    let cancelled = scheduler.after(HOUR);
+    let cancelled = cancelled.run(move |_| async move { drop(payload) });
     let (looks, _ended) = Looks::at(cancelled, &held);
     assert!(looks.control.cancel());
     assert_eq!(*looks.seen.lock().unwrap(), [(true, true, 1)]);

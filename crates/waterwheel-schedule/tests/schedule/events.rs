@@ -9,34 +9,28 @@ use super::support::{HOUR, Log, builder_on_manual_clock, ms, secs, within};
 
 #[tokio::test(start_paused = true)]
 async fn each_run_start_end_miss_and_refusal_is_reported() {
-    let lines = Arc::new(Mutex::new(Vec::new()));
-    let hook = Arc::clone(&lines);
+    let (log, names_log) = (Log::new(), Log::new());
+    let (hook, names) = (log.clone(), names_log.clone());
     let start = Instant::now();
     let scheduler = Scheduler::builder()
         .on_event(move |event| {
-            let line = match event {
-                Event::Started {
-                    name,
-                    run,
-                    scheduled,
-                    ..
-                } => {
-                    format!(
-                        "{} {run} at {}",
-                        name.as_deref().unwrap(),
-                        (*scheduled - start).as_millis()
-                    )
+            hook.add(match event {
+                Event::Started { run, scheduled, .. } => {
+                    format!("{run} at {}", (*scheduled - start).as_millis())
                 }
-                Event::Finished {
-                    name, run, error, ..
-                } => {
-                    format!("{} {run} {error:?}", name.as_deref().unwrap())
-                }
-                Event::Missed { name, runs, .. } => format!("{name:?} missed {runs}"),
-                Event::Refused { name, .. } => format!("{name:?} refused"),
+                Event::Finished { run, error, .. } => format!("{run} {error:?}"),
+                Event::Missed { runs, .. } => format!("missed {runs}"),
+                Event::Refused { .. } => "refused".to_owned(),
                 other => format!("{other:?}"),
+            });
+            let (Event::Started { name, .. }
+            | Event::Finished { name, .. }
+            | Event::Missed { name, .. }
+            | Event::Refused { name, .. }) = event
+            else {
+                return;
             };
-            hook.lock().unwrap().push(line);
+            names.add(name.as_deref().unwrap().to_owned());
         })
         .build();
     let job = scheduler
@@ -54,22 +48,18 @@ async fn each_run_start_end_miss_and_refusal_is_reported() {
         });
     job.await.unwrap();
     scheduler.shutdown();
-    assert!(
-        scheduler
-            .after(ms(1))
-            .name("late")
-            .try_run(|_| async {})
-            .is_err()
-    );
-    let expected = [
-        "tick 1 at 100",
-        "tick 1 Some(\"slow\")",
-        "Some(\"tick\") missed 2",
-        "tick 2 at 400",
-        "tick 2 None",
-        "Some(\"late\") refused",
+    let late = scheduler.after(ms(1)).name("late");
+    assert!(late.try_run(|_| async {}).is_err());
+    let ticks = [
+        "1 at 100",
+        "1 Some(\"slow\")",
+        "missed 2",
+        "2 at 400",
+        "2 None",
     ];
-    assert_eq!(*lines.lock().unwrap(), expected);
+    assert_eq!(log.lines()[..5], ticks);
+    assert_eq!(log.lines()[5..], ["refused"]);
+    assert_eq!(names_log.lines(), [&["tick"; 5][..], &["late"]].concat());
 }
 
 /// When it was due since the start, how late it started, and how long it took, in milliseconds.

@@ -12,26 +12,20 @@ async fn a_handle_follows_its_job_through_its_life() {
     let (scheduler, start) = (Scheduler::new(), Instant::now());
     let job = scheduler.every(ms(100)).max_runs(2).run(|_| sleep(ms(30)));
     let state = || {
-        (
-            job.is_periodic(),
-            job.is_running(),
-            job.is_done(),
-            job.runs(),
-        )
+        let is = (job.is_periodic(), job.is_running(), job.is_done());
+        (is, job.runs(), job.time_left())
     };
-    assert_eq!(state(), (true, false, false, 0));
+    assert_eq!(state(), ((true, false, false), 0, Some(ms(100))));
     assert_eq!(job.next_run(), Some(start + ms(100)));
     sleep(ms(40)).await;
     assert_eq!(job.time_left(), Some(ms(60)));
     sleep(ms(70)).await;
-    assert_eq!((state(), job.next_run()), ((true, true, false, 0), None));
+    assert_eq!(state(), ((true, true, false), 0, None));
+    assert_eq!(job.next_run(), None);
     sleep(ms(30)).await;
-    assert_eq!(
-        (state(), job.time_left()),
-        ((true, false, false, 1), Some(ms(60)))
-    );
+    assert_eq!(state(), ((true, false, false), 1, Some(ms(60))));
     sleep(secs(1)).await;
-    assert_eq!((state(), job.time_left()), ((false, false, true, 2), None));
+    assert_eq!(state(), ((false, false, true), 2, None));
     assert!(!job.is_cancelled() && !job.is_paused() && job.last_error().is_none());
     job.await.unwrap();
 }
@@ -47,9 +41,7 @@ async fn a_dropped_handle_lets_its_job_run() {
 #[tokio::test(start_paused = true)]
 async fn a_handle_can_be_awaited_again_after_it_was_dropped_unready() {
     let scheduler = Scheduler::new();
-    let mut job = scheduler
-        .after(ms(100))
-        .run(|_| async { Ok::<_, String>(1) });
+    let mut job = scheduler.after(ms(100)).run_value(|_| async { 1 });
     for _ in 0..3 {
         assert!(tokio::time::timeout(ms(10), &mut job).await.is_err());
     }
@@ -79,13 +71,13 @@ fn jobs_go_on_without_a_scheduler_in_scope() {
     });
     runtime.block_on(async {
         let scheduler = Scheduler::new();
-        let job = scheduler.after(secs(10)).run(|context| async move {
+        let job = scheduler.after(secs(10)).run_value(|context| async move {
             // Here there is one again.
             let next = context
                 .scheduler()
                 .after(secs(10))
-                .run(|_| async { Ok::<_, String>(7) });
-            Ok::<_, String>(next)
+                .run_value(|_| async { 7 });
+            next
         });
         drop(scheduler);
         let next = job.await.unwrap();
@@ -105,10 +97,8 @@ fn waiting_jobs_are_no_tasks() {
             .map(|_| scheduler.every(HOUR).run(|_| async {}))
             .collect();
         sleep(ms(10)).await;
-        assert_eq!(
-            (runtime.metrics().num_alive_tasks(), jobs.len()),
-            (one, 1_000)
-        );
+        assert_eq!(runtime.metrics().num_alive_tasks(), one);
+        drop(jobs);
     });
 }
 

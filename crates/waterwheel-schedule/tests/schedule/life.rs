@@ -8,7 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
-use super::support::{HOUR, Log, add_up, ms, multi_thread, paused, secs, within};
+use super::support::{
+    HOUR, Log, add_up, jumps_to_a_deadline, ms, multi_thread, paused, secs, within,
+};
 
 #[tokio::test(start_paused = true)]
 async fn after_a_shutdown_delayed_jobs_run_and_periodic_ones_end() {
@@ -68,37 +70,21 @@ async fn both_policies_can_be_set_and_changed_after_a_shutdown() {
 async fn shutdown_now_returns_what_never_ran_and_ends_every_handle() {
     let scheduler = Scheduler::builder().concurrency(1).build();
     let group = scheduler.group("one", 1);
-    let running = scheduler
-        .after(ms(1))
-        .name("running")
-        .run(|context| async move {
-            context.token().cancelled().await;
-        });
+    let running = scheduler.after(ms(1)).name("running");
+    let running = running.run(|context| async move { context.token().cancelled().await });
     let queued = scheduler.after(ms(2)).name("queued").run(|_| async {});
-    let in_group = scheduler
-        .after(ms(2))
-        .name("in group")
-        .group(&group)
-        .run(|_| async {});
-    let behind = scheduler
-        .after(ms(2))
-        .name("behind")
-        .group(&group)
-        .run(|_| async {});
+    let [in_group, behind] = ["in group", "behind"].map(|name| {
+        let job = scheduler.after(ms(2)).name(name).group(&group);
+        job.run(|_| async {})
+    });
     let waiting = scheduler.every(HOUR).name("waiting").run(|_| async {});
     let held = scheduler.after(HOUR).name("paused").run(|_| async {});
     held.pause();
     sleep(ms(10)).await;
-    let mut never: Vec<_> = scheduler
-        .shutdown_now()
-        .into_iter()
-        .filter_map(|job| job.name)
-        .collect();
+    let never = scheduler.shutdown_now().into_iter();
+    let mut never: Vec<_> = never.map(|job| job.name.unwrap().to_string()).collect();
     never.sort();
-    assert_eq!(
-        never.iter().map(|name| &**name).collect::<Vec<_>>(),
-        ["behind", "in group", "paused", "queued", "waiting"]
-    );
+    assert_eq!(never, ["behind", "in group", "paused", "queued", "waiting"]);
     assert!(scheduler.shutdown_now().is_empty());
     for job in [queued, in_group, behind, waiting, held] {
         let error = job.await.unwrap_err();
@@ -150,13 +136,8 @@ async fn a_timer_that_is_stopped_ends_what_waits() {
     timer.shutdown();
     assert!(matches!(waiting.await, Err(JobError::Shutdown)));
     running.await.unwrap();
-    assert!(
-        scheduler
-            .after(ms(1))
-            .try_run(|_| async {})
-            .unwrap_err()
-            .is_shutdown()
-    );
+    let refused = scheduler.after(ms(1)).try_run(|_| async {});
+    assert!(refused.unwrap_err().is_shutdown());
     scheduler.drain().await;
 
     // One that was stopped before its scheduler slept.
@@ -196,18 +177,11 @@ fn the_end_of_the_runtime_ends_every_handle() {
             assert!(matches!(job.await, Err(JobError::Shutdown)));
         }
         assert!(scheduler.is_terminated());
-        assert!(
-            scheduler
-                .after(ms(1))
-                .try_run(|_| async {})
-                .unwrap_err()
-                .is_shutdown()
-        );
+        let refused = scheduler.after(ms(1)).try_run(|_| async {});
+        assert!(refused.unwrap_err().is_shutdown());
         assert!(scheduler.jobs().is_empty() && scheduler.shutdown_now().is_empty());
-        assert_eq!(
-            (scheduler.counts().pending, scheduler.counts().running),
-            (0, 0)
-        );
+        let counts = scheduler.counts();
+        assert_eq!((counts.pending, counts.running), (0, 0));
         assert!(scheduler.await_termination(HOUR).await);
         scheduler.drain().await;
     });
@@ -282,13 +256,7 @@ async fn a_scheduler_without_jobs_holds_no_deadline() {
     ];
     sleep(ms(1)).await;
     assert!(jobs[0].cancel() && jobs[1].pause());
-    // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        std::thread::sleep(ms(20));
-        sender.send(())
-    });
-    receiver.await.unwrap();
+    jumps_to_a_deadline().await;
     assert_eq!(start.elapsed(), ms(1));
 }
 

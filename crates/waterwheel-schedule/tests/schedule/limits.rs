@@ -25,6 +25,12 @@ impl Gauge {
     }
 }
 
+/// How many jobs are due and wait for a place.
+fn queued(scheduler: &Scheduler) -> usize {
+    let jobs = scheduler.jobs().into_iter();
+    jobs.filter(|job| job.status == JobStatus::Queued).count()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_scheduler_runs_as_many_as_it_may_and_no_more() {
     let scheduler = Scheduler::builder().concurrency(3).build();
@@ -36,15 +42,9 @@ async fn a_scheduler_runs_as_many_as_it_may_and_no_more() {
         })
         .collect();
     sleep(ms(6)).await;
-    let queued = scheduler.jobs().into_iter();
-    assert_eq!(
-        queued.filter(|job| job.status == JobStatus::Queued).count(),
-        6
-    );
-    assert_eq!(
-        (scheduler.counts().running, scheduler.counts().pending),
-        (3, 6)
-    );
+    assert_eq!(queued(&scheduler), 6);
+    let counts = scheduler.counts();
+    assert_eq!((counts.running, counts.pending), (3, 6));
     for job in jobs {
         job.await.unwrap();
     }
@@ -62,19 +62,11 @@ async fn a_group_holds_up_its_own_jobs_alone() {
         drop(scheduler.after(ms(5)).group(&slow).run(|_| gauge.run()));
     }
     for n in 0..4 {
-        let log = outside.clone();
-        drop(
-            scheduler
-                .after(ms(5))
-                .run(move |_| async move { log.add(n) }),
-        );
+        drop(scheduler.after(ms(5)).run(outside.job(n)));
     }
     sleep(ms(6)).await;
-    assert_eq!(
-        outside.lines(),
-        [0, 1, 2, 3],
-        "others pass the group's queue"
-    );
+    // They pass the group's queue.
+    assert_eq!(outside.lines(), [0, 1, 2, 3]);
     sleep(secs(1)).await;
     assert_eq!((inside.most(), scheduler.counts().finished), (2, 14));
 }
@@ -86,13 +78,9 @@ async fn a_place_passes_over_jobs_that_left_the_queue() {
     let log = Log::new();
     let jobs: Vec<_> = (0..6)
         .map(|n| {
-            let log = log.clone();
             let job = scheduler.after(ms(5));
             let job = if n % 2 == 0 { job.group(&group) } else { job };
-            job.run(move |_| async move {
-                log.add(n);
-                sleep(ms(10)).await;
-            })
+            job.run(log.each(move |_| n, |_| sleep(ms(10))))
         })
         .collect();
     sleep(ms(6)).await;
@@ -104,10 +92,8 @@ async fn a_place_passes_over_jobs_that_left_the_queue() {
     assert!(jobs[3].resume());
     sleep(secs(1)).await;
     assert_eq!(log.lines(), [0, 4, 5, 3]);
-    assert_eq!(
-        (scheduler.counts().running, scheduler.counts().pending),
-        (0, 0)
-    );
+    let counts = scheduler.counts();
+    assert_eq!((counts.running, counts.pending), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,23 +149,12 @@ async fn what_leaves_a_queue_leaves_no_trace() {
         assert!(other.pause() && other.resume());
     }
     sleep(ms(5)).await;
-    assert_eq!(
-        scheduler
-            .jobs()
-            .iter()
-            .filter(|job| job.status == JobStatus::Queued)
-            .count(),
-        100
-    );
+    assert_eq!(queued(&scheduler), 100);
     assert!(others.iter().all(|other| other.cancel()));
     stuck.abort();
     let start = Instant::now();
-    scheduler
-        .after(ms(1))
-        .group(&group)
-        .run(|_| async {})
-        .await
-        .unwrap();
+    let last = scheduler.after(ms(1)).group(&group);
+    last.run(|_| async {}).await.unwrap();
     assert_eq!((start.elapsed(), scheduler.counts().running), (ms(1), 0));
 }
 
@@ -190,13 +165,9 @@ async fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
     let group = scheduler.group("two", 2);
     let log = Log::new();
     for n in 0..6_u64 {
-        let runs = log.clone();
         let job = scheduler.after(ms(1 + n));
         let job = if n % 2 == 0 { job.group(&group) } else { job };
-        drop(job.run(move |_| async move {
-            runs.add(n);
-            sleep(ms(20)).await;
-        }));
+        drop(job.run(log.each(move |_| n, |_| sleep(ms(20)))));
     }
     sleep(secs(1)).await;
     // Of the group, two are in the scheduler's queue at a time.

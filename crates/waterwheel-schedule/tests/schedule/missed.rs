@@ -1,7 +1,7 @@
 //! Runs that were missed, under each misfire policy.
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Misfire, Scheduler};
+use waterwheel_schedule::{Context, Misfire, Scheduler};
 
 use super::support::{Log, ms, on_manual_clock, paused, secs};
 
@@ -9,61 +9,36 @@ use super::support::{Log, ms, on_manual_clock, paused, secs};
 fn runs(misfire: Misfire) -> (Vec<u64>, Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log, start) = (Scheduler::new(), Log::new(), Instant::now());
-        let runs = log.clone();
-        let job = scheduler
-            .every(ms(100))
-            .misfire(misfire)
-            .until(start + ms(800));
-        job.run(move |context| {
-            runs.add((context.scheduled() - start).as_millis() as u64);
-            let is_first = context.run() == 1;
-            async move {
-                if is_first {
-                    sleep(ms(350)).await;
-                }
-            }
-        })
-        .await
-        .unwrap();
+        let job = scheduler.every(ms(100)).misfire(misfire);
+        let runs = log.each(
+            move |context| (context.scheduled() - start).as_millis() as u64,
+            |context| sleep(ms(if context.run() == 1 { 350 } else { 0 })),
+        );
+        job.until(start + ms(800)).run(runs).await.unwrap();
         (log.times(), log.lines(), scheduler.counts().missed)
     })
 }
 
-// The first run ends at 450: those of 200, 300 and 400 are missed.
+// The first run ends at 450: those of 200, 300 and 400 are missed. One stands for all of them, or they are caught up one by one.
 #[test]
-fn missed_runs_are_skipped_and_the_phase_stays() {
-    let (at, due, missed) = runs(Misfire::Skip);
-    assert_eq!(at, [100, 500, 600, 700, 800]);
-    assert_eq!((due, missed), (at, 3));
-}
-
-#[test]
-fn one_run_stands_for_all_that_were_missed() {
-    let (at, due, missed) = runs(Misfire::Once);
-    assert_eq!(at, [100, 450, 500, 600, 700, 800]);
-    assert_eq!(due, [100, 400, 500, 600, 700, 800]);
-    assert_eq!(missed, 2);
-}
-
-#[test]
-fn the_latest_of_the_missed_runs_are_caught_up() {
-    let (at, due, missed) = runs(Misfire::CatchUpTo(2));
-    assert_eq!(at, [100, 450, 450, 500, 600, 700, 800]);
-    assert_eq!(due, [100, 300, 400, 500, 600, 700, 800]);
-    assert_eq!(missed, 1);
-}
-
-#[test]
-fn all_missed_runs_are_caught_up_one_by_one() {
-    let (at, due, missed) = runs(Misfire::CatchUp);
-    assert_eq!(at, [100, 450, 450, 450, 500, 600, 700, 800]);
-    assert_eq!(due, [100, 200, 300, 400, 500, 600, 700, 800]);
-    assert_eq!(missed, 0);
-}
-
-#[test]
-fn catching_up_to_none_is_skipping() {
-    assert_eq!(runs(Misfire::CatchUpTo(0)), runs(Misfire::Skip));
+fn missed_runs_are_skipped_replaced_or_caught_up() {
+    for (misfire, at, due, missed) in [
+        (Misfire::Skip, &[100][..], &[100][..], 3),
+        (Misfire::Once, &[100, 450], &[100, 400], 2),
+        (Misfire::CatchUpTo(0), &[100], &[100], 3),
+        (Misfire::CatchUpTo(2), &[100, 450, 450], &[100, 300, 400], 1),
+        (
+            Misfire::CatchUp,
+            &[100, 450, 450, 450],
+            &[100, 200, 300, 400],
+            0,
+        ),
+    ] {
+        // The phase stays.
+        let and_on = |first: &[u64]| [first, &[500, 600, 700, 800]].concat();
+        let expected = (and_on(at), and_on(due), missed);
+        assert_eq!(runs(misfire), expected, "{misfire:?}");
+    }
 }
 
 // A jump over many periods, such as a suspended machine's, costs no replay: spring#18458.
@@ -72,11 +47,8 @@ async fn a_long_gap_is_one_late_run_and_then_the_grid() {
     let (clock, scheduler) = on_manual_clock();
     let start = clock.now();
     let log = Log::new();
-    let runs = log.clone();
-    let job = scheduler.every(secs(1)).run(move |context| {
-        runs.add((context.scheduled() - start).as_millis());
-        async {}
-    });
+    let since = move |context: &Context| (context.scheduled() - start).as_millis();
+    let job = scheduler.every(secs(1)).run(log.each(since, |_| async {}));
     sleep(ms(1)).await;
     clock.advance(secs(86_400) + ms(500));
     sleep(ms(1)).await;

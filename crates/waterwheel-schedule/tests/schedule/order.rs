@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use waterwheel::Timer;
-use waterwheel_schedule::Scheduler;
+use waterwheel_schedule::{Context, Misfire, Scheduler};
 
 use super::support::{Log, ms, multi_thread, secs, within};
 
@@ -14,17 +14,10 @@ async fn jobs_start_by_deadline_and_equal_ones_by_submission() {
     let at = Instant::now() + secs(90);
     // Over all dials, and submitted in no order.
     for (n, before) in (0..3_000_u64).map(|n| (n, ms(n * 7_919 % 80))) {
-        let starts = log.clone();
-        drop(scheduler.at(at - before).run(move |_| {
-            starts.add((at - before, n));
-            async {}
-        }));
+        drop(scheduler.at(at - before).run(log.job((at - before, n))));
     }
     sleep(secs(100)).await;
-    let mut sorted = log.lines();
-    assert_eq!(sorted.len(), 3_000);
-    sorted.sort();
-    assert_eq!(log.lines(), sorted);
+    log.assert_sorted(3_000);
 }
 
 // Deadlines of one tick are not equal: within a tick, the earlier one is first.
@@ -47,17 +40,11 @@ async fn a_herd_of_one_tick_starts_in_order() {
     let scheduler = Scheduler::builder().timer(&timer).build();
     let (log, at) = (Log::new(), Instant::now() + secs(5));
     for n in 0..5_000_u64 {
-        let (starts, deadline) = (log.clone(), at + Duration::from_micros(n * 7_919 % 5_000));
-        drop(scheduler.at(deadline).run(move |_| {
-            starts.add(deadline);
-            async {}
-        }));
+        let deadline = at + Duration::from_micros(n * 7_919 % 5_000);
+        drop(scheduler.at(deadline).run(log.job(deadline)));
     }
     sleep(secs(10)).await;
-    let mut sorted = log.lines();
-    assert_eq!(sorted.len(), 5_000);
-    sorted.sort();
-    assert_eq!(log.lines(), sorted);
+    log.assert_sorted(5_000);
 }
 
 #[test]
@@ -85,17 +72,8 @@ fn a_group_of_one_starts_in_order_on_many_threads() {
 #[tokio::test(start_paused = true)]
 async fn of_equal_deadlines_the_job_submitted_first_starts_first() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    let runs = log.clone();
-    let rate = scheduler.every(ms(100)).max_runs(2).run(move |_| {
-        runs.add("rate");
-        async {}
-    });
-    let runs = log.clone();
-    drop(
-        scheduler
-            .after(ms(200))
-            .run(move |_| async move { runs.add("once") }),
-    );
+    let rate = scheduler.every(ms(100)).max_runs(2).run(log.job("rate"));
+    drop(scheduler.after(ms(200)).run(log.job("once")));
     rate.await.unwrap();
     sleep(secs(1)).await;
     assert_eq!(log.lines(), ["rate", "rate", "once"]);
@@ -105,27 +83,15 @@ async fn of_equal_deadlines_the_job_submitted_first_starts_first() {
 async fn runs_that_are_caught_up_come_before_later_jobs_of_the_group() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
     let group = scheduler.group("one", 1);
-    let runs = log.clone();
-    let rate = scheduler
-        .every(ms(100))
-        .group(&group)
-        .misfire(waterwheel_schedule::Misfire::CatchUp)
-        .max_runs(4)
-        .run(move |context| {
-            runs.add(context.scheduled());
+    let rate = scheduler.every(ms(100)).group(&group).max_runs(4);
+    let rate = rate
+        .misfire(Misfire::CatchUp)
+        .run(log.each(Context::scheduled, |context| {
             sleep(ms(if context.run() == 1 { 350 } else { 1 }))
-        });
-    let (at, runs) = (Instant::now() + ms(350), log.clone());
-    drop(
-        scheduler
-            .at(at)
-            .group(&group)
-            .run(move |_| async move { runs.add(at) }),
-    );
+        }));
+    let at = Instant::now() + ms(350);
+    drop(scheduler.at(at).group(&group).run(log.job(at)));
     rate.await.unwrap();
     sleep(secs(1)).await;
-    let mut sorted = log.lines();
-    assert_eq!(sorted.len(), 5);
-    sorted.sort();
-    assert_eq!(log.lines(), sorted);
+    log.assert_sorted(5);
 }

@@ -73,6 +73,25 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("it takes longer than a minute")
 }
 
+/// A run that fails at its first attempt.
+pub(crate) async fn fails_at_first(context: Context) -> Result<(), &'static str> {
+    if context.attempt() == 1 {
+        Err("fails")
+    } else {
+        Ok(())
+    }
+}
+
+/// An answer of a thread, which takes real time: a paused clock jumps to whatever deadline there is.
+pub(crate) async fn jumps_to_a_deadline() {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(ms(20));
+        sender.send(())
+    });
+    receiver.await.unwrap();
+}
+
 /// A log of events in order, with the time since the log was created.
 #[derive(Clone)]
 pub(crate) struct Log<T> {
@@ -93,16 +112,30 @@ impl<T: Clone> Log<T> {
         self.lines.lock().unwrap().push((at, line));
     }
 
+    /// A job that adds this of each run, and then does the rest of it.
+    pub(crate) fn each<L, R, F>(
+        &self,
+        line: L,
+        mut rest: R,
+    ) -> impl FnMut(Context) -> F + Send + use<T, L, R, F>
+    where
+        T: Send,
+        L: Fn(&Context) -> T + Send,
+        R: FnMut(Context) -> F + Send,
+    {
+        let log = self.clone();
+        move |context| {
+            log.add(line(&context));
+            rest(context)
+        }
+    }
+
     /// A job that adds this line in each run.
     pub(crate) fn job(&self, line: T) -> impl FnMut(Context) -> Ready<()> + Send + use<T>
     where
-        T: Send + 'static,
+        T: Send + Sync + 'static,
     {
-        let log = self.clone();
-        move |_| {
-            log.add(line.clone());
-            ready(())
-        }
+        self.each(move |_| line.clone(), |_| ready(()))
     }
 
     pub(crate) fn lines(&self) -> Vec<T> {
@@ -118,6 +151,17 @@ impl<T: Clone> Log<T> {
             .iter()
             .map(|&(at, _)| at)
             .collect()
+    }
+
+    /// Its lines are this many, and in order.
+    #[track_caller]
+    pub(crate) fn assert_sorted(&self, count: usize)
+    where
+        T: Ord + std::fmt::Debug,
+    {
+        let lines = self.lines();
+        assert_eq!(lines.len(), count);
+        assert!(lines.is_sorted(), "{lines:?}");
     }
 
     pub(crate) fn len(&self) -> usize {

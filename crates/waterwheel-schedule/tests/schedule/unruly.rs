@@ -40,9 +40,8 @@ async fn what_a_job_holds_is_dropped_without_the_lock() {
         // Cancelled, and shut down.
         for _ in 0..2 {
             let held = unruly();
-            let job = scheduler
-                .after(HOUR)
-                .run(move |_| async move { drop(held) });
+            let job = scheduler.after(HOUR);
+            let job = job.run(move |_| async move { drop(held) });
             assert!(job.cancel());
             assert!(matches!(job.await, Err(JobError::Cancelled)));
         }
@@ -66,17 +65,14 @@ async fn what_a_job_holds_is_dropped_without_the_lock() {
         assert_eq!(log.len(), 4);
         // A result that no handle takes.
         let held = unruly();
-        let job = scheduler
-            .after(ms(1))
-            .run(move |_| async move { Ok::<_, String>(held) });
+        let job = scheduler.after(ms(1)).run_value(|_| async move { held });
         sleep(ms(5)).await;
         assert!(job.is_done());
         let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(job)));
         assert_eq!((dropped.is_err(), log.len()), (panics, 5));
         let held = unruly();
-        let kept = scheduler
-            .after(HOUR)
-            .run(move |_| async move { drop(held) });
+        let kept = scheduler.after(HOUR);
+        let kept = kept.run(move |_| async move { drop(held) });
         scheduler.shutdown_now();
         assert_eq!(log.len(), 6);
         assert!(matches!(kept.await, Err(JobError::Shutdown)));
