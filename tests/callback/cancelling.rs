@@ -7,7 +7,7 @@ use std::thread;
 use waterwheel::{Duration, sleep};
 
 use crate::support::{
-    HOUR, LIMIT, assert_settled, eventually, inside, ms, multi_thread, own_timer, within,
+    HOUR, assert_settled, eventually, ms, multi_thread, own_timer, with_timer, with_timer_within,
 };
 use crate::{Blocker, Log, settle};
 
@@ -38,8 +38,7 @@ async fn cancel_after_the_run_is_false() {
 
 #[test]
 fn of_threads_that_cancel_one_wins() {
-    let runtime = multi_thread(1);
-    let timer = inside(&runtime, own_timer);
+    let (_runtime, timer) = with_timer(multi_thread(1));
     for _ in 0..200 {
         let handle = timer.call_after(HOUR, || ());
         let start = Barrier::new(4);
@@ -77,9 +76,7 @@ async fn the_closure_is_gone_at_once_though_the_handle_is_kept() {
 
 #[test]
 fn a_callback_that_is_due_and_has_not_begun_can_be_cancelled() {
-    within(LIMIT, || {
-        let runtime = multi_thread(2);
-        let timer = inside(&runtime, own_timer);
+    with_timer_within(multi_thread(2), |_runtime, timer| {
         let blocker = Blocker::start(&timer);
         let log = Log::new();
         let due = timer.call_after(Duration::ZERO, log.note("cancelled"));

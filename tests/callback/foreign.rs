@@ -7,7 +7,8 @@ use waterwheel::callback::{TimeoutHandle, Unrun};
 use waterwheel::{Duration, Timer, sleep};
 
 use crate::support::{
-    HOUR, LIMIT, assert_settled, bounded_timer, inside, ms, multi_thread, own_timer, paused, within,
+    HOUR, LIMIT, assert_settled, block_on_within, bounded_timer, ms, multi_thread, own_timer,
+    paused, with_timer, within,
 };
 use crate::{Log, settle};
 
@@ -81,8 +82,7 @@ async fn a_destructor_that_panics_in_a_cancel_is_its_callers() {
 #[test]
 fn destructors_that_panic_do_not_keep_a_timer_from_its_end() {
     for is_runtimes_end in [false, true] {
-        let runtime = paused();
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(paused());
         let handles: Vec<_> = (0..10)
             .map(|_| timer.call_after(HOUR, holding(OnDrop(|| throw()))))
             .collect();
@@ -99,34 +99,32 @@ fn destructors_that_panic_do_not_keep_a_timer_from_its_end() {
 
 #[test]
 fn a_callback_may_do_anything_with_its_timer() {
-    within(LIMIT, || {
-        paused().block_on(async {
-            let timer = Timer::builder().max_pending(3).start().unwrap();
-            let log = Log::new();
-            let (inner, seen) = (timer.clone(), log.clone());
-            let own = Arc::new(Mutex::new(None::<TimeoutHandle>));
-            let own_inside = Arc::clone(&own);
-            let other = timer.call_after(ms(6), log.note("cancelled"));
-            let other_inside = other.clone();
-            let handle = timer.call_after(ms(5), move || {
-                let own = own_inside.lock().unwrap().take().unwrap();
-                assert!(own.is_expired() && !own.cancel(), "too late");
-                assert!(other_inside.cancel());
-                // There is room for three again, and for no more.
-                for _ in 0..3 {
-                    inner.call_after(ms(5), seen.note("submitted"));
-                }
-                assert!(inner.try_call_after(ms(5), || ()).is_err());
-                assert_eq!(inner.metrics().pending(), 3);
-                // The last handle of the timer goes with this closure.
-                seen.push("done");
-            });
-            *own.lock().unwrap() = Some(handle);
-            drop(timer);
-            sleep(ms(20)).await;
-            assert_eq!(log.take(), ["done", "submitted", "submitted", "submitted"]);
-            assert!(other.is_cancelled());
+    block_on_within(paused(), async || {
+        let timer = Timer::builder().max_pending(3).start().unwrap();
+        let log = Log::new();
+        let (inner, seen) = (timer.clone(), log.clone());
+        let own = Arc::new(Mutex::new(None::<TimeoutHandle>));
+        let own_inside = Arc::clone(&own);
+        let other = timer.call_after(ms(6), log.note("cancelled"));
+        let other_inside = other.clone();
+        let handle = timer.call_after(ms(5), move || {
+            let own = own_inside.lock().unwrap().take().unwrap();
+            assert!(own.is_expired() && !own.cancel(), "too late");
+            assert!(other_inside.cancel());
+            // There is room for three again, and for no more.
+            for _ in 0..3 {
+                inner.call_after(ms(5), seen.note("submitted"));
+            }
+            assert!(inner.try_call_after(ms(5), || ()).is_err());
+            assert_eq!(inner.metrics().pending(), 3);
+            // The last handle of the timer goes with this closure.
+            seen.push("done");
         });
+        *own.lock().unwrap() = Some(handle);
+        drop(timer);
+        sleep(ms(20)).await;
+        assert_eq!(log.take(), ["done", "submitted", "submitted", "submitted"]);
+        assert!(other.is_cancelled());
     });
 }
 
@@ -178,18 +176,16 @@ fn closures_are_dropped_with_no_lock_held() {
 
 #[test]
 fn a_refused_closure_is_dropped_with_no_lock_held() {
-    within(LIMIT, || {
-        paused().block_on(async {
-            let timer = bounded_timer(1);
-            let kept = timer.call_after(HOUR, || ());
-            let user = Timer::clone(&timer);
-            let refused = timer.try_call_after(
-                Duration::ZERO,
-                holding(OnDrop(move || {
-                    assert!(user.try_call_after(HOUR, || ()).is_err());
-                })),
-            );
-            assert!(refused.is_err() && kept.cancel());
-        });
+    block_on_within(paused(), async || {
+        let timer = bounded_timer(1);
+        let kept = timer.call_after(HOUR, || ());
+        let user = Timer::clone(&timer);
+        let refused = timer.try_call_after(
+            Duration::ZERO,
+            holding(OnDrop(move || {
+                assert!(user.try_call_after(HOUR, || ()).is_err());
+            })),
+        );
+        assert!(refused.is_err() && kept.cancel());
     });
 }

@@ -7,8 +7,8 @@ use std::task::Poll;
 use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 
 use crate::support::{
-    Dice, FAR, HOUR, LIMIT, assert_settled, current_thread, end_of_time, eventually, inside, ms,
-    multi_thread, own_timer, paused, us, within,
+    Dice, FAR, HOUR, LIMIT, assert_settled, current_thread, end_of_time, eventually, ms,
+    multi_thread, own_timer, paused, us, with_timer, with_timer_within, within,
 };
 use crate::{Blocker, Log, settle};
 
@@ -29,8 +29,7 @@ async fn a_callback_runs_once_at_its_deadline() {
 
 #[test]
 fn no_callback_is_early_in_real_time() {
-    let runtime = multi_thread(2);
-    let timer = inside(&runtime, own_timer);
+    let (_runtime, timer) = with_timer(multi_thread(2));
     let log = Log::new();
     let mut dice = Dice(1);
     for _ in 0..2_000 {
@@ -56,8 +55,7 @@ fn a_zero_delay_and_a_deadline_in_the_past_run_at_once() {
         settle().await;
         assert_eq!(log.take(), ["past", "zero", "now"]);
     });
-    let runtime = multi_thread(1);
-    let timer = inside(&runtime, own_timer);
+    let (_runtime, timer) = with_timer(multi_thread(1));
     let log = Log::new();
     timer.call_after(Duration::ZERO, log.note(()));
     timer.call_at(timer.now(), log.note(()));
@@ -130,9 +128,7 @@ fn what_is_due_runs_by_tick_also_across_shards() {
 
 #[test]
 fn a_slow_callback_holds_up_no_timer_but_the_callbacks() {
-    within(LIMIT, || {
-        let runtime = multi_thread(2);
-        let timer = inside(&runtime, own_timer);
+    with_timer_within(multi_thread(2), |runtime, timer| {
         let blocker = Blocker::start(&timer);
         let log = Log::new();
         let next = timer.call_after(Duration::ZERO, log.note(()));
@@ -174,39 +170,36 @@ async fn a_herd_of_callbacks_gives_way_to_other_tasks() {
     assert!((1..=64).contains(&most), "{most} in a row");
 }
 
-#[test]
-fn a_waiting_callback_is_no_task_and_the_last_one_leaves_none() {
-    current_thread().block_on(async {
-        let _of_the_runtime = Timer::current();
-        let tasks = || {
-            tokio::runtime::Handle::current()
-                .metrics()
-                .num_alive_tasks()
-        };
-        let before = tasks();
-        let timer = own_timer();
-        let with_driver = tasks();
-        assert_eq!(with_driver, before + 1);
-        for _ in 0..1_000 {
-            timer.call_after(HOUR, || ());
-        }
-        let log = Log::new();
-        timer.call_after(ms(1), log.note(()));
-        assert_eq!(tasks(), with_driver);
-        while log.len() == 0 || tasks() > with_driver {
-            sleep(ms(1)).await;
-        }
-        timer.shutdown();
-        while tasks() > before {
-            tokio::task::yield_now().await;
-        }
-    });
+#[tokio::test]
+async fn a_waiting_callback_is_no_task_and_the_last_one_leaves_none() {
+    let _of_the_runtime = Timer::current();
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    let before = tasks();
+    let timer = own_timer();
+    let with_driver = tasks();
+    assert_eq!(with_driver, before + 1);
+    for _ in 0..1_000 {
+        timer.call_after(HOUR, || ());
+    }
+    let log = Log::new();
+    timer.call_after(ms(1), log.note(()));
+    assert_eq!(tasks(), with_driver);
+    while log.len() == 0 || tasks() > with_driver {
+        sleep(ms(1)).await;
+    }
+    timer.shutdown();
+    while tasks() > before {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[test]
 fn a_callback_is_within_its_timers_runtime() {
-    let runtime = multi_thread(1);
-    let timer = inside(&runtime, own_timer);
+    let (runtime, timer) = with_timer(multi_thread(1));
     let home = runtime.handle().id();
     let log = Log::new();
     let seen = log.clone();

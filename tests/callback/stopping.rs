@@ -9,7 +9,7 @@ use waterwheel::{Duration, Timer, sleep};
 
 use crate::support::{
     HOUR, LIMIT, Probe, assert_panics_here, assert_settled, current_thread, eventually, inside, ms,
-    multi_thread, own_timer, within,
+    multi_thread, own_timer, with_timer, with_timer_within, within,
 };
 use crate::{Blocker, Log, settle};
 
@@ -85,8 +85,7 @@ async fn shutdown_now_without_callbacks_stops_the_futures() {
 fn what_is_due_runs_after_shutdown_and_not_after_shutdown_now() {
     within(LIMIT, || {
         for is_now in [false, true] {
-            let runtime = multi_thread(2);
-            let timer = inside(&runtime, own_timer);
+            let (_runtime, timer) = with_timer(multi_thread(2));
             let blocker = Blocker::start(&timer);
             let log = Log::new();
             let due = timer.call_after(Duration::ZERO, log.note("due"));
@@ -120,8 +119,7 @@ fn what_is_due_runs_after_shutdown_and_not_after_shutdown_now() {
 
 #[test]
 fn what_has_come_due_unserved_is_due_at_a_shutdown() {
-    let runtime = current_thread();
-    let timer = inside(&runtime, own_timer);
+    let (runtime, timer) = with_timer(current_thread());
     let log = Log::new();
     let due = timer.call_after(ms(1), log.note(()));
     let far = timer.call_after(HOUR, log.note(()));
@@ -184,9 +182,7 @@ async fn a_callback_may_stop_its_timer_and_gets_the_rest() {
 
 #[test]
 fn a_drain_waits_until_the_callbacks_have_run() {
-    within(LIMIT, || {
-        let runtime = multi_thread(2);
-        let timer = inside(&runtime, own_timer);
+    with_timer_within(multi_thread(2), |_runtime, timer| {
         let blocker = Blocker::start(&timer);
         let due = timer.call_after(Duration::ZERO, || ());
         let near = timer.call_after(ms(2), || ());
@@ -250,8 +246,7 @@ fn a_runtime_that_ends_cancels_its_callbacks() {
 
 #[test]
 fn what_is_due_when_the_runtime_ends_is_cancelled() {
-    let runtime = current_thread();
-    let timer = inside(&runtime, own_timer);
+    let (runtime, timer) = with_timer(current_thread());
     let log = Log::new();
     let past = timer.now() - ms(5);
     // Handed to a task that is never polled.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use waterwheel::callback::{TimeoutHandle, Unrun};
 
-use crate::support::{HOUR, own_timer, paused};
+use crate::support::{HOUR, own_timer};
 
 #[test]
 fn handles_are_sent_and_shared() {
@@ -34,20 +34,18 @@ async fn a_closure_need_not_be_shared() {
     assert!(handle.cancel());
 }
 
-#[test]
-fn everything_can_be_shown_for_debugging() {
+#[tokio::test(start_paused = true)]
+async fn everything_can_be_shown_for_debugging() {
     fn shown(value: &impl Debug) -> String {
         assert!(!format!("{value:#?}").is_empty());
         format!("{value:?}")
     }
-    paused().block_on(async {
-        let timer = own_timer();
-        let handle = timer.call_after(HOUR, || ());
-        let said = shown(&handle);
-        assert!(said.contains("deadline") && said.contains("is_cancelled: false"));
-        for unrun in timer.shutdown_now() {
-            assert!(shown(&unrun).contains("deadline"));
-        }
-        assert!(shown(&handle).contains("is_cancelled: true"));
-    });
+    let timer = own_timer();
+    let handle = timer.call_after(HOUR, || ());
+    let said = shown(&handle);
+    assert!(said.contains("deadline") && said.contains("is_cancelled: false"));
+    for unrun in timer.shutdown_now() {
+        assert!(shown(&unrun).contains("deadline"));
+    }
+    assert!(shown(&handle).contains("is_cancelled: true"));
 }

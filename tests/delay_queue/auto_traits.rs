@@ -8,7 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use waterwheel::DelayQueue;
 use waterwheel::delay_queue::{Closed, Expired, Handle, Key};
 
-use crate::support::{ms, paused};
+use crate::support::ms;
 
 fn send<T: Send>() {}
 fn sync<T: Sync>() {}
@@ -52,21 +52,19 @@ fn a_queue_and_its_keys_are_small() {
     );
 }
 
-#[test]
-fn everything_can_be_shown_for_debugging() {
+#[tokio::test(start_paused = true)]
+async fn everything_can_be_shown_for_debugging() {
     fn shown(value: &impl Debug) -> String {
         assert!(!format!("{value:#?}").is_empty());
         format!("{value:?}")
     }
     struct Hidden;
-    paused().block_on(async {
-        assert!(shown(&DelayQueue::<Hidden>::new()).contains("len: 0"));
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        let key = queue.insert("shown", ms(1));
-        assert!(shown(&queue).contains("len: 1") && shown(&handle).contains("len: 1"));
-        assert_eq!(shown(&key), "Key(0#1)");
-        assert!(shown(&queue.remove(&key)).contains("shown"));
-        assert!(shown(&Closed(Hidden)).contains("Closed"));
-    });
+    assert!(shown(&DelayQueue::<Hidden>::new()).contains("len: 0"));
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    let key = queue.insert("shown", ms(1));
+    assert!(shown(&queue).contains("len: 1") && shown(&handle).contains("len: 1"));
+    assert_eq!(shown(&key), "Key(0#1)");
+    assert!(shown(&queue.remove(&key)).contains("shown"));
+    assert!(shown(&Closed(Hidden)).contains("Closed"));
 }

@@ -2,7 +2,7 @@
 
 use waterwheel::{DelayQueue, Duration, Instant, ManualClock, Timer};
 
-use crate::support::{HOUR, Probe, multi_thread, us};
+use crate::support::{HOUR, Probe, us};
 use crate::{all_due, next, poll};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -19,79 +19,73 @@ fn by_hand(timeouts: &[Duration]) -> (ManualClock, DelayQueue<Duration>) {
     (clock, queue)
 }
 
-#[test]
-fn the_next_advance_goes_to_an_items_deadline() {
-    multi_thread(1).block_on(async {
-        let timeouts = [
-            us(1_000),
-            HOUR + us(7_000),
-            HOUR * 5,
-            DAY * 400,
-            DAY * 4_000,
-        ];
-        let (clock, mut queue) = by_hand(&timeouts);
-        let start = clock.now();
-        let probe = Probe::new();
-        for (at, timeout) in timeouts.into_iter().enumerate() {
-            assert!(poll(&mut queue, &probe).is_pending());
-            assert_eq!(clock.advance_to_next(), Some(start + timeout));
-            assert_eq!(probe.wakes(), at + 1);
-            assert_eq!(all_due(&mut queue), [timeout]);
-        }
-        assert_eq!(next(&mut queue), None);
-        assert_eq!(clock.advance_to_next(), None);
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_next_advance_goes_to_an_items_deadline() {
+    let timeouts = [
+        us(1_000),
+        HOUR + us(7_000),
+        HOUR * 5,
+        DAY * 400,
+        DAY * 4_000,
+    ];
+    let (clock, mut queue) = by_hand(&timeouts);
+    let start = clock.now();
+    let probe = Probe::new();
+    for (at, timeout) in timeouts.into_iter().enumerate() {
+        assert!(poll(&mut queue, &probe).is_pending());
+        assert_eq!(clock.advance_to_next(), Some(start + timeout));
+        assert_eq!(probe.wakes(), at + 1);
+        assert_eq!(all_due(&mut queue), [timeout]);
+    }
+    assert_eq!(next(&mut queue), None);
+    assert_eq!(clock.advance_to_next(), None);
 }
 
-#[test]
-fn an_earlier_item_moves_the_next_advance() {
-    multi_thread(1).block_on(async {
-        let (clock, mut queue) = by_hand(&[HOUR * 9]);
-        let start = clock.now();
-        let probe = Probe::new();
-        assert!(poll(&mut queue, &probe).is_pending());
-        let by_handle = queue.handle();
-        // Without a poll in between, and the later one last.
-        by_handle.insert(HOUR * 3, HOUR * 3).unwrap();
-        let last = queue.insert(HOUR * 4, HOUR * 4);
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert_eq!(clock.advance_to_next(), Some(start + HOUR * 3));
-        queue.reset_at(&last, start + HOUR * 5);
-        assert_eq!(all_due(&mut queue), [HOUR * 3]);
-        assert_eq!(clock.advance_to_next(), Some(start + HOUR * 5));
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_earlier_item_moves_the_next_advance() {
+    let (clock, mut queue) = by_hand(&[HOUR * 9]);
+    let start = clock.now();
+    let probe = Probe::new();
+    assert!(poll(&mut queue, &probe).is_pending());
+    let by_handle = queue.handle();
+    // Without a poll in between, and the later one last.
+    by_handle.insert(HOUR * 3, HOUR * 3).unwrap();
+    let last = queue.insert(HOUR * 4, HOUR * 4);
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert_eq!(clock.advance_to_next(), Some(start + HOUR * 3));
+    queue.reset_at(&last, start + HOUR * 5);
+    assert_eq!(all_due(&mut queue), [HOUR * 3]);
+    assert_eq!(clock.advance_to_next(), Some(start + HOUR * 5));
 }
 
-#[test]
-fn a_clock_stops_at_a_deadline_that_is_gone_once_at_most() {
-    multi_thread(1).block_on(async {
-        // All in one slot of a dial until then, so that the queue would have to look at each.
-        let at = HOUR * 5;
-        let later = at + HOUR / 2;
-        let (clock, mut queue) = by_hand(&[later, HOUR * 9]);
-        let start = clock.now();
-        let probe = Probe::new();
-        let gone: Vec<_> = (1..=7).map(|n| queue.insert(at, at + SECOND * n)).collect();
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_stops_at_a_deadline_that_is_gone_once_at_most() {
+    // All in one slot of a dial until then, so that the queue would have to look at each.
+    let at = HOUR * 5;
+    let later = at + HOUR / 2;
+    let (clock, mut queue) = by_hand(&[later, HOUR * 9]);
+    let start = clock.now();
+    let probe = Probe::new();
+    let gone: Vec<_> = (1..=7).map(|n| queue.insert(at, at + SECOND * n)).collect();
+    assert!(poll(&mut queue, &probe).is_pending());
+    for key in &gone {
+        queue.remove(key);
         assert!(poll(&mut queue, &probe).is_pending());
-        for key in &gone {
-            queue.remove(key);
-            assert!(poll(&mut queue, &probe).is_pending());
-        }
-        assert_eq!(clock.advance_to_next(), Some(start + at + SECOND));
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert_eq!(clock.advance_to_next(), Some(start + later));
-        assert_eq!(next(&mut queue), Some(later));
-        assert!(poll(&mut queue, &probe).is_pending());
-        queue.clear();
-        assert_eq!(next(&mut queue), None);
-        assert_eq!(clock.advance_to_next(), None);
-        // A deadline from before the queue was empty is none of its items.
-        let gone = queue.insert(HOUR, HOUR * 10);
-        queue.remove(&gone);
-        queue.insert(HOUR, HOUR * 20);
-        assert!(poll(&mut queue, &probe).is_pending());
-        assert_eq!(clock.advance_to_next(), Some(start + later + HOUR * 20));
-    });
+    }
+    assert_eq!(clock.advance_to_next(), Some(start + at + SECOND));
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert_eq!(clock.advance_to_next(), Some(start + later));
+    assert_eq!(next(&mut queue), Some(later));
+    assert!(poll(&mut queue, &probe).is_pending());
+    queue.clear();
+    assert_eq!(next(&mut queue), None);
+    assert_eq!(clock.advance_to_next(), None);
+    // A deadline from before the queue was empty is none of its items.
+    let gone = queue.insert(HOUR, HOUR * 10);
+    queue.remove(&gone);
+    queue.insert(HOUR, HOUR * 20);
+    assert!(poll(&mut queue, &probe).is_pending());
+    assert_eq!(clock.advance_to_next(), Some(start + later + HOUR * 20));
 }
 
 #[tokio::test(start_paused = true)]

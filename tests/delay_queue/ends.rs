@@ -6,8 +6,8 @@ use waterwheel::error::Error;
 use waterwheel::{DelayQueue, Duration, Instant, Timer};
 
 use crate::support::{
-    HOUR, LIMIT, Probe, assert_panics_here, bounded_timer, current_thread, end_of_time, ms,
-    multi_thread, own_timer, paused, within,
+    HOUR, LIMIT, Probe, assert_panics_here, block_on_within, bounded_timer, current_thread,
+    end_of_time, ms, multi_thread, own_timer, paused, within,
 };
 use crate::{all_due, next, poll};
 
@@ -46,84 +46,78 @@ async fn no_deadline_is_too_far() {
 
 #[test]
 fn a_timer_that_stops_ends_the_wait_and_leaves_the_items() {
-    within(LIMIT, || {
-        current_thread().block_on(async {
-            let timer = own_timer();
-            let mut queue = DelayQueue::on(&timer);
-            let probe = Probe::new();
-            let key = queue.insert_at("due", Instant::now() + ms(20));
-            queue.insert("far", HOUR);
-            assert!(poll(&mut queue, &probe).is_pending());
-            assert!(!queue.was_stopped());
-            timer.shutdown();
-            assert_eq!(probe.wakes(), 1);
-            if let Poll::Ready(None) = poll(&mut queue, &probe) {
-                assert!(queue.was_stopped());
-            }
-            let due = queue.try_deadline(&key);
-            while due.is_some_and(|due| Instant::now() < due + ms(2)) {
-                tokio::task::yield_now().await;
-            }
-            assert_eq!(next(&mut queue), Some("due"), "past its tick");
-            assert_eq!(next(&mut queue), None);
-            assert_eq!(next(&mut queue), None);
-            assert!(queue.was_stopped() && !queue.is_empty());
-            queue.insert("also", HOUR);
-            let mut left = Vec::from_iter(queue.drain());
-            left.sort_unstable();
-            assert_eq!(left, ["also", "far"]);
-        });
+    block_on_within(current_thread(), async || {
+        let timer = own_timer();
+        let mut queue = DelayQueue::on(&timer);
+        let probe = Probe::new();
+        let key = queue.insert_at("due", Instant::now() + ms(20));
+        queue.insert("far", HOUR);
+        assert!(poll(&mut queue, &probe).is_pending());
+        assert!(!queue.was_stopped());
+        timer.shutdown();
+        assert_eq!(probe.wakes(), 1);
+        if let Poll::Ready(None) = poll(&mut queue, &probe) {
+            assert!(queue.was_stopped());
+        }
+        let due = queue.try_deadline(&key);
+        while due.is_some_and(|due| Instant::now() < due + ms(2)) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(next(&mut queue), Some("due"), "past its tick");
+        assert_eq!(next(&mut queue), None);
+        assert_eq!(next(&mut queue), None);
+        assert!(queue.was_stopped() && !queue.is_empty());
+        queue.insert("also", HOUR);
+        let mut left = Vec::from_iter(queue.drain());
+        left.sort_unstable();
+        assert_eq!(left, ["also", "far"]);
     });
 }
 
 #[test]
 fn a_queue_that_waits_for_its_handles_ends_with_its_timer() {
-    within(LIMIT, || {
-        current_thread().block_on(async {
-            for is_emptied in [false, true] {
-                let timer = own_timer();
-                let mut queue = DelayQueue::on(&timer);
-                let handle = queue.handle();
-                let probe = Probe::new();
-                if is_emptied {
-                    let key = handle.insert("removed", HOUR).unwrap();
-                    assert!(poll(&mut queue, &probe).is_pending());
-                    handle.try_remove(&key).unwrap();
-                }
+    block_on_within(current_thread(), async || {
+        for is_emptied in [false, true] {
+            let timer = own_timer();
+            let mut queue = DelayQueue::on(&timer);
+            let handle = queue.handle();
+            let probe = Probe::new();
+            if is_emptied {
+                let key = handle.insert("removed", HOUR).unwrap();
                 assert!(poll(&mut queue, &probe).is_pending());
-                assert!(poll(&mut queue, &probe).is_pending());
-                assert_eq!((timer.metrics().pending(), queue.was_stopped()), (0, false));
-                timer.shutdown();
-                assert_eq!(probe.wakes(), 1);
-                assert_eq!(next(&mut queue), None);
-                assert!(queue.was_stopped());
-                assert_eq!(next(&mut queue), None);
-                handle.insert("late", HOUR).unwrap();
-                assert_eq!((next(&mut queue), queue.len()), (None, 1));
+                handle.try_remove(&key).unwrap();
             }
-        });
+            assert!(poll(&mut queue, &probe).is_pending());
+            assert!(poll(&mut queue, &probe).is_pending());
+            assert_eq!((timer.metrics().pending(), queue.was_stopped()), (0, false));
+            timer.shutdown();
+            assert_eq!(probe.wakes(), 1);
+            assert_eq!(next(&mut queue), None);
+            assert!(queue.was_stopped());
+            assert_eq!(next(&mut queue), None);
+            handle.insert("late", HOUR).unwrap();
+            assert_eq!((next(&mut queue), queue.len()), (None, 1));
+        }
     });
 }
 
 #[test]
 fn a_drain_does_not_wait_for_a_queue_without_items() {
-    within(LIMIT, || {
-        multi_thread(1).block_on(async {
-            let timer = own_timer();
-            let mut queue = DelayQueue::on(&timer);
-            let handle = queue.handle();
-            let consumer = tokio::spawn(async move {
-                let mut batch = Vec::new();
-                while queue.expired_many(&mut batch, 9).await > 0 {}
-                (batch.len(), queue.was_stopped())
-            });
-            handle.insert((), ms(1)).unwrap();
-            while !handle.is_empty() {
-                tokio::task::yield_now().await;
-            }
-            timer.drain().await;
-            assert_eq!(consumer.await.unwrap(), (1, true));
+    block_on_within(multi_thread(1), async || {
+        let timer = own_timer();
+        let mut queue = DelayQueue::on(&timer);
+        let handle = queue.handle();
+        let consumer = tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while queue.expired_many(&mut batch, 9).await > 0 {}
+            (batch.len(), queue.was_stopped())
         });
+        handle.insert((), ms(1)).unwrap();
+        while !handle.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        timer.drain().await;
+        assert_eq!(consumer.await.unwrap(), (1, true));
     });
 }
 
@@ -170,27 +164,25 @@ fn a_queue_is_made_outside_of_a_runtime() {
     assert_panics_here(&["runtime"], || DelayQueue::<()>::new().handle());
 }
 
-#[test]
-fn a_queue_on_a_timer_counts_as_one_of_its_futures() {
-    current_thread().block_on(async {
-        let timer = bounded_timer(1);
-        let queue = DelayQueue::<()>::on(&timer);
-        let full = DelayQueue::<()>::try_on(&timer).expect_err("it is full");
-        assert!(full.is_at_capacity());
-        assert_panics_here(&["max_pending"], || DelayQueue::<()>::on(&timer));
-        drop(queue);
-        let mut queue = DelayQueue::on(&timer);
-        for n in 0..100 {
-            queue.insert(n, Duration::ZERO);
-        }
-        let mut batch = Vec::new();
-        while batch.len() < 100 {
-            assert!(queue.expired_many(&mut batch, 100).await > 0);
-        }
-        timer.shutdown();
-        let stopped = DelayQueue::<()>::try_on(&timer).map(drop);
-        assert_eq!(stopped, Err(Error::shutdown()));
-    });
+#[tokio::test]
+async fn a_queue_on_a_timer_counts_as_one_of_its_futures() {
+    let timer = bounded_timer(1);
+    let queue = DelayQueue::<()>::on(&timer);
+    let full = DelayQueue::<()>::try_on(&timer).expect_err("it is full");
+    assert!(full.is_at_capacity());
+    assert_panics_here(&["max_pending"], || DelayQueue::<()>::on(&timer));
+    drop(queue);
+    let mut queue = DelayQueue::on(&timer);
+    for n in 0..100 {
+        queue.insert(n, Duration::ZERO);
+    }
+    let mut batch = Vec::new();
+    while batch.len() < 100 {
+        assert!(queue.expired_many(&mut batch, 100).await > 0);
+    }
+    timer.shutdown();
+    let stopped = DelayQueue::<()>::try_on(&timer).map(drop);
+    assert_eq!(stopped, Err(Error::shutdown()));
 }
 
 // The docs of `on`: from when it is made, until a poll finds it empty, and while it waits for an item.

@@ -6,7 +6,7 @@ use waterwheel::DelayQueue;
 use waterwheel::delay_queue::Handle;
 
 use crate::support::{
-    HOUR, LIMIT, current_thread, ms, panic_of, waker_on_drop, waker_on_wake, within,
+    HOUR, block_on_within, current_thread, ms, panic_of, waker_on_drop, waker_on_wake,
 };
 
 /// A value that looks at the queue, and inserts, when it is dropped.
@@ -23,67 +23,63 @@ impl Drop for Curious {
 
 #[test]
 fn a_value_may_use_its_queue_as_it_is_dropped() {
-    within(LIMIT, || {
-        current_thread().block_on(async {
-            for way in 0..4 {
-                let mut queue = DelayQueue::new();
-                let handle = queue.handle();
-                let key = queue.insert(Curious(Some(handle.clone())), HOUR);
-                match way {
-                    0 => queue.clear(),
-                    1 => drop(queue.drain()),
-                    2 => drop(queue.remove(&key)),
-                    _ => {
-                        drop(queue);
-                        assert!(handle.is_empty());
-                        continue;
-                    }
+    block_on_within(current_thread(), async || {
+        for way in 0..4 {
+            let mut queue = DelayQueue::new();
+            let handle = queue.handle();
+            let key = queue.insert(Curious(Some(handle.clone())), HOUR);
+            match way {
+                0 => queue.clear(),
+                1 => drop(queue.drain()),
+                2 => drop(queue.remove(&key)),
+                _ => {
+                    drop(queue);
+                    assert!(handle.is_empty());
+                    continue;
                 }
-                assert_eq!(queue.len(), 1, "way {way}");
             }
-        });
+            assert_eq!(queue.len(), 1, "way {way}");
+        }
     });
 }
 
 #[test]
 fn a_waker_may_use_the_queue_that_wakes_or_drops_it() {
-    within(LIMIT, || {
-        current_thread().block_on(async {
-            let mut queue = DelayQueue::new();
-            let handle = queue.handle();
-            let acts = handle.clone();
-            let waker = waker_on_wake(move || assert!(acts.insert("by the waker", HOUR).is_ok()));
-            assert!(
-                queue
-                    .poll_expired(&mut Context::from_waker(&waker))
-                    .is_pending()
-            );
-            handle.insert("wakes", HOUR).unwrap();
-            assert_eq!(queue.len(), 2);
-            // Another waker takes the place of this one, which then acts. The queue is empty: no sleep holds a clone.
-            let mut queue = DelayQueue::new();
-            let handle = queue.handle();
-            let waker = waker_on_drop(move || assert!(handle.insert("by the drop", HOUR).is_ok()));
-            assert!(
-                queue
-                    .poll_expired(&mut Context::from_waker(&waker))
-                    .is_pending()
-            );
-            drop(waker);
-            assert!(queue.is_empty());
-            let noop = std::task::Waker::noop();
-            assert!(
-                queue
-                    .poll_expired(&mut Context::from_waker(noop))
-                    .is_pending()
-            );
-            assert_eq!(queue.len(), 1);
-        });
+    block_on_within(current_thread(), async || {
+        let mut queue = DelayQueue::new();
+        let handle = queue.handle();
+        let acts = handle.clone();
+        let waker = waker_on_wake(move || assert!(acts.insert("by the waker", HOUR).is_ok()));
+        assert!(
+            queue
+                .poll_expired(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        handle.insert("wakes", HOUR).unwrap();
+        assert_eq!(queue.len(), 2);
+        // Another waker takes the place of this one, which then acts. The queue is empty: no sleep holds a clone.
+        let mut queue = DelayQueue::new();
+        let handle = queue.handle();
+        let waker = waker_on_drop(move || assert!(handle.insert("by the drop", HOUR).is_ok()));
+        assert!(
+            queue
+                .poll_expired(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        drop(waker);
+        assert!(queue.is_empty());
+        let noop = std::task::Waker::noop();
+        assert!(
+            queue
+                .poll_expired(&mut Context::from_waker(noop))
+                .is_pending()
+        );
+        assert_eq!(queue.len(), 1);
     });
 }
 
-#[test]
-fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
+#[tokio::test]
+async fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
     struct Bomb(bool);
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -92,20 +88,18 @@ fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
             }
         }
     }
-    current_thread().block_on(async {
-        for with_handle in [false, true] {
-            let mut queue = DelayQueue::new();
-            let handle = with_handle.then(|| queue.handle());
-            let key = queue.insert(Bomb(true), HOUR);
-            queue.insert(Bomb(false), HOUR);
-            let panicked = panic_of(|| queue.clear());
-            assert_eq!(panicked.message, "boom");
-            assert!(queue.is_empty() && queue.try_remove(&key).is_none());
-            queue.insert(Bomb(false), ms(0));
-            assert_eq!(queue.expired_many(&mut Vec::new(), 1).await, 1);
-            drop(handle);
-        }
-    });
+    for with_handle in [false, true] {
+        let mut queue = DelayQueue::new();
+        let handle = with_handle.then(|| queue.handle());
+        let key = queue.insert(Bomb(true), HOUR);
+        queue.insert(Bomb(false), HOUR);
+        let panicked = panic_of(|| queue.clear());
+        assert_eq!(panicked.message, "boom");
+        assert!(queue.is_empty() && queue.try_remove(&key).is_none());
+        queue.insert(Bomb(false), ms(0));
+        assert_eq!(queue.expired_many(&mut Vec::new(), 1).await, 1);
+        drop(handle);
+    }
 }
 
 /// A value that inserts another by a handle as it is dropped, and then panics if it is to.
@@ -135,50 +129,46 @@ impl Drop for Unruly {
 // The others are dropped and insert nevertheless. Each may take the lock, so none runs with it.
 #[test]
 fn a_value_that_inserts_and_panics_stops_no_other() {
-    within(LIMIT, || {
-        current_thread().block_on(async {
-            for way in 0..3 {
-                let mut queue = DelayQueue::new();
-                let handle = queue.handle();
-                for n in 0..10 {
-                    let unruly = Unruly {
-                        handle: handle.clone(),
-                        inserts: true,
-                        panics: n == 4,
-                    };
-                    queue.insert(unruly, HOUR);
-                }
-                let panicked = match way {
-                    0 => panic_of(|| queue.clear()),
-                    1 => panic_of(|| drop(queue.drain())),
-                    _ => {
-                        assert_eq!(panic_of(|| drop(queue)).message, "unruly");
-                        assert!(handle.is_closed() && handle.is_empty());
-                        continue;
-                    }
+    block_on_within(current_thread(), async || {
+        for way in 0..3 {
+            let mut queue = DelayQueue::new();
+            let handle = queue.handle();
+            for n in 0..10 {
+                let unruly = Unruly {
+                    handle: handle.clone(),
+                    inserts: true,
+                    panics: n == 4,
                 };
-                assert_eq!(panicked.message, "unruly");
-                assert_eq!(queue.len(), 10, "way {way}");
-                let mut batch = Vec::new();
-                while batch.len() < 10 {
-                    assert!(queue.expired_many(&mut batch, 10).await > 0);
-                }
-                assert!(queue.is_empty());
+                queue.insert(unruly, HOUR);
             }
-        });
+            let panicked = match way {
+                0 => panic_of(|| queue.clear()),
+                1 => panic_of(|| drop(queue.drain())),
+                _ => {
+                    assert_eq!(panic_of(|| drop(queue)).message, "unruly");
+                    assert!(handle.is_closed() && handle.is_empty());
+                    continue;
+                }
+            };
+            assert_eq!(panicked.message, "unruly");
+            assert_eq!(queue.len(), 10, "way {way}");
+            let mut batch = Vec::new();
+            while batch.len() < 10 {
+                assert!(queue.expired_many(&mut batch, 10).await > 0);
+            }
+            assert!(queue.is_empty());
+        }
     });
 }
 
-#[test]
-fn a_batch_keeps_what_was_there() {
-    current_thread().block_on(async {
-        let mut queue = DelayQueue::new();
-        queue.insert(1, ms(0));
-        let mut batch = Vec::new();
-        assert_eq!(queue.expired_many(&mut batch, 1).await, 1);
-        queue.insert(2, HOUR);
-        let noop = std::task::Waker::noop();
-        let poll = queue.poll_expired_many(&mut Context::from_waker(noop), &mut batch, 8);
-        assert_eq!((poll, batch.len()), (Poll::Pending, 1));
-    });
+#[tokio::test]
+async fn a_batch_keeps_what_was_there() {
+    let mut queue = DelayQueue::new();
+    queue.insert(1, ms(0));
+    let mut batch = Vec::new();
+    assert_eq!(queue.expired_many(&mut batch, 1).await, 1);
+    queue.insert(2, HOUR);
+    let noop = std::task::Waker::noop();
+    let poll = queue.poll_expired_many(&mut Context::from_waker(noop), &mut batch, 8);
+    assert_eq!((poll, batch.len()), (Poll::Pending, 1));
 }

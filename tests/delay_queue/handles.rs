@@ -6,7 +6,7 @@ use std::thread;
 use waterwheel::delay_queue::Closed;
 use waterwheel::{DelayQueue, Instant};
 
-use crate::support::{HOUR, LIMIT, Probe, current_thread, ms, multi_thread, own_timer, us, within};
+use crate::support::{HOUR, LIMIT, Probe, ms, multi_thread, own_timer, us, within};
 use crate::{next, poll};
 
 #[tokio::test(start_paused = true)]
@@ -86,29 +86,27 @@ async fn a_handle_of_a_queue_that_was_dropped_gives_the_value_back() {
 }
 
 // The end of the timer, or of all items, closes nothing: only the end of the queue does.
-#[test]
-fn a_handle_is_closed_once_its_queue_was_dropped() {
-    current_thread().block_on(async {
-        let timer = own_timer();
-        let mut queue = DelayQueue::on(&timer);
-        let handle = queue.handle();
-        let clone = handle.clone();
-        queue.insert(1, HOUR);
-        queue.clear();
-        timer.shutdown();
-        assert!(
-            poll(&mut queue, &Probe::new()).is_ready(),
-            "the timer was stopped"
-        );
-        assert!(!handle.is_closed() && handle.insert(2, HOUR).is_ok());
-        let elsewhere = thread::spawn(move || (clone.is_closed(), clone));
-        let (was_closed, clone) = elsewhere.join().unwrap();
-        assert!(!was_closed);
-        drop(queue);
-        assert!(handle.is_closed() && clone.is_closed());
-        assert_eq!(handle.insert(3, HOUR), Err(Closed(3)));
-        assert!(handle.is_closed() && handle.clone().is_closed());
-    });
+#[tokio::test]
+async fn a_handle_is_closed_once_its_queue_was_dropped() {
+    let timer = own_timer();
+    let mut queue = DelayQueue::on(&timer);
+    let handle = queue.handle();
+    let clone = handle.clone();
+    queue.insert(1, HOUR);
+    queue.clear();
+    timer.shutdown();
+    assert!(
+        poll(&mut queue, &Probe::new()).is_ready(),
+        "the timer was stopped"
+    );
+    assert!(!handle.is_closed() && handle.insert(2, HOUR).is_ok());
+    let elsewhere = thread::spawn(move || (clone.is_closed(), clone));
+    let (was_closed, clone) = elsewhere.join().unwrap();
+    assert!(!was_closed);
+    drop(queue);
+    assert!(handle.is_closed() && clone.is_closed());
+    assert_eq!(handle.insert(3, HOUR), Err(Closed(3)));
+    assert!(handle.is_closed() && handle.clone().is_closed());
 }
 
 #[test]

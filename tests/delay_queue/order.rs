@@ -2,7 +2,7 @@
 
 use waterwheel::{DelayQueue, Duration, Instant};
 
-use crate::support::{Dice, Probe, ms, paused, us};
+use crate::support::{Dice, Probe, ms, us};
 use crate::{all_due, next, poll};
 
 #[tokio::test(start_paused = true)]
@@ -23,52 +23,48 @@ async fn items_of_one_tick_come_first_in_first_out() {
 }
 
 // More of one minute than cascade in a batch. Handing the slot over in parts must neither lose nor reorder any.
-#[test]
-fn a_crowd_in_one_slot_of_the_minutes_comes_in_order() {
+#[tokio::test(start_paused = true)]
+async fn a_crowd_in_one_slot_of_the_minutes_comes_in_order() {
     const CROWD: u64 = 5_000;
-    paused().block_on(async {
-        for most in [1, 64, 10_000] {
-            let mut queue = DelayQueue::new();
-            let start = Instant::now();
-            // The third minute from now, in any order, with three ticks for every four items.
-            let delay = |n: u64| ms(180_000 + n * 7_919 % CROWD * 3 / 4);
-            for n in 0..CROWD {
-                queue.insert_at(n, start + delay(n));
-            }
-            let mut expected = Vec::from_iter(0..CROWD);
-            expected.sort_by_key(|&n| delay(n));
-            let (mut batch, mut came) = (Vec::new(), Vec::new());
-            while queue.expired_many(&mut batch, most).await > 0 {
-                let now = Instant::now();
-                for expired in batch.drain(..) {
-                    assert_eq!(expired.deadline(), now, "at its tick");
-                    came.push(expired.into_inner());
-                }
-            }
-            assert_eq!(came, expected, "{most} at a time");
+    for most in [1, 64, 10_000] {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        // The third minute from now, in any order, with three ticks for every four items.
+        let delay = |n: u64| ms(180_000 + n * 7_919 % CROWD * 3 / 4);
+        for n in 0..CROWD {
+            queue.insert_at(n, start + delay(n));
         }
-    });
+        let mut expected = Vec::from_iter(0..CROWD);
+        expected.sort_by_key(|&n| delay(n));
+        let (mut batch, mut came) = (Vec::new(), Vec::new());
+        while queue.expired_many(&mut batch, most).await > 0 {
+            let now = Instant::now();
+            for expired in batch.drain(..) {
+                assert_eq!(expired.deadline(), now, "at its tick");
+                came.push(expired.into_inner());
+            }
+        }
+        assert_eq!(came, expected, "{most} at a time");
+    }
 }
 
 // The same after a jump over all of it: it cascades and comes up at once.
-#[test]
-fn a_crowd_that_is_late_as_a_whole_comes_in_order() {
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_is_late_as_a_whole_comes_in_order() {
     const CROWD: u64 = 5_000;
-    paused().block_on(async {
-        let mut queue = DelayQueue::new();
-        let handle = queue.handle();
-        for n in (0..CROWD).rev() {
-            queue.insert(n, ms(180_000 + n / 2 * 2));
-        }
-        tokio::time::advance(ms(200_000)).await;
-        handle.insert(CROWD, ms(0)).unwrap();
-        tokio::time::advance(ms(1)).await;
-        let mut expected = Vec::from_iter((0..CROWD).rev());
-        expected.sort_by_key(|n| n / 2);
-        expected.push(CROWD);
-        assert_eq!(all_due(&mut queue), expected);
-        assert!(queue.is_empty());
-    });
+    let mut queue = DelayQueue::new();
+    let handle = queue.handle();
+    for n in (0..CROWD).rev() {
+        queue.insert(n, ms(180_000 + n / 2 * 2));
+    }
+    tokio::time::advance(ms(200_000)).await;
+    handle.insert(CROWD, ms(0)).unwrap();
+    tokio::time::advance(ms(1)).await;
+    let mut expected = Vec::from_iter((0..CROWD).rev());
+    expected.sort_by_key(|n| n / 2);
+    expected.push(CROWD);
+    assert_eq!(all_due(&mut queue), expected);
+    assert!(queue.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use waterwheel::{Duration, Instant, ManualClock, ShardSnapshot, Sleep, Snapshot,
 
 use crate::support::{
     Dice, HOUR, LIMIT, armed, current_thread, eventually, inside, ms, multi_thread, own_timer,
-    poll_once, waiting, within,
+    poll_once, waiting, with_timer, within,
 };
 
 /// The slots of each dial, and their length in milliseconds.
@@ -192,8 +192,7 @@ fn a_stopped_timer_shows_empty_dials_and_no_shard() {
             assert!(snapshot.dials().iter().all(|dial| dial.timers() == 0));
             assert!(snapshot.to_string().contains("0 pending"));
         };
-        let runtime = multi_thread(1);
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(multi_thread(1));
         // Before its first shard.
         assert_empty(&timer);
         let sleep = armed_at(&timer, timer.now() + HOUR);

@@ -116,25 +116,23 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
     assert!(fires, "it waited for the worker");
 }
 
-#[test]
-fn timers_fire_without_the_watchdog() {
-    multi_thread(2).block_on(async {
-        let timer = Timer::builder()
-            .waking(Waking::TokioOnly)
-            .start()
-            .expect("it starts");
-        for millis in [0, 1, 5, 20] {
-            let start = Instant::now();
-            timer.sleep(ms(millis)).await;
-            assert!(start.elapsed() >= ms(millis));
-        }
-        assert_settled(&timer);
-        // Armed while the driver sleeps towards a later one.
-        let later = tokio::spawn(timer.sleep(HOUR));
-        tokio::task::yield_now().await;
-        timer.sleep(ms(5)).await;
-        later.abort();
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timers_fire_without_the_watchdog() {
+    let timer = Timer::builder()
+        .waking(Waking::TokioOnly)
+        .start()
+        .expect("it starts");
+    for millis in [0, 1, 5, 20] {
+        let start = Instant::now();
+        timer.sleep(ms(millis)).await;
+        assert!(start.elapsed() >= ms(millis));
+    }
+    assert_settled(&timer);
+    // Armed while the driver sleeps towards a later one.
+    let later = tokio::spawn(timer.sleep(HOUR));
+    tokio::task::yield_now().await;
+    timer.sleep(ms(5)).await;
+    later.abort();
 }
 
 /// How many watchdog threads there are now; `None` where the system does not say.

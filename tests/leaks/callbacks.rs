@@ -5,7 +5,7 @@ use std::hint::black_box;
 use waterwheel::callback::{TimeoutHandle, Unrun};
 use waterwheel::{Timer, sleep};
 
-use crate::support::{Dice, HOUR, alone, inside, ms, multi_thread, own_timer, paused};
+use crate::support::{Dice, HOUR, alone, inside, ms, multi_thread, paused, with_timer};
 use crate::{HEAP, leaves_nothing};
 
 /// So many at a time.
@@ -78,8 +78,7 @@ fn a_cancelled_callback_takes_no_more_than_its_handle_holds() {
 #[test]
 fn callbacks_that_run_or_are_cancelled_leave_nothing() {
     alone(|| {
-        let runtime = paused();
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(paused());
         leaves_nothing(|seed| {
             let mut dice = Dice(seed);
             runtime.block_on(async {

@@ -9,6 +9,7 @@ mod support;
 
 mod callbacks;
 
+use crate::support::with_timer;
 use std::alloc::System;
 use std::future::pending;
 use std::thread;
@@ -87,8 +88,7 @@ fn what_is_left_is_seen() {
 #[test]
 fn arming_and_cancelling_leave_nothing() {
     alone(|| {
-        let runtime = multi_thread(1);
-        let timer = inside(&runtime, own_timer);
+        let (_runtime, timer) = with_timer(multi_thread(1));
         // What the driver keeps it makes as it goes to sleep, which it has done before a second one fires.
         for _ in 0..2 {
             futures::executor::block_on(timer.sleep(ms(1)));
@@ -119,8 +119,7 @@ fn arming_and_cancelling_leave_nothing() {
 #[test]
 fn firing_leaves_nothing() {
     alone(|| {
-        let runtime = paused();
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(paused());
         leaves_nothing(|seed| {
             let mut dice = Dice(seed);
             runtime.block_on(async {

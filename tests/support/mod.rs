@@ -444,6 +444,31 @@ pub(crate) fn own_timer() -> OwnTimer {
     OwnTimer(Timer::builder().start().expect("a timer"))
 }
 
+/// A runtime, and a timer of one's own on it.
+#[track_caller]
+pub(crate) fn with_timer(runtime: Runtime) -> (Runtime, OwnTimer) {
+    let timer = inside(&runtime, own_timer);
+    (runtime, timer)
+}
+
+/// Does this with a runtime and a timer of one's own on it, within the limit.
+#[track_caller]
+pub(crate) fn with_timer_within(
+    runtime: Runtime,
+    act: impl FnOnce(Runtime, OwnTimer) + Send + 'static,
+) {
+    within(LIMIT, || {
+        let (runtime, timer) = with_timer(runtime);
+        act(runtime, timer);
+    });
+}
+
+/// Does this in a runtime, within the limit.
+#[track_caller]
+pub(crate) fn block_on_within(runtime: Runtime, act: impl AsyncFnOnce() + Send + 'static) {
+    within(LIMIT, move || runtime.block_on(act()));
+}
+
 /// A timer of one's own with a bound, on the runtime we are in.
 #[track_caller]
 pub(crate) fn bounded_timer(max_pending: usize) -> OwnTimer {

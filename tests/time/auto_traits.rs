@@ -134,17 +134,15 @@ fn unwind_safety_is_that_of_tokios_timers_or_better() {
     }
 }
 
-#[test]
-fn the_futures_of_methods_may_be_sent_to_another_thread() {
+#[tokio::test]
+async fn the_futures_of_methods_may_be_sent_to_another_thread() {
     fn sendable<T: Send + Sync + 'static>(_: T) {}
     fn sendable_for_now<T: Send>(_: T) {}
-    current_thread().block_on(async {
-        let timer = own_timer();
-        let mut interval = timer.interval(ms(1));
-        sendable_for_now(interval.tick());
-        sendable_for_now(interval.try_tick());
-        sendable(timer.drain());
-    });
+    let timer = own_timer();
+    let mut interval = timer.interval(ms(1));
+    sendable_for_now(interval.tick());
+    sendable_for_now(interval.try_tick());
+    sendable(timer.drain());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::time::Instant as RealInstant;
 use waterwheel::{Duration, Instant, Timer, interval_at, sleep, timeout};
 
 use crate::support::{
-    HOUR, LIMIT, Probe, armed, current_thread, in_a_task, inside, metrics, ms, multi_thread,
-    own_timer, poll_once, within,
+    HOUR, LIMIT, Probe, armed, current_thread, in_a_task, metrics, ms, multi_thread, own_timer,
+    poll_once, with_timer, within,
 };
 
 // tokio#7883: `poll` past the deadline still pending.
@@ -39,8 +39,7 @@ fn a_poll_past_the_deadline_is_ready_if_the_driver_never_ran() {
 // An interval keeps its entry from tick to tick; nothing may come of the tick that it has given.
 #[test]
 fn a_tick_found_by_a_poll_is_given_once_and_leaves_no_waker() {
-    let runtime = current_thread();
-    let timer = inside(&runtime, own_timer);
+    let (runtime, timer) = with_timer(current_thread());
     let probe = Probe::new();
     let mut ticks = timer.interval_at(Instant::now() + ms(50), HOUR);
     let waker = probe.waker();

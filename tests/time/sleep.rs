@@ -8,9 +8,7 @@ use futures::future::join_all;
 use pin_project_lite::pin_project;
 use waterwheel::{Duration, Instant, Sleep, Timer, sleep, sleep_until};
 
-use crate::support::{
-    FAR, Probe, assert_settled, metrics, ms, multi_thread, own_timer, poll_once, us, waiting,
-};
+use crate::support::{FAR, Probe, assert_settled, metrics, ms, own_timer, poll_once, us, waiting};
 
 /// Deltas at the edges of every dial and beyond the last, in milliseconds.
 const EDGES: &[u64] = &[
@@ -73,20 +71,18 @@ async fn a_sleep_at_the_edge_of_a_dial_is_not_early_beside_others() {
     assert_settled(&Timer::current());
 }
 
-#[test]
-fn a_sleep_is_never_early_in_real_time() {
-    multi_thread(2).block_on(async {
-        let sleeps = (0..200_u64).map(|step| {
-            tokio::spawn(async move {
-                let deadline = Instant::now() + us(step * 137);
-                sleep_until(deadline).await;
-                assert!(Instant::now() >= deadline);
-            })
-        });
-        for task in join_all(sleeps).await {
-            task.expect("never early");
-        }
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sleep_is_never_early_in_real_time() {
+    let sleeps = (0..200_u64).map(|step| {
+        tokio::spawn(async move {
+            let deadline = Instant::now() + us(step * 137);
+            sleep_until(deadline).await;
+            assert!(Instant::now() >= deadline);
+        })
     });
+    for task in join_all(sleeps).await {
+        task.expect("never early");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,8 +10,8 @@ use tokio::runtime::Runtime;
 use waterwheel::{Duration, Instant, Sleep, Timer, sleep, sleep_until};
 
 use crate::support::{
-    HOUR, Probe, inside, metrics, ms, multi_thread, own_timer, poll_once, poll_with, waker_on_wake,
-    within,
+    HOUR, Probe, inside, metrics, ms, multi_thread, poll_once, poll_with, waker_on_wake,
+    with_timer, within,
 };
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -63,8 +63,7 @@ impl Gate {
 fn a_runtime_dropped_amid_a_herd_strands_no_waiter() {
     within(LIMIT, || {
         for round in 0..ROUNDS {
-            let runtime = multi_thread(2);
-            let timer = inside(&runtime, own_timer);
+            let (runtime, timer) = with_timer(multi_thread(2));
             let probe = Probe::new();
             let waker = probe.waker();
             let mut gate = Gate::arm(&runtime, &timer, ms(300) * (1 << round));

@@ -12,7 +12,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, Probe, assert_over, eventually, inside, metrics, ms, multi_thread, own_timer,
-    poll_giving, poll_once, us, waker_on_wake, within,
+    poll_giving, poll_once, us, waker_on_wake, with_timer_within, within,
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -160,9 +160,7 @@ fn two_timers_whose_wakers_use_each_other_do_not_deadlock() {
 
 #[test]
 fn a_waker_may_shut_its_own_runtime_down() {
-    within(LIMIT, || {
-        let runtime = multi_thread(2);
-        let timer = inside(&runtime, own_timer);
+    with_timer_within(multi_thread(2), |runtime, timer| {
         let kept: Arc<Mutex<Option<Runtime>>> = Arc::default();
         let shuts_down = waker_on_wake({
             let kept = Arc::clone(&kept);

@@ -10,8 +10,9 @@ use std::thread;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
-    HOUR, LIMIT, armed, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
-    poll_giving, poll_once, unless_over, waiting, waker_on_drop, waker_on_wake, within,
+    HOUR, LIMIT, armed, current_thread, metrics, ms, multi_thread, own_timer, paused, poll_giving,
+    poll_once, unless_over, waiting, waker_on_drop, waker_on_wake, with_timer, with_timer_within,
+    within,
 };
 
 /// What the wakers act on: a timer, and some of its sleeps that are pending.
@@ -188,8 +189,7 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
     for &(_, act) in ACTS {
         for woken in [true, false] {
             within(LIMIT, move || {
-                let runtime = multi_thread(1);
-                let timer = inside(&runtime, own_timer);
+                let (runtime, timer) = with_timer(multi_thread(1));
                 let setup = Setup {
                     timer: timer.clone(),
                     others: Arc::default(),
@@ -247,9 +247,7 @@ async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
 
 #[test]
 fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
-    within(LIMIT, || {
-        let runtime = current_thread();
-        let timer = inside(&runtime, own_timer);
+    with_timer_within(current_thread(), |runtime, timer| {
         let deepest = Arc::new(AtomicUsize::new(0));
         thread_local! {
             static DEPTH: RefCell<usize> = const { RefCell::new(0) };
@@ -290,8 +288,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
 // lock that one of these wakers wants.
 #[test]
 fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
-    let runtime = current_thread();
-    let timer = inside(&runtime, own_timer);
+    let (runtime, timer) = with_timer(current_thread());
     let lock = Arc::new(Mutex::new(()));
     let is_within = Arc::new(AtomicUsize::new(0));
     let waker = waker_on_wake({

@@ -5,7 +5,7 @@ use std::thread;
 use waterwheel::{Duration, Instant, Sleep};
 
 use crate::support::{
-    Dice, Probe, eventually, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
+    Dice, Probe, eventually, metrics, ms, multi_thread, own_timer, poll_once, with_timer, within,
 };
 
 #[tokio::test(start_paused = true)]
@@ -47,8 +47,7 @@ async fn metrics_add_up_after_every_step() {
 #[test]
 fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
     within(Duration::from_secs(40), || {
-        let runtime = multi_thread(2);
-        let timer = inside(&runtime, own_timer);
+        let (_runtime, timer) = with_timer(multi_thread(2));
         thread::scope(|scope| {
             for thread in 0..4_u64 {
                 let timer = &timer;

@@ -9,7 +9,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer, sleep};
 
 use crate::support::{
     HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
-    poll_once, waiting,
+    poll_once, waiting, with_timer,
 };
 
 #[tokio::test(start_paused = true)]
@@ -83,8 +83,7 @@ fn a_thread_local_may_drop_a_sleep_of_a_dropped_runtime() {
 #[test]
 fn a_sleep_may_be_dropped_while_its_thread_unwinds() {
     alone(|| {
-        let runtime = multi_thread(1);
-        let timer = inside(&runtime, own_timer);
+        let (_runtime, timer) = with_timer(multi_thread(1));
         let locked = Arc::new(Mutex::new(()));
         let unwinds = thread::spawn({
             let (timer, locked) = (timer.clone(), Arc::clone(&locked));

@@ -7,8 +7,8 @@ use std::thread;
 use waterwheel::Instant;
 
 use crate::support::{
-    HOUR, Probe, alone, armed, assert_over, current_thread, inside, metrics, ms, multi_thread,
-    own_timer, poll_giving, poll_once, waiting, waker_on_drop, waker_on_wake,
+    HOUR, Probe, alone, armed, assert_over, current_thread, metrics, ms, multi_thread, own_timer,
+    poll_giving, poll_once, waiting, waker_on_drop, waker_on_wake, with_timer,
 };
 
 fn panics_when_woken() -> Waker {
@@ -72,8 +72,7 @@ async fn a_panicking_waker_strands_no_waiter_at_a_shutdown() {
 #[test]
 fn a_panicking_waker_strands_no_waiter_at_its_runtimes_end() {
     for panics in [panics_when_woken, panics_when_dropped] {
-        let runtime = multi_thread(1);
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(multi_thread(1));
         let probe = Probe::new();
         let (mut first, mut second) = (timer.sleep(HOUR), timer.sleep(HOUR));
         assert!(poll_giving(&mut first, panics()).is_pending());
@@ -130,8 +129,7 @@ async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
 #[test]
 fn a_waker_that_panics_at_completion_leaves_all_usable() {
     alone(|| {
-        let runtime = current_thread();
-        let timer = inside(&runtime, own_timer);
+        let (runtime, timer) = with_timer(current_thread());
         let mut sleep = timer.sleep(ms(50));
         assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
         // Past the deadline with no thread that drives the runtime, so that it is the poll that completes it.
@@ -152,8 +150,7 @@ fn a_waker_that_panics_at_completion_leaves_all_usable() {
 #[test]
 fn a_sleep_whose_waker_panicked_as_it_completed_may_be_dropped() {
     alone(|| {
-        let runtime = current_thread();
-        let timer = inside(&runtime, own_timer);
+        let (_runtime, timer) = with_timer(current_thread());
         let mut sleep = timer.sleep(ms(50));
         assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
         thread::sleep(ms(60));

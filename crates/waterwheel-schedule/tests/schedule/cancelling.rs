@@ -157,21 +157,19 @@ fn a_blocking_run_may_wait_for_its_cancellation() {
     }));
 }
 
-#[test]
-fn an_abort_drops_the_future_of_the_run() {
-    paused().block_on(async {
-        let (scheduler, held) = (Scheduler::new(), Arc::new(()));
-        let payload = Arc::clone(&held);
-        let job = scheduler.after(ms(10)).run(move |_| async move {
-            let _payload = payload;
-            sleep(HOUR).await;
-        });
-        sleep(ms(20)).await;
-        assert!(job.abort() && Arc::strong_count(&held) == 2);
-        assert!(matches!(job.await, Err(JobError::Cancelled)));
-        assert_eq!(Arc::strong_count(&held), 1);
-        assert_eq!(scheduler.counts().running, 0);
+#[tokio::test(start_paused = true)]
+async fn an_abort_drops_the_future_of_the_run() {
+    let (scheduler, held) = (Scheduler::new(), Arc::new(()));
+    let payload = Arc::clone(&held);
+    let job = scheduler.after(ms(10)).run(move |_| async move {
+        let _payload = payload;
+        sleep(HOUR).await;
     });
+    sleep(ms(20)).await;
+    assert!(job.abort() && Arc::strong_count(&held) == 2);
+    assert!(matches!(job.await, Err(JobError::Cancelled)));
+    assert_eq!(Arc::strong_count(&held), 1);
+    assert_eq!(scheduler.counts().running, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -97,24 +97,22 @@ async fn a_job_may_submit_jobs_without_end() {
 }
 
 // The waker that a handle holds calls its scheduler when it is woken.
-#[test]
-fn a_waker_of_a_handle_may_call_the_scheduler() {
+#[tokio::test(start_paused = true)]
+async fn a_waker_of_a_handle_may_call_the_scheduler() {
     struct Calls(Scheduler, Mutex<usize>);
     impl Wake for Calls {
         fn wake(self: Arc<Self>) {
             *self.1.lock().unwrap() += self.0.jobs().len() + 1;
         }
     }
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let calls = Arc::new(Calls(scheduler.clone(), Mutex::new(0)));
-        let waker = Waker::from(Arc::clone(&calls));
-        let mut job = scheduler.after(HOUR).run(|_| async {});
-        let polled = Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
-        assert!(polled.is_pending());
-        job.cancel();
-        assert_eq!(*calls.1.lock().unwrap(), 1);
-    });
+    let scheduler = Scheduler::new();
+    let calls = Arc::new(Calls(scheduler.clone(), Mutex::new(0)));
+    let waker = Waker::from(Arc::clone(&calls));
+    let mut job = scheduler.after(HOUR).run(|_| async {});
+    let polled = Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    job.cancel();
+    assert_eq!(*calls.1.lock().unwrap(), 1);
 }
 
 /// Panics when it is dropped.
@@ -126,8 +124,8 @@ impl Drop for Fuse {
     }
 }
 
-#[test]
-fn a_future_whose_destructor_panics_ends_its_job_as_it_would() {
+#[tokio::test(start_paused = true)]
+async fn a_future_whose_destructor_panics_ends_its_job_as_it_would() {
     /// Ready at once.
     struct Holds {
         _fuse: Fuse,
@@ -138,48 +136,44 @@ fn a_future_whose_destructor_panics_ends_its_job_as_it_would() {
             Poll::Ready(())
         }
     }
-    paused().block_on(async {
-        let scheduler = Scheduler::builder().concurrency(1).build();
-        let ready = scheduler.after(ms(1)).run(|_| Holds { _fuse: Fuse });
-        assert!(matches!(ready.await, Err(JobError::Panicked(_))));
-        let aborted = scheduler.after(ms(1)).run(|_| async {
-            let _fuse = Fuse;
-            sleep(HOUR).await;
-        });
-        sleep(ms(5)).await;
-        assert!(aborted.abort());
-        assert!(matches!(aborted.await, Err(JobError::Cancelled)));
-        let late = scheduler.after(ms(1)).time_limit(ms(5)).run(|_| async {
-            let _fuse = Fuse;
-            sleep(HOUR).await;
-        });
-        assert!(matches!(late.await, Err(JobError::TimedOut)));
-        scheduler.after(ms(1)).run(|_| async {}).await.unwrap();
+    let scheduler = Scheduler::builder().concurrency(1).build();
+    let ready = scheduler.after(ms(1)).run(|_| Holds { _fuse: Fuse });
+    assert!(matches!(ready.await, Err(JobError::Panicked(_))));
+    let aborted = scheduler.after(ms(1)).run(|_| async {
+        let _fuse = Fuse;
+        sleep(HOUR).await;
     });
+    sleep(ms(5)).await;
+    assert!(aborted.abort());
+    assert!(matches!(aborted.await, Err(JobError::Cancelled)));
+    let late = scheduler.after(ms(1)).time_limit(ms(5)).run(|_| async {
+        let _fuse = Fuse;
+        sleep(HOUR).await;
+    });
+    assert!(matches!(late.await, Err(JobError::TimedOut)));
+    scheduler.after(ms(1)).run(|_| async {}).await.unwrap();
 }
 
-#[test]
-fn a_waker_that_panics_harms_no_other_job() {
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_panics_harms_no_other_job() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
             std::panic::resume_unwind(Box::new("on purpose"));
         }
     }
-    paused().block_on(async {
-        let scheduler = Scheduler::new();
-        let mut jobs: Vec<_> = (0..4)
-            .map(|_| scheduler.after(HOUR).run(|_| async {}))
-            .collect();
-        let waker = Waker::from(Arc::new(Panics));
-        for job in &mut jobs {
-            let polled = Pin::new(job).poll(&mut Context::from_waker(&waker));
-            assert!(polled.is_pending());
-        }
-        assert!(jobs[0].cancel());
-        assert_eq!(scheduler.shutdown_now().len(), 3);
-        for job in jobs {
-            assert!(job.await.unwrap_err().is_cancelled());
-        }
-    });
+    let scheduler = Scheduler::new();
+    let mut jobs: Vec<_> = (0..4)
+        .map(|_| scheduler.after(HOUR).run(|_| async {}))
+        .collect();
+    let waker = Waker::from(Arc::new(Panics));
+    for job in &mut jobs {
+        let polled = Pin::new(job).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    assert!(jobs[0].cancel());
+    assert_eq!(scheduler.shutdown_now().len(), 3);
+    for job in jobs {
+        assert!(job.await.unwrap_err().is_cancelled());
+    }
 }
