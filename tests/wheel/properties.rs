@@ -16,6 +16,8 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
     prop_oneof![
         2 => 0..=2_u64,
         3 => 0..=2 * second,
+        // Few, so that many are equal.
+        2 => (0..=20_u64).prop_map(move |tenths| tenths * second / 10),
         5 => (select(edges::delays(resolution)), jitter)
             .prop_map(|(edge, jitter)| edge.saturating_add_signed(jitter)),
         1 => 0..=90 * edges::revolutions(resolution)[3],
@@ -63,7 +65,7 @@ fn wakes(resolution: Resolution) -> impl Strategy<Value = Wakes> {
     ]
 }
 
-fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
+pub(crate) fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     let ticks = || ticks(resolution);
     let steps = || steps(resolution);
     let which = 0..1_000_usize;

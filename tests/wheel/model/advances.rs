@@ -49,6 +49,7 @@ impl Pair {
         let cascaded = self.wheel.cascaded();
         let hand = to.max(self.list.now);
         let there = self.wheel.len();
+        self.list.is_in_order = false;
         let (mut judged, mut handed) = (Vec::new(), Vec::new());
         let progress = survive(|| {
             let judge = |key, deadline, payload: &mut Payload| {
@@ -124,7 +125,8 @@ impl Pair {
         handed
     }
 
-    /// `tests/wheel/order.rs` checks the order among equal deadlines.
+    /// A judge that postpones a timer for the first time does so from the timer's deadline, which may be within this call. After
+    /// that, to a tick beyond this call, or it would come up again and again.
     pub(super) fn advance_in_order(&mut self, to: u64, budget: usize, says: Says) {
         let to = to.max(self.list.now);
         let (mut judged, mut handed) = (Vec::new(), Vec::new());
@@ -133,7 +135,9 @@ impl Pair {
                 let verdict = match says {
                     _ if payload.id % 2 == 0 => Verdict::Due,
                     Says::Due => Verdict::Due,
-                    // Not to a tick within this call: it would come up again and again.
+                    Says::Postpone { by } if !mem::replace(&mut payload.was_postponed, true) => {
+                        Verdict::Postpone(Tick::new(deadline.get().saturating_add(by)))
+                    }
                     Says::Postpone { by } => match to.saturating_add(by) {
                         later if later > to => Verdict::Postpone(Tick::new(later)),
                         _ => Verdict::Due,
@@ -160,15 +164,15 @@ impl Pair {
             assert!(!timer.disarmed, "disarmed, and judged");
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(timer.deadline <= self.list.now, "{timer:?} comes up early");
+            self.list.assert_next(id);
             if timer.deadline > before {
                 // What was due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} comes up late");
                 latest = timer.deadline;
             }
             match verdict {
-                Verdict::Postpone(later) if later.get() > self.list.now => {
-                    self.list.file(id, key, later.get());
-                    self.list.forget_comes_up(id);
+                Verdict::Postpone(later) if later.get() > timer.deadline.max(before) => {
+                    self.list.file_postponed(id, key, later.get());
                 }
                 Verdict::Disarm => self.list.disarm(id),
                 Verdict::Postpone(_) | Verdict::Due => {
@@ -210,6 +214,7 @@ impl Pair {
                 mem::forget(expire);
             }
         });
+        self.list.is_in_order &= !forget;
 
         let before = mem::replace(&mut self.list.now, self.wheel.now().get());
         let now = self.list.now;
@@ -226,6 +231,7 @@ impl Pair {
             assert!(!timer.disarmed, "disarmed, and returned");
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(timer.deadline <= now, "{timer:?} is early");
+            self.list.assert_next(id);
             if timer.deadline > before {
                 // What was due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} is late");

@@ -51,6 +51,7 @@ impl Pair {
         assert!(!timer.disarmed, "{timer:?} is disarmed");
         assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
         assert_eq!(Some(due_at(timer.deadline)), pending.min(), "the earliest");
+        self.list.assert_next(payload.id);
     }
 
     fn check_gone(&self, keys: &[Key]) {

@@ -9,6 +9,9 @@ pub(super) struct List {
     second: u64,
     pub(super) timers: BTreeMap<u64, Timer>,
     pub(super) gone: Vec<Key>,
+    filings: u64,
+    /// Whether the hand was moved in order alone, so that all timers come up by tick and then as they were filed.
+    pub(super) is_in_order: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,10 @@ pub(super) struct Timer {
     pub(super) key: Key,
     pub(super) deadline: u64,
     pub(super) disarmed: bool,
+    /// The tick at which it comes up: if it was due when it was filed, that of the hand.
+    pub(super) tick: u64,
+    /// A number that is larger the later it was filed.
+    filed: u64,
     /// When its slot comes up. Not known after an advance whose budget was too small: it is not promised which of the
     /// timers cascade first.
     pub(super) comes_up: Option<u64>,
@@ -28,6 +35,8 @@ impl List {
             second: u64::from(resolution.ticks_per_second()),
             timers: BTreeMap::new(),
             gone: Vec::new(),
+            filings: 0,
+            is_in_order: true,
         }
     }
 
@@ -36,9 +45,28 @@ impl List {
             key,
             deadline,
             disarmed: false,
+            tick: deadline.max(self.now),
+            filed: self.filings,
             comes_up: Some(self.comes_up(deadline)),
         };
         self.timers.insert(id, timer);
+        self.filings += 1;
+    }
+
+    /// Files a timer that came up in a call that has moved the hand since, and was postponed to a later tick.
+    pub(super) fn file_postponed(&mut self, id: u64, key: Key, deadline: u64) {
+        self.file(id, key, deadline);
+        let timer = self.timers.get_mut(&id).expect("is there");
+        (timer.tick, timer.comes_up) = (deadline, None);
+    }
+
+    /// This timer is the next to come up, if that is known.
+    #[track_caller]
+    pub(super) fn assert_next(&self, id: u64) {
+        if self.is_in_order {
+            let next = self.pending().min_by_key(|(_, it)| (it.tick, it.filed));
+            assert_eq!(next.map(|(id, _)| id), Some(id), "the next one, in order");
+        }
     }
 
     pub(super) fn disarm(&mut self, id: u64) {
@@ -84,11 +112,6 @@ impl List {
         for timer in self.timers.values_mut() {
             timer.comes_up = timer.comes_up.filter(|&tick| tick > to);
         }
-    }
-
-    /// It is not known when the wheel must look at this timer.
-    pub(super) fn forget_comes_up(&mut self, id: u64) {
-        self.timers.get_mut(&id).expect("is there").comes_up = None;
     }
 
     /// When the wheel must be advanced next, if no timer waits to be served. The flag says whether that is exact; if

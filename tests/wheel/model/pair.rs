@@ -15,6 +15,8 @@ use super::{Op, Says};
 pub(super) struct Payload {
     pub(super) id: u64,
     bomb: bool,
+    /// By a judge that was asked in order.
+    pub(super) was_postponed: bool,
     /// How many of them there are.
     alive: Rc<Cell<usize>>,
 }
@@ -127,6 +129,7 @@ impl Pair {
         let payload = Payload {
             id,
             bomb,
+            was_postponed: false,
             alive: Rc::clone(&self.alive),
         };
         let key = self.wheel.insert(Tick::new(deadline), payload);
