@@ -86,6 +86,8 @@ mod clock;
 mod driver;
 mod integration;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub use clock::ManualClock;
 #[doc(inline)]

@@ -251,17 +251,17 @@ impl Eq for Due {}
 mod tests {
     use std::sync::Arc;
 
-    use tokio::runtime::Builder;
     use tokio::time::Duration;
 
     use super::{Run, Runner};
     use crate::Timer;
     use crate::callback::call::Call;
+    use crate::tests::current_thread;
 
     // A runtime that ends drops its tasks in an order of its own. A callback that comes due after that must not wait for ever.
     #[test]
     fn a_runner_whose_task_was_dropped_spawns_another() {
-        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = current_thread();
         let timer = Timer::builder().start_on(runtime.handle()).unwrap();
         let runner = Runner::new(&timer);
         runner.queue.lock().has_task = true;

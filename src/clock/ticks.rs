@@ -203,13 +203,13 @@ fn until_milli<const MILLIS: u32>(nanos: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use tokio::runtime::Builder;
 
     use super::{Clock, Duration, Resolution, Tick, Ticks};
+    use crate::tests::{clock_of, current_thread};
 
     #[test]
     fn what_is_due_is_late_after_some_tenths_of_a_millisecond() {
-        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = current_thread();
         // The resolution in µs, and the first tick in which a timer is late.
         for (micros, late) in [(100, 3), (250, 2), (500, 1), (1_000, 1), (1_000_000, 1)] {
             let resolution = Resolution::new(Duration::from_micros(micros)).unwrap();
@@ -224,12 +224,8 @@ mod tests {
 
     #[test]
     fn ticks_cover_a_duration_from_wherever_it_starts() {
-        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        let clock = Clock::new(
-            runtime.handle().clone(),
-            None,
-            Some(Resolution::MILLISECOND),
-        );
+        let runtime = current_thread();
+        let clock = clock_of(&runtime);
         let covering = |micros| clock.ticks_covering(Duration::from_micros(micros));
         // One for the part of a tick that it starts in, and one for the rounding up of its end.
         assert_eq!(covering(0), Some(2));

@@ -128,13 +128,13 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Wake, Waker};
+    use std::task::{Context, Waker};
     use std::time::Duration;
 
     use super::{Timepiece, Waiting};
     use crate::Timer;
     use crate::clocks::queue::{Key, Queue};
+    use crate::tests::Wakes;
 
     const fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -190,38 +190,27 @@ mod tests {
         }
     }
 
-    /// Counts its wakes.
-    #[derive(Default)]
-    struct Task(AtomicUsize);
-
-    impl Wake for Task {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
     /// A sleep until the tenth second, or so, and the task that polls it.
     struct Polled {
         waiting: Waiting<Rc<Fake>>,
-        task: Arc<Task>,
+        task: (Arc<Wakes>, Waker),
     }
 
     impl Polled {
         fn until(seconds: u64, clock: &Rc<Fake>) -> Polled {
             Polled {
                 waiting: Waiting::new(Rc::clone(clock), at(seconds)),
-                task: Arc::default(),
+                task: Wakes::new(),
             }
         }
 
         fn is_ready(&mut self) -> bool {
-            let waker = Waker::from(Arc::clone(&self.task));
-            let mut context = Context::from_waker(&waker);
+            let mut context = Context::from_waker(&self.task.1);
             self.waiting.poll(&mut context).is_ready()
         }
 
         fn wakes(&self) -> usize {
-            self.task.0.load(Ordering::SeqCst)
+            self.task.0.count()
         }
     }
 

@@ -262,13 +262,11 @@ mod tests {
 
     use super::PORTION;
     use crate::DelayQueue;
+    use crate::tests::current_thread;
 
     #[test]
     fn many_items_are_taken_in_portions() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = current_thread();
         runtime.block_on(async {
             let mut queue = DelayQueue::new();
             let past = Instant::now() - Duration::from_secs(1);

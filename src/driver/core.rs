@@ -192,9 +192,8 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use tokio::runtime::Builder;
-
     use super::{Core, Plan};
+    use crate::tests::current_thread;
 
     #[test]
     fn a_cloned_handle_writes_no_line_that_futures_read() {
@@ -204,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_shard_finds_the_shard_of_the_thread_that_asks() {
-        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = current_thread();
         // More than there are threads here, so that no two share one.
         let plan = Plan {
             shards: Some(1024),

@@ -126,13 +126,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use tokio::runtime::{Builder, Runtime};
-
     use super::{Core, LAST, Plan, Registration, core_of, current_shard, with_registry};
-
-    fn current_thread() -> Runtime {
-        Builder::new_current_thread().enable_time().build().unwrap()
-    }
+    use crate::tests::current_thread;
 
     #[test]
     fn a_runtime_that_ends_takes_its_timer_off_the_registry() {

@@ -9,7 +9,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, inside, ms, multi_thread,
-    panic_of, poll_giving, poll_once, refusals, us, waiting, waker_on_drop, within,
+    panic_of, poll_giving, poll_once, refusals, us, waker_on_drop, within,
 };
 
 /// How many more futures the timer takes now.
@@ -23,33 +23,36 @@ fn free(timer: &Timer) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn the_one_beyond_the_bound_is_refused() {
-    let timer = bounded_timer(3);
-    assert_eq!(timer.max_pending(), Some(3));
-    let mut all: Vec<Sleep> = (0..3).map(|_| timer.sleep(ms(10))).collect();
+    let timer = bounded_timer(100);
+    assert_eq!(timer.max_pending(), Some(100));
+    let probe = Probe::new();
+    let mut all: Vec<Sleep> = (0..100).map(|_| timer.sleep(ms(10))).collect();
     // Unpolled ones count, and so do pending ones.
     assert_eq!(free(&timer), 0);
-    assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
-    assert_eq!(free(&timer), 0);
-    drop(all);
+    all.truncate(98);
+    assert_eq!(free(&timer), 2);
+    assert!(all.iter_mut().all(|sleep| probe.poll(sleep).is_pending()));
+    assert_eq!(free(&timer), 2);
+    all.truncate(97);
     assert_eq!(free(&timer), 3);
-    assert_settled(&timer);
+    let _last = [(); 3].map(|()| timer.sleep(HOUR));
+    // It is full, and fires what it holds.
+    tokio::time::sleep(ms(11)).await;
+    assert_eq!(probe.wakes(), 97);
+    assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
+    assert_eq!(free(&timer), 97);
+    assert_eq!(assert_settled(&timer).fired(), 97);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_refusal_is_a_typed_error_with_advice() {
+async fn a_refusal_is_a_typed_error_or_a_panic_with_advice() {
     let timer = bounded_timer(1);
+    let later = Instant::now() + ms(1);
     let _first = timer.sleep(ms(10));
     for error in refusals(&timer) {
         assert!(error.is_at_capacity() && !error.is_shutdown() && !error.is_invalid());
         assert!(error.to_string().contains("max_pending"));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_infallible_calls_panic_at_the_caller_with_advice() {
-    let timer = bounded_timer(1);
-    let later = Instant::now() + ms(1);
-    let _first = timer.sleep(ms(10));
     let says = &["max_pending", "with a higher `max_pending`"];
     assert_panics_here(says, || timer.sleep(ms(1)));
     assert_panics_here(says, || timer.sleep_until(later));
@@ -57,18 +60,6 @@ async fn the_infallible_calls_panic_at_the_caller_with_advice() {
     assert_panics_here(says, || timer.timeout_at(later, pending::<()>()));
     assert_panics_here(says, || timer.interval(ms(1)));
     assert_panics_here(says, || timer.interval_at(later, ms(1)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_place_is_free_again_when_a_sleep_is_dropped() {
-    let timer = bounded_timer(2);
-    let unpolled = timer.sleep(ms(10));
-    let polled = waiting(timer.sleep(ms(10)));
-    drop(unpolled);
-    assert_eq!(free(&timer), 1);
-    drop(polled);
-    assert_eq!(free(&timer), 2);
-    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,21 +126,16 @@ async fn a_timeout_takes_one_place_until_it_is_dropped_or_elapses() {
     assert_eq!(free(&timer), 1);
     drop(limited);
     assert_eq!(free(&timer), 1);
+    // One that is done while it is still there: as in `join!`, or in a struct.
+    let mut limited = timer.timeout(ms(10), ready(1));
+    assert!(poll_once(&mut limited).is_ready());
+    assert_eq!(free(&timer), 1);
+    drop(limited);
+    assert_eq!(free(&timer), 1);
     let inner = timer.timeout(ms(10), ready(1)).into_inner();
     assert_eq!(free(&timer), 1);
     assert_eq!(inner.await, 1);
     assert_settled(&timer);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_timeout_whose_future_is_done_gives_its_place_back() {
-    let timer = bounded_timer(1);
-    let mut limited = timer.timeout(ms(10), ready(1));
-    assert!(poll_once(&mut limited).is_ready());
-    // It is done, though it is still there: as in `join!`, or in a struct.
-    assert_eq!(free(&timer), 1);
-    drop(limited);
-    assert_eq!(free(&timer), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -328,18 +314,4 @@ fn one_gives_a_place_back_as_another_takes_one(timer: &Timer) {
     both(|| rival(Some(first)), || rival(None));
     assert_eq!(free(timer), 2, "what went wrong once stays");
     assert_settled(timer);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_full_timer_still_fires_what_it_holds() {
-    let timer = bounded_timer(100);
-    let probe = Probe::new();
-    let mut all: Vec<_> = (0..100).map(|_| timer.sleep(ms(5))).collect();
-    assert!(all.iter_mut().all(|sleep| probe.poll(sleep).is_pending()));
-    assert_eq!(free(&timer), 0);
-    tokio::time::sleep(ms(6)).await;
-    assert_eq!(probe.wakes(), 100);
-    assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
-    assert_eq!(free(&timer), 100);
-    assert_eq!(assert_settled(&timer).fired(), 100);
 }

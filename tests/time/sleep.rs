@@ -115,16 +115,16 @@ async fn it_is_elapsed_once_it_has_fired() {
     assert!(!sleep.is_elapsed());
     tokio::time::sleep(ms(2)).await;
     assert!(sleep.is_elapsed(), "the driver has fired it");
-    assert!(poll_once(&mut sleep).is_ready());
-    assert!(sleep.is_elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn it_is_elapsed_once_it_was_polled_past_its_deadline() {
-    let mut sleep = sleep(ms(10));
+    for _ in 0..3 {
+        assert!(poll_once(&mut sleep).is_ready());
+        assert!(sleep.is_elapsed());
+    }
+    // Or once it was polled past its deadline.
+    let mut sleep = waterwheel::sleep(ms(10));
     tokio::time::advance(ms(10)).await;
     assert!(poll_once(&mut sleep).is_ready());
     assert!(sleep.is_elapsed());
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,16 +142,6 @@ async fn a_zero_or_past_deadline_is_ready_at_the_first_poll() {
         assert!(poll_once(&mut sleep).is_ready());
     }
     assert_eq!(timer.metrics().armed(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_poll_after_ready_is_ready_again() {
-    let mut sleep = sleep(ms(3));
-    (&mut sleep).await;
-    for _ in 0..3 {
-        assert!(poll_once(&mut sleep).is_ready());
-    }
-    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,18 +185,10 @@ async fn reset_after_completion_makes_it_pending_again() {
         assert!(poll_once(&mut sleep).is_pending());
         (&mut sleep).await;
         assert_eq!(Instant::now(), again);
+        sleep.set_deadline(Instant::now());
+        assert!(poll_once(&mut sleep).is_ready(), "reset to the past");
         sleep.set_deadline(Instant::now() + ms(1));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn reset_to_the_past_makes_it_ready() {
-    let mut sleep = waiting(sleep(ms(5)));
-    sleep.set_deadline(Instant::now());
-    assert!(poll_once(&mut sleep).is_ready());
-    sleep.set_deadline(Instant::now());
-    assert!(poll_once(&mut sleep).is_ready(), "after completion too");
-    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]

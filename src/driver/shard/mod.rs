@@ -400,12 +400,13 @@ mod tests {
     use std::task::{Context, Wake, Waker};
     use std::thread;
 
-    use tokio::runtime::{Builder, Runtime};
+    use tokio::runtime::Runtime;
     use tokio::time::Duration;
 
     use super::futures::KEPT;
     use super::{Answer, Shard};
     use crate::driver::Timer;
+    use crate::tests::one_worker;
     use crate::wheel::{Tick, Verdict};
 
     impl Answer<()> {
@@ -435,7 +436,7 @@ mod tests {
 
     #[test]
     fn arm_and_cancel_count_no_reference_of_other_shards() {
-        let runtime = runtime();
+        let runtime = one_worker();
         // The driver counts references as well while it turns: it is kept from its only worker.
         let (entered, wait) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
@@ -563,16 +564,8 @@ mod tests {
         drop(runtime);
     }
 
-    fn runtime() -> Runtime {
-        Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap()
-    }
-
     fn timer() -> (Runtime, Timer) {
-        let runtime = runtime();
+        let runtime = one_worker();
         let timer = Timer::builder().start_on(runtime.handle()).unwrap();
         (runtime, timer)
     }

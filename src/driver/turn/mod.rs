@@ -317,21 +317,17 @@ mod task_tests {
     use std::future::Future;
     use std::task::{Context, Waker};
 
-    use tokio::runtime::Builder;
     use tokio::time::{Duration, advance};
 
     use crate::driver::Timer;
     use crate::driver::core::{Core, Plan};
+    use crate::tests::paused;
     use crate::wheel::Tick;
 
     // Otherwise a nudge that comes while the driver gives way would serve for the lateness of a target once more.
     #[test]
     fn a_driver_that_has_turned_is_late_for_no_target() {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
+        let runtime = paused();
         let _entered = runtime.enter();
         let timer = Timer {
             core: Core::new(runtime.handle(), Plan::of_runtime()),

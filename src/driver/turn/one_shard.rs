@@ -415,17 +415,18 @@ mod tests {
     use std::any::Any;
     use std::future::Future;
     use std::pin::pin;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use std::sync::{Arc, Mutex};
     use std::task::{Context, Wake, Waker};
 
-    use tokio::runtime::{Builder, Runtime};
+    use tokio::runtime::Runtime;
     use tokio::time::{Duration, Instant};
 
     use super::{Allowance, BATCH, IN_ORDER, MANY, Turned, catch_up, turn};
     use crate::driver::Timer;
     use crate::driver::turn::one_shard::FIRST_TURN;
     use crate::driver::turn::one_shard::Wakers;
+    use crate::tests::{Wakes, one_worker};
     use crate::time::Sleep;
     use crate::wheel::Tick;
 
@@ -441,25 +442,23 @@ mod tests {
         is_late: false,
     };
 
-    #[derive(Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
+    fn a_batch(is_first: bool) -> Allowance {
+        Allowance {
+            timers: BATCH,
+            is_first,
+            is_late: false,
         }
     }
 
     /// Timers due at one tick, and how many of them have been woken.
     struct Group {
-        woken: Arc<Woken>,
+        woken: Arc<Wakes>,
         _sleeps: Box<dyn Any>,
     }
 
     impl Group {
         fn arm(timer: &Timer, count: usize, deadline: Instant) -> Group {
-            let woken = Arc::new(Woken::default());
-            let waker = Waker::from(Arc::clone(&woken));
+            let (woken, waker) = Wakes::new();
             let sleeps = (0..count).map(|_| {
                 let mut sleep = timer.sleep_until(deadline);
                 let mut context = Context::from_waker(&waker);
@@ -473,16 +472,12 @@ mod tests {
         }
 
         fn woken(&self) -> usize {
-            self.woken.0.load(Ordering::SeqCst)
+            self.woken.count()
         }
     }
 
     fn on_a_running_clock() -> (Runtime, Timer) {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = one_worker();
         let timer = Timer::builder().resolution(Duration::from_millis(1));
         let timer = timer.start_on(runtime.handle()).unwrap();
         (runtime, timer)
@@ -499,11 +494,7 @@ mod tests {
         let mut wakers = Wakers::default();
         let mut turn_at = |now: Instant| {
             let tick = shard.clock().tick_before(now);
-            let allowance = Allowance {
-                timers: BATCH,
-                is_first: true,
-                is_late: false,
-            };
+            let allowance = a_batch(true);
             let turned = turn(&shard, now, tick, allowance, &mut wakers);
             assert_ne!(turned, Turned::LeftOut);
         };
@@ -614,11 +605,7 @@ mod tests {
         let instant_of = |tick| shard.clock().instant_of(tick).unwrap();
         let mut wakers = Wakers::default();
         let mut turn_at = |tick: Tick| {
-            let allowance = Allowance {
-                timers: BATCH,
-                is_first: false,
-                is_late: false,
-            };
+            let allowance = a_batch(false);
             turn(shard, instant_of(tick), tick, allowance, &mut wakers);
         };
         // In the middle of a second of the wheel's: all of it is to lie on the first dial when it comes due.
@@ -639,11 +626,7 @@ mod tests {
 
     #[test]
     fn many_timers_are_read_ahead_sixteen_slots_at_a_time() {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = one_worker();
         for (timers, is_read) in [(MANY - 1, false), (MANY + 2 * BATCH, true)] {
             let timer = Timer::builder().resolution(Duration::from_millis(1));
             let timer = timer.start_on(runtime.handle()).unwrap();
@@ -651,11 +634,7 @@ mod tests {
             let mut wakers = Wakers::default();
             let due = |tick| shard.clock().instant_of(Tick::new(tick)).unwrap();
             let mut turn_at = |tick| {
-                let allowance = Allowance {
-                    timers: BATCH,
-                    is_first: false,
-                    is_late: false,
-                };
+                let allowance = a_batch(false);
                 let now = due(tick);
                 let turned = turn(&shard, now, Tick::new(tick), allowance, &mut wakers);
                 assert_ne!(turned, Turned::LeftOut);

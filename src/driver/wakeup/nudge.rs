@@ -143,30 +143,14 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Wake, Waker};
+
     use std::thread;
     use std::time::{Duration, Instant};
 
     use super::super::{Wakeup, Waking};
     use super::Nudge;
     use crate::clock::Clock;
-    use crate::wheel::Resolution;
-
-    #[derive(Default)]
-    struct Wakes(AtomicUsize);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    impl Wakes {
-        fn count(&self) -> usize {
-            self.0.load(Ordering::SeqCst)
-        }
-    }
+    use crate::tests::{Wakes, clock_of, one_worker, paused};
 
     fn eventually(holds: impl Fn() -> bool) {
         let start = Instant::now();
@@ -179,15 +163,10 @@ mod tests {
     // A paused clock stands still, here in the middle of one of tokio's milliseconds.
     #[test]
     fn a_nudge_is_not_rounded_up_past_the_present() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
+        let runtime = paused();
         runtime.block_on(async {
             let clock = Clock::new(tokio::runtime::Handle::current(), None, None);
-            let (nudge, nudged) = (Nudge::new(), Arc::new(Wakes::default()));
-            let waker = Waker::from(Arc::clone(&nudged));
+            let (nudge, (nudged, waker)) = (Nudge::new(), Wakes::new());
             for round in 1..=5 {
                 tokio::time::advance(Duration::from_micros(1_300)).await;
                 nudge.expect(&clock, &waker);
@@ -199,21 +178,12 @@ mod tests {
 
     #[test]
     fn an_expected_nudge_wakes_its_waker_another_wakes_the_task() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = one_worker();
         let _entered = runtime.enter();
-        let clock = Clock::new(
-            runtime.handle().clone(),
-            None,
-            Some(Resolution::MILLISECOND),
-        );
-        let wakeup = Arc::new(Wakeup::new(clock, Waking::Thread));
-        let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
-        wakeup.driver_runs(&Waker::from(Arc::clone(&task)));
-        let waker = Waker::from(Arc::clone(&nudged));
+        let wakeup = Arc::new(Wakeup::new(clock_of(&runtime), Waking::Thread));
+        let [(task, of_task), (nudged, waker)] = [Wakes::new(), Wakes::new()];
+        wakeup.driver_runs(&of_task);
+        drop(of_task);
         wakeup.nudge();
         assert_eq!((task.count(), nudged.count()), (1, 0));
         for round in 1..=3 {

@@ -213,40 +213,24 @@ fn boundary(now: Instant, mut is_processed: impl FnMut(Instant) -> bool) -> Opti
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Wake, Waker};
 
-    use tokio::runtime::Builder;
     use tokio::time::{Duration, Instant, advance};
 
     use super::TokioSleep;
-
-    #[derive(Default)]
-    struct Wakes(AtomicUsize);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
+    use crate::tests::{Wakes, paused};
 
     // A paused clock would jump to it, and it would keep the driver's memory until then.
     #[test]
     fn after_its_end_no_sleep_is_left_and_none_is_made() {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
+        let runtime = paused();
         runtime.block_on(async {
-            let (sleep, wakes) = (TokioSleep::new(), Arc::new(Wakes::default()));
-            let waker = Waker::from(Arc::clone(&wakes));
+            let (sleep, (wakes, waker)) = (TokioSleep::new(), Wakes::new());
             let second = Duration::from_secs(1);
             let set = || sleep.change(|setting| setting.set(Instant::now() + second, &waker));
             for round in 1..=2 {
                 assert!(set());
                 advance(second).await;
-                assert_eq!(wakes.0.load(Ordering::SeqCst), round);
+                assert_eq!(wakes.count(), round);
             }
             assert!(set());
             sleep.end();
@@ -255,7 +239,7 @@ mod tests {
             assert!(!sleep.change(|setting| setting.is_made()));
             assert_eq!(Arc::strong_count(&wakes), 2, "the waker is held");
             advance(2 * second).await;
-            assert_eq!(wakes.0.load(Ordering::SeqCst), 2);
+            assert_eq!(wakes.count(), 2);
         });
     }
 }
@@ -264,13 +248,12 @@ mod tests {
 mod milliseconds_tests {
     use std::cell::Cell;
 
-    use tokio::runtime::Builder;
     use tokio::time::{Duration, Instant};
 
     use super::{MILLISECOND, Milliseconds, boundary};
-    use crate::clock::Clock;
+
     use crate::driver::host;
-    use crate::wheel::Resolution;
+    use crate::tests::{clock_of, one_worker};
 
     /// When a worker wakes that asks tokio at `now` for `asked`, in nanoseconds since a millisecond began, and waits at once.
     fn wakes_at(asked: u64, now: u64) -> u64 {
@@ -343,16 +326,8 @@ mod milliseconds_tests {
     // Each search finds a boundary of its own, a whole number of milliseconds from the others.
     #[test]
     fn where_tokios_milliseconds_begin_is_found_on_a_running_clock() {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_time()
-            .build()
-            .unwrap();
-        let clock = Clock::new(
-            runtime.handle().clone(),
-            None,
-            Some(Resolution::MILLISECOND),
-        );
+        let runtime = one_worker();
+        let clock = clock_of(&runtime);
         runtime.block_on(async {
             let find = || Some(Milliseconds::find(&clock)?.0);
             let mut first = None;

@@ -378,28 +378,18 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use tokio::runtime::Builder;
-
     use super::{ALERT, LEFT, Look, Member};
-    use crate::clock::Clock;
+
     use crate::driver::wakeup::{Wakeup, Waking};
-    use crate::wheel::{Resolution, Tick};
+    use crate::tests::{clock_of, one_worker};
+    use crate::wheel::Tick;
 
     /// A driver whose target is 10 s ahead, and when that starts.
     fn driver(waking: Waking) -> (tokio::runtime::Runtime, Arc<Wakeup>, Instant) {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = one_worker();
         let entered = runtime.enter();
-        let clock = Clock::new(
-            runtime.handle().clone(),
-            None,
-            Some(Resolution::MILLISECOND),
-        );
+        let wakeup = Arc::new(Wakeup::new(clock_of(&runtime), waking));
         drop(entered);
-        let wakeup = Arc::new(Wakeup::new(clock, waking));
         let target = Tick::new(10_000);
         assert!(wakeup.sleep_towards(Tick::ZERO, target, || true));
         let start = wakeup.instant_of(target).unwrap();
@@ -458,15 +448,9 @@ mod tests {
     // A future that lowers the target meets the end of its driver. Nobody would take the driver off the list again.
     #[test]
     fn a_driver_that_has_ended_does_not_join_again() {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = one_worker();
         let _entered = runtime.enter();
-        let home = runtime.handle().clone();
-        let clock = Clock::new(home, None, Some(Resolution::MILLISECOND));
-        let wakeup = Arc::new(Wakeup::new(clock, Waking::Thread));
+        let wakeup = Arc::new(Wakeup::new(clock_of(&runtime), Waking::Thread));
         assert!(wakeup.sleep_towards(Tick::ZERO, Tick::new(3_600_000), || true));
         assert!(wakeup.arrange());
         assert!(wakeup.member.is_member());

@@ -183,6 +183,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),
+    // What the tests of the rooms share.
+    ("tests", &["clock", "wheel"]),
 ];
 
 /// All that the wheel may take from elsewhere. It is handed the time: no clock, no thread, no lock, no future.

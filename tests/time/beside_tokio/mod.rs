@@ -10,3 +10,5 @@ mod by_hand;
 mod model;
 mod order;
 mod tasks;
+
+pub(crate) use model::{Ours, Times, Tokio};
