@@ -1,6 +1,6 @@
 //! Destructors of values, and wakers, run without the queue's lock: they may use the queue by a handle.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use waterwheel::DelayQueue;
 use waterwheel::delay_queue::Handle;
@@ -19,6 +19,12 @@ impl Drop for Curious {
             let _ = handle.insert(Curious(None), HOUR);
         }
     }
+}
+
+/// A poll with this waker finds nothing.
+fn waits<T>(queue: &mut DelayQueue<T>, waker: &Waker) {
+    let mut context = Context::from_waker(waker);
+    assert!(queue.poll_expired(&mut context).is_pending());
 }
 
 #[test]
@@ -50,30 +56,18 @@ fn a_waker_may_use_the_queue_that_wakes_or_drops_it() {
         let handle = queue.handle();
         let acts = handle.clone();
         let waker = waker_on_wake(move || assert!(acts.insert("by the waker", HOUR).is_ok()));
-        assert!(
-            queue
-                .poll_expired(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        waits(&mut queue, &waker);
         handle.insert("wakes", HOUR).unwrap();
         assert_eq!(queue.len(), 2);
         // Another waker takes the place of this one, which then acts. The queue is empty: no sleep holds a clone.
         let mut queue = DelayQueue::new();
         let handle = queue.handle();
         let waker = waker_on_drop(move || assert!(handle.insert("by the drop", HOUR).is_ok()));
-        assert!(
-            queue
-                .poll_expired(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        waits(&mut queue, &waker);
         drop(waker);
         assert!(queue.is_empty());
-        let noop = std::task::Waker::noop();
-        assert!(
-            queue
-                .poll_expired(&mut Context::from_waker(noop))
-                .is_pending()
-        );
+        let noop = Waker::noop();
+        waits(&mut queue, noop);
         assert_eq!(queue.len(), 1);
     });
 }
@@ -168,7 +162,7 @@ async fn a_batch_keeps_what_was_there() {
     let mut batch = Vec::new();
     assert_eq!(queue.expired_many(&mut batch, 1).await, 1);
     queue.insert(2, HOUR);
-    let noop = std::task::Waker::noop();
+    let noop = Waker::noop();
     let poll = queue.poll_expired_many(&mut Context::from_waker(noop), &mut batch, 8);
     assert_eq!((poll, batch.len()), (Poll::Pending, 1));
 }

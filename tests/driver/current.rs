@@ -10,7 +10,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer, interval, sleep, sleep_until, 
 
 use crate::support::{
     HOUR, LIMIT, Probe, alone, assert_over, assert_settled, current_thread, eventually, inside,
-    metrics, ms, multi_thread, own_timer, poll_once, poll_with, unless_over, waiting, within,
+    metrics, ms, multi_thread, own_timer, poll_once, unless_over, waiting, waiting_with, within,
 };
 
 /// All of the free functions do what they are for, on the runtime's timer here.
@@ -474,8 +474,7 @@ fn a_runtime_with_a_million_pending_timers_is_dropped_at_once() {
         let waker = probe.waker();
         let timer = current_of(&runtime);
         let armed = |n| {
-            let mut nap = sleep(HOUR + ms(n % 100_000));
-            assert!(poll_with(&mut nap, &waker).is_pending());
+            let nap = waiting_with(sleep(HOUR + ms(n % 100_000)), waker.clone());
             nap
         };
         let mut naps: Vec<_> = inside(&runtime, || (0..MILLION).map(armed).collect());

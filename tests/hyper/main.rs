@@ -13,16 +13,15 @@ use std::time::{Duration, Instant};
 use hyper::rt::{self, Timer as _};
 use waterwheel::{ManualClock, Sleep, Timer};
 
-use support::{Probe, current_thread, end_of_time, ms};
+use support::{Probe, current_thread, end_of_time, ms, on_manual_clock};
 
 type Boxed = Pin<Box<dyn rt::Sleep>>;
 
 /// Does this with a timer on a manual clock.
 fn by_hand(act: impl FnOnce(&ManualClock, &Timer)) {
     let runtime = current_thread();
-    let clock = ManualClock::new();
-    let builder = Timer::builder().clock(clock.clone());
-    act(&clock, &builder.start_on(runtime.handle()).unwrap());
+    let (clock, timer) = on_manual_clock(&runtime);
+    act(&clock, &timer);
 }
 
 #[test]

@@ -94,6 +94,13 @@ pub(crate) fn waiting<F: Future + Unpin>(mut future: F) -> F {
     future
 }
 
+/// The future, which a poll with this waker has found pending; only it may keep a clone.
+#[track_caller]
+pub(crate) fn waiting_with<F: Future + Unpin>(mut future: F, waker: Waker) -> F {
+    assert!(poll_giving(&mut future, waker).is_pending());
+    future
+}
+
 /// Uses up what is left of the budget of the task that is polled.
 pub(crate) fn burn_the_budget(context: &mut Context<'_>) {
     while tokio::task::coop::has_budget_remaining() {

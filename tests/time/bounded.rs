@@ -9,7 +9,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, inside, ms, multi_thread,
-    panic_of, poll_giving, poll_once, refusals, us, waker_on_drop, within,
+    panic_of, poll_once, refusals, us, waiting_with, waker_on_drop, within,
 };
 
 /// How many more futures the timer takes now.
@@ -197,12 +197,10 @@ async fn another_timer_is_not_bound_by_it() {
 async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     let timer = bounded_timer(1);
     let waker = || waker_on_drop(|| panic!("a waker that panics when dropped"));
-    let mut sleep = timer.sleep(HOUR);
-    assert!(poll_giving(&mut sleep, waker()).is_pending());
+    let sleep = waiting_with(timer.sleep(HOUR), waker());
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(sleep)));
     assert_eq!(free(&timer), 1, "dropped while pending");
-    let mut sleep = timer.sleep(ms(5));
-    assert!(poll_giving(&mut sleep, waker()).is_pending());
+    let mut sleep = waiting_with(timer.sleep(ms(5)), waker());
     // Past the deadline without a turn of the driver, so that the poll lets it go.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         sleep.set_deadline(Instant::now() - ms(1));

@@ -24,44 +24,29 @@ fn on_its_own(runtime: fn() -> Runtime, future: impl Future<Output = ()> + Send 
 }
 
 #[test]
-fn a_loop_of_ready_sleeps_yields_to_other_tasks() {
-    on_its_own(current_thread, async {
-        let done = Arc::new(AtomicBool::new(false));
-        let spinning = tokio::spawn({
-            let done = Arc::clone(&done);
-            async move {
+fn a_loop_of_ready_sleeps_or_missed_ticks_yields_to_other_tasks() {
+    for is_interval in [false, true] {
+        on_its_own(current_thread, async move {
+            let done = Arc::new(AtomicBool::new(false));
+            let spins = Arc::clone(&done);
+            let spinning = tokio::spawn(async move {
+                let long_ago = Instant::now() - ms(1_000);
+                let mut ticks = interval_at(long_ago, Duration::from_nanos(1));
                 let mut rounds = 0_u64;
-                while !done.load(Ordering::SeqCst) {
-                    sleep(Duration::ZERO).await;
+                while !spins.load(Ordering::SeqCst) {
+                    match is_interval {
+                        true => drop(ticks.tick().await),
+                        false => sleep(Duration::ZERO).await,
+                    }
                     rounds += 1;
                 }
                 rounds
-            }
+            });
+            let other = tokio::spawn(async move { done.store(true, Ordering::SeqCst) });
+            other.await.expect("it had its turn");
+            assert!(spinning.await.expect("it ends") > 0);
         });
-        let other = tokio::spawn(async move { done.store(true, Ordering::SeqCst) });
-        other.await.expect("it had its turn");
-        assert!(spinning.await.expect("it ends") > 0);
-    });
-}
-
-#[test]
-fn a_loop_of_ticks_that_were_missed_yields_to_other_tasks() {
-    on_its_own(current_thread, async {
-        let done = Arc::new(AtomicBool::new(false));
-        let spinning = tokio::spawn({
-            let done = Arc::clone(&done);
-            async move {
-                let long_ago = Instant::now() - ms(1_000);
-                let mut ticks = interval_at(long_ago, Duration::from_nanos(1));
-                while !done.load(Ordering::SeqCst) {
-                    ticks.tick().await;
-                }
-            }
-        });
-        let other = tokio::spawn(async move { done.store(true, Ordering::SeqCst) });
-        other.await.expect("it had its turn");
-        spinning.await.expect("it ends");
-    });
+    }
 }
 
 /// More than a task's budget.

@@ -25,42 +25,33 @@ fn probe_tick(probe: &Probe, interval: &mut Interval) -> Poll<Instant> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_tick_comes_at_once_and_the_others_a_period_apart() {
-    let start = Instant::now();
-    let mut interval = interval(ms(10));
-    for expected in [0, 10, 20, 30] {
-        assert_eq!(tick(&mut interval, start).await, (expected, expected));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_first_tick_comes_at_the_start_that_was_given() {
-    let start = Instant::now();
-    let mut interval = interval_at(start + ms(25), ms(10));
-    for expected in [25, 35, 45] {
-        assert_eq!(tick(&mut interval, start).await, (expected, expected));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_timer_of_ones_own_ticks_alike() {
+async fn ticks_come_a_period_apart_from_now_or_the_start_given() {
     let start = Instant::now();
     let timer = own_timer();
-    let mut own = timer.interval(ms(10));
-    let mut own_at = timer.interval_at(start + ms(5), ms(10));
-    let mut tried = timer.try_interval(ms(10)).expect("it takes it");
-    let mut tried_at = timer
-        .try_interval_at(start + ms(5), ms(10))
-        .expect("it takes it");
-    for expected in [0, 10, 20] {
-        assert_eq!(tick(&mut own, start).await, (expected, expected));
-        assert_eq!(tick(&mut tried, start).await, (expected, expected));
-        let expected = expected + 5;
-        assert_eq!(tick(&mut own_at, start).await, (expected, expected));
-        assert_eq!(tick(&mut tried_at, start).await, (expected, expected));
+    let mut all = [
+        (0, interval(ms(10))),
+        (0, timer.interval(ms(10))),
+        (0, timer.try_interval(ms(10)).expect("it takes it")),
+        (0, interval(ms(10)).with_start_jitter(Duration::ZERO)),
+        (5, interval_at(start + ms(5), ms(10))),
+        (5, timer.interval_at(start + ms(5), ms(10))),
+        (
+            5,
+            timer
+                .try_interval_at(start + ms(5), ms(10))
+                .expect("it takes it"),
+        ),
+    ];
+    for period in 0..100 {
+        for (first, interval) in &mut all {
+            let expected = *first + 10 * period;
+            assert_eq!(tick(interval, start).await, (expected, expected));
+        }
     }
-    drop((own, own_at, tried, tried_at));
+    assert!(all.iter().all(|(_, interval)| interval.missed_ticks() == 0));
+    drop(all);
     assert_settled(&timer);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,27 +190,29 @@ async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -
     )
 }
 
+// Or more than two ticks late, on a coarse timer.
 #[tokio::test(start_paused = true)]
 async fn a_tick_more_than_five_milliseconds_late_counts_as_missed() {
-    let (timer, period) = (own_timer(), ms(100));
-    let missed = |late| after_a_tick_late_by(late, &timer, period);
-    assert_eq!(missed(ms(0)).await, (period, 0));
-    assert_eq!(missed(ms(5)).await, (period, 0));
-    assert_eq!(missed(ms(6)).await, (period + ms(6), 1));
-    let more = us(5_001);
-    assert_eq!(missed(more).await, (period + more, 1));
-    assert_settled(&timer);
-}
-
-#[tokio::test(start_paused = true)]
-async fn on_a_coarse_timer_more_than_two_ticks_late_is_missed() {
-    let timer = Timer::builder().resolution(ms(100)).start();
-    let (timer, period) = (timer.expect("a timer"), ms(1_000));
-    let missed = |late| after_a_tick_late_by(late, &timer, period);
-    assert_eq!(missed(ms(6)).await, (period, 0));
-    assert_eq!(missed(ms(200)).await, (period, 0));
-    assert_eq!(missed(ms(201)).await, (period + ms(201), 1));
-    assert_settled(&timer);
+    let coarse = Timer::builder().resolution(ms(100)).start();
+    for (timer, period, in_time, late) in [
+        (&*own_timer(), ms(100), [ms(0), ms(5)], [us(5_001), ms(6)]),
+        (
+            &coarse.expect("a timer"),
+            ms(1_000),
+            [ms(6), ms(200)],
+            [ms(201); 2],
+        ),
+    ] {
+        for late in in_time {
+            let missed = after_a_tick_late_by(late, timer, period).await;
+            assert_eq!(missed, (period, 0), "{late:?}");
+        }
+        for late in late {
+            let missed = after_a_tick_late_by(late, timer, period).await;
+            assert_eq!(missed, (period + late, 1), "{late:?}");
+        }
+        assert_settled(timer);
+    }
 }
 
 // spring#18458: a burst after a suspend.
@@ -244,17 +237,6 @@ async fn after_a_suspend_only_burst_makes_up_for_the_ticks() {
         assert_eq!(ticks, at_once, "{behavior:?}");
         assert_eq!(interval.missed_ticks(), missed, "{behavior:?}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn ticks_taken_in_time_are_not_missed() {
-    let mut interval = interval(ms(7));
-    for _ in 0..100 {
-        interval.tick().await;
-    }
-    assert_eq!(interval.missed_ticks(), 0);
-    drop(interval);
-    assert_settled(&Timer::current());
 }
 
 // ----- resets -----
@@ -411,12 +393,4 @@ async fn start_jitter_spreads_the_first_ticks_over_its_length() {
     }
     // 100 are expected in each: that one has less than 40 happens once in 10^12 runs.
     assert!(in_quarter.iter().all(|&n| n > 40), "{in_quarter:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_jitter_of_zero_changes_nothing() {
-    let start = Instant::now();
-    let mut interval = interval(ms(10)).with_start_jitter(Duration::ZERO);
-    assert_eq!(tick(&mut interval, start).await, (0, 0));
-    assert_eq!(tick(&mut interval, start).await, (10, 10));
 }

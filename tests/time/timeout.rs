@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_future_that_is_done_in_time_wins() {
+async fn a_future_is_given_up_at_the_deadline_and_not_before() {
     let start = Instant::now();
     let slow = async {
         sleep(ms(9)).await;
@@ -23,11 +23,6 @@ async fn a_future_that_is_done_in_time_wins() {
     };
     assert_eq!(timeout(ms(10), slow).await, Ok(7));
     assert_eq!(start.elapsed(), ms(9));
-    assert_settled(&Timer::current());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_future_that_is_too_slow_is_given_up_at_the_deadline() {
     let start = Instant::now();
     assert!(timeout(ms(10), pending::<()>()).await.is_err());
     assert_eq!(start.elapsed(), ms(10));
@@ -57,13 +52,6 @@ async fn a_future_pending_past_the_deadline_elapses_at_the_first_poll() {
     tokio::time::advance(ms(100)).await;
     assert!(poll_once(&mut timeout(Duration::ZERO, pending::<()>())).is_ready());
     assert!(poll_once(&mut timeout_at(long_ago, pending::<()>())).is_ready());
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_future_is_polled_before_the_delay_is_armed() {
-    let timer = own_timer();
-    assert_eq!(timer.timeout(ms(10), ready(1)).await, Ok(1));
-    assert_eq!(timer.metrics().armed(), 0);
 }
 
 // In a task it finds its timer at the first poll that is pending; see also `tests/binding`.
@@ -112,10 +100,7 @@ async fn it_gives_access_to_its_future() {
     assert_eq!(limited.get_ref().clone().await, 1);
     *limited.get_mut() = ready(2);
     assert_eq!(limited.into_inner().await, 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn into_inner_cancels_the_delay() {
+    // That cancels the delay.
     let timer = own_timer();
     let limited = waiting(timer.timeout(ms(10), pending::<()>()));
     let _future = limited.into_inner();
@@ -142,6 +127,8 @@ async fn it_takes_all_that_turns_into_a_future() {
     assert_eq!(tried.await, Ok(5));
     let tried = timer.try_timeout_at(at, Request(6)).expect("it takes it");
     assert_eq!(tried.await, Ok(6));
+    // Each was polled before its delay was armed.
+    assert_eq!(timer.metrics().armed(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,17 +10,14 @@ mod random;
 use tokio::runtime::Runtime;
 use waterwheel::{ManualClock, Timer};
 
-use crate::support::{current_thread, multi_thread};
+use crate::support::{current_thread, metrics, multi_thread, on_manual_clock};
 
 /// Does this with a clock and a timer on it, on both flavors of runtime.
 fn on_both_flavors(act: impl Fn(&Runtime, &ManualClock, &Timer)) {
     for runtime in [current_thread(), multi_thread(2)] {
-        let clock = ManualClock::new();
-        let timer = start(&runtime, &clock);
+        let (clock, timer) = on_manual_clock(&runtime);
         act(&runtime, &clock, &timer);
-        let metrics = timer.metrics();
-        let ended = metrics.fired() + metrics.cancelled() + metrics.stopped();
-        assert_eq!(metrics.armed(), ended + metrics.pending(), "{metrics:?}");
+        metrics(&timer);
     }
 }
 

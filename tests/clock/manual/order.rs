@@ -6,7 +6,7 @@ use std::task::Poll;
 use waterwheel::{Duration, ManualClock, Timer};
 
 use super::{on_both_flavors, start};
-use crate::support::{Dice, ms, multi_thread, poll_with, us, waker_on_wake};
+use crate::support::{Dice, ms, multi_thread, poll_with, us, waiting_with, waker_on_wake};
 
 #[test]
 fn a_hundred_thousand_are_woken_in_order_by_an_advance() {
@@ -19,8 +19,7 @@ fn a_hundred_thousand_are_woken_in_order_by_an_advance() {
             let delay = ms(1 + dice.roll(200_000));
             let woken = Arc::clone(&woken);
             let waker = waker_on_wake(move || woken.lock().unwrap().push(number));
-            let mut sleep = timer.sleep(delay);
-            assert!(poll_with(&mut sleep, &waker).is_pending());
+            let sleep = waiting_with(timer.sleep(delay), waker.clone());
             expected.push((delay, number));
             sleeps.push(sleep);
         }

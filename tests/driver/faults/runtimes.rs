@@ -8,7 +8,7 @@ use waterwheel::{Instant, Timer, interval, sleep, timeout};
 
 use crate::support::{
     HOUR, LIMIT, Probe, alone, assert_over, current_thread, inside, metrics, ms, multi_thread,
-    own_timer, poll_once, poll_with, within,
+    own_timer, poll_once, waiting_with, within,
 };
 
 #[test]
@@ -141,8 +141,7 @@ fn a_runtime_may_end_in_the_destructor_of_a_thread_local() {
         let waker = probe.waker();
         let ends = std::thread::spawn(move || {
             let runtime = current_thread();
-            let mut nap = inside(&runtime, || sleep(HOUR));
-            assert!(poll_with(&mut nap, &waker).is_pending());
+            let nap = waiting_with(inside(&runtime, || sleep(HOUR)), waker.clone());
             KEPT.set(Some(runtime));
             nap
         });

@@ -12,7 +12,7 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, Probe, assert_over, eventually, inside, metrics, ms, multi_thread, own_timer,
-    poll_giving, poll_once, us, waker_on_wake, with_timer_within, within,
+    poll_giving, poll_once, us, waiting_with, waker_on_wake, with_timer_within, within,
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -205,8 +205,7 @@ fn a_waker_may_drop_the_last_handle_and_future_of_its_timer() {
             let last = Arc::clone(&last);
             move || drop(last.lock().unwrap_or_else(PoisonError::into_inner).take())
         });
-        let mut nap = timer.sleep(ms(100));
-        assert!(poll_giving(&mut nap, waker).is_pending());
+        let nap = waiting_with(timer.sleep(ms(100)), waker);
         *last.lock().unwrap_or_else(PoisonError::into_inner) = Some((timer, nap));
         let tasks = || runtime.metrics().num_alive_tasks();
         assert_eq!(tasks(), 1);

@@ -11,8 +11,8 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
     HOUR, LIMIT, armed, current_thread, metrics, ms, multi_thread, own_timer, paused, poll_giving,
-    poll_once, unless_over, waiting, waker_on_drop, waker_on_wake, with_timer, with_timer_within,
-    within,
+    poll_once, unless_over, waiting, waiting_with, waker_on_drop, waker_on_wake, with_timer,
+    with_timer_within, within,
 };
 
 /// What the wakers act on: a timer, and some of its sleeps that are pending.
@@ -84,8 +84,7 @@ pub(crate) const ACTS: &[(&str, Act)] = &[
 pub(crate) type Occasion = fn(&Setup, Waker) -> Option<Sleep>;
 
 fn armed_with(setup: &Setup, delay: Duration, waker: Waker) -> Sleep {
-    let mut sleep = setup.timer.sleep(delay);
-    assert!(poll_giving(&mut sleep, waker).is_pending());
+    let sleep = waiting_with(setup.timer.sleep(delay), waker);
     sleep
 }
 
@@ -234,8 +233,7 @@ async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
     let timer = own_timer();
     let (kept, count) = (Arc::default(), Arc::default());
     let first = again(timer.clone(), Arc::clone(&kept), Arc::clone(&count));
-    let mut sleep = timer.sleep(ms(1));
-    assert!(poll_giving(&mut sleep, first).is_pending());
+    let _sleep = waiting_with(timer.sleep(ms(1)), first);
     let start = Instant::now();
     timer.sleep(ms(50)).await;
     assert_eq!(start.elapsed(), ms(50));

@@ -8,7 +8,7 @@ use waterwheel::Instant;
 
 use crate::support::{
     HOUR, Probe, alone, armed, assert_over, current_thread, metrics, ms, multi_thread, own_timer,
-    poll_giving, poll_once, waiting, waker_on_drop, waker_on_wake, with_timer,
+    poll_giving, poll_once, waiting, waiting_with, waker_on_drop, waker_on_wake, with_timer,
 };
 
 fn panics_when_woken() -> Waker {
@@ -87,8 +87,7 @@ fn a_panicking_waker_strands_no_waiter_at_its_runtimes_end() {
 async fn a_waker_that_panics_when_replaced_leaves_all_usable() {
     let timer = own_timer();
     let probe = Probe::new();
-    let mut sleep = timer.sleep(ms(5));
-    assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
+    let mut sleep = waiting_with(timer.sleep(ms(5)), panics_when_dropped());
     let_panic(|| probe.poll(&mut sleep));
     assert!(probe.poll(&mut sleep).is_pending());
     metrics(&timer);
@@ -101,8 +100,7 @@ async fn a_waker_that_panics_when_replaced_leaves_all_usable() {
 #[tokio::test(start_paused = true)]
 async fn a_waker_that_panics_when_dropped_leaves_its_timer_usable() {
     let timer = own_timer();
-    let mut sleep = timer.sleep(ms(5));
-    assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
+    let sleep = waiting_with(timer.sleep(ms(5)), panics_when_dropped());
     let_panic(|| drop(sleep));
     let metrics_now = metrics(&timer);
     assert_eq!((metrics_now.cancelled(), metrics_now.pending()), (1, 0));
@@ -114,8 +112,7 @@ async fn a_waker_that_panics_when_dropped_leaves_its_timer_usable() {
 async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
-        let mut sleep = timer.sleep(HOUR);
-        assert!(poll_giving(&mut sleep, panics()).is_pending());
+        let mut sleep = waiting_with(timer.sleep(HOUR), panics());
         let_panic(|| sleep.set_deadline(Instant::now() - ms(1)));
         metrics(&timer);
         assert!(poll_once(&mut sleep).is_ready());
@@ -130,11 +127,14 @@ async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
 fn a_waker_that_panics_at_completion_leaves_all_usable() {
     alone(|| {
         let (runtime, timer) = with_timer(current_thread());
-        let mut sleep = timer.sleep(ms(50));
-        assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
+        let mut sleep = waiting_with(timer.sleep(ms(50)), panics_when_dropped());
+        let mut dropped = waiting_with(timer.sleep(ms(50)), panics_when_dropped());
         // Past the deadline with no thread that drives the runtime, so that it is the poll that completes it.
         thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
+        // One that is dropped right after that.
+        let_panic(|| poll_once(&mut dropped));
+        drop(dropped);
         // Takes the place of the other.
         let mut neighbour = armed(&timer, ms(50), poll_once);
         sleep.set_deadline(Instant::now() + HOUR);
@@ -144,19 +144,6 @@ fn a_waker_that_panics_at_completion_leaves_all_usable() {
         drop(sleep);
         let metrics = metrics(&timer);
         assert_eq!((metrics.cancelled(), metrics.pending()), (1, 0));
-    });
-}
-
-#[test]
-fn a_sleep_whose_waker_panicked_as_it_completed_may_be_dropped() {
-    alone(|| {
-        let (_runtime, timer) = with_timer(current_thread());
-        let mut sleep = timer.sleep(ms(50));
-        assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
-        thread::sleep(ms(60));
-        let_panic(|| poll_once(&mut sleep));
-        drop(sleep);
-        assert_eq!(metrics(&timer).pending(), 0);
     });
 }
 

@@ -57,39 +57,32 @@ async fn nap(mut sleep: Sleep) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drain_completes_when_the_last_pending_is_dropped() {
+async fn drain_completes_however_the_last_pending_ends() {
     let start = Instant::now();
-    let timer = own_timer();
-    let last = waiting(timer.sleep(HOUR));
-    let drained = drain(&timer).await;
-    assert!(!drained.is_finished());
-    drop(last);
-    drained.await.expect("it does not panic");
-    assert_eq!(start.elapsed(), Duration::ZERO);
-}
-
-#[tokio::test(start_paused = true)]
-async fn drain_completes_when_the_last_pending_is_reset_to_the_past() {
-    let start = Instant::now();
-    let timer = own_timer();
-    let mut last = waiting(timer.sleep(HOUR));
-    let drained = drain(&timer).await;
-    last.set_deadline(start);
-    drained.await.expect("it does not panic");
-    assert_eq!(start.elapsed(), Duration::ZERO);
-    assert!(poll_once(&mut last).is_ready());
-    assert!(!last.was_stopped());
-}
-
-#[tokio::test(start_paused = true)]
-async fn drain_waits_for_a_sleep_that_is_pushed_back_meanwhile() {
-    let start = Instant::now();
-    let timer = own_timer();
-    let mut sleep = waiting(timer.sleep(ms(10)));
-    let drained = drain(&timer).await;
-    sleep.set_deadline(start + ms(40));
-    drained.await.expect("it does not panic");
-    assert_eq!(start.elapsed(), ms(40));
+    let ends: [fn(&Timer, Sleep) -> Option<Sleep>; 3] = [
+        |_, _dropped| None,
+        |_, mut last| {
+            last.set_deadline(Instant::now());
+            Some(last)
+        },
+        |timer, last| {
+            assert_eq!(timer.shutdown(), 1);
+            Some(last)
+        },
+    ];
+    for (end, was_stopped) in ends.into_iter().zip([false, false, true]) {
+        let timer = own_timer();
+        let last = waiting(timer.sleep(HOUR));
+        let drained = drain(&timer).await;
+        assert!(!drained.is_finished());
+        let last = end(&timer, last);
+        drained.await.expect("it does not panic");
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        if let Some(mut last) = last {
+            assert!(poll_once(&mut last).is_ready());
+            assert_eq!(last.was_stopped(), was_stopped);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,10 +93,7 @@ async fn drain_completes_at_once_when_nothing_is_pending() {
     let timer = own_timer();
     timer.sleep(ms(1)).await;
     assert!(timer.drain().now_or_never().is_some(), "used");
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_drain_completes() {
+    // And so does every one, when the last has fired.
     let timer = own_timer();
     let _last = waiting(timer.sleep(ms(10)));
     let drains = [timer.drain(), timer.drain(), timer.clone().drain()];
@@ -132,6 +122,7 @@ async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
     let start = Instant::now();
     let timer = own_timer();
     let lazy = timer.sleep(ms(50));
+    let mut too_late = timer.sleep(HOUR);
     let _first = waiting(timer.sleep(ms(10)));
     let drained = drain(&timer).await;
     let lazy = tokio::spawn(nap(lazy));
@@ -139,15 +130,14 @@ async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
     drained.await.expect("it does not panic");
     assert_eq!(start.elapsed(), ms(50), "it was waited for");
     assert!(!lazy.await.expect("it does not panic"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_future_armed_after_the_drain_has_completed_was_stopped() {
+    assert!(poll_once(&mut too_late).is_ready() && too_late.was_stopped());
+    // One that is pushed back is waited for as well.
     let timer = own_timer();
-    let mut lazy = timer.sleep(ms(50));
-    timer.drain().await;
-    assert!(poll_once(&mut lazy).is_ready());
-    assert!(lazy.was_stopped());
+    let mut pushed_back = waiting(timer.sleep(ms(10)));
+    let drained = drain(&timer).await;
+    pushed_back.set_deadline(start + ms(90));
+    drained.await.expect("it does not panic");
+    assert_eq!(start.elapsed(), ms(90));
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,17 +165,6 @@ async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
     armed.clear();
     assert!(probe.wakes() > before);
     assert!(probe.poll(&mut drained).is_ready());
-}
-
-#[tokio::test(start_paused = true)]
-async fn shutdown_ends_a_drain() {
-    let timer = own_timer();
-    let mut last = waiting(timer.sleep(HOUR));
-    let drained = drain(&timer).await;
-    assert_eq!(timer.shutdown(), 1);
-    drained.await.expect("it does not panic");
-    assert!(poll_once(&mut last).is_ready());
-    assert!(last.was_stopped());
 }
 
 #[tokio::test(start_paused = true)]

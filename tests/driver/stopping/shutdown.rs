@@ -5,7 +5,7 @@ use std::thread;
 
 use futures::{FutureExt, StreamExt};
 use waterwheel::{
-    Duration, Instant, Timer, interval, interval_at, sleep, sleep_until, timeout, timeout_at,
+    Duration, Instant, Sleep, Timer, interval, interval_at, sleep, sleep_until, timeout, timeout_at,
 };
 
 use super::STOPPED;
@@ -18,36 +18,25 @@ use crate::support::{
 #[tokio::test(start_paused = true)]
 async fn a_sleep_that_is_not_due_shows_unpolled_that_it_was_stopped() {
     let timer = own_timer();
-    let mut later = [timer.sleep(ms(20)), timer.sleep(ms(20))];
-    let mut due = [timer.sleep(ms(10)), timer.sleep(ms(10))];
-    // One of each is pending, the other was reset before its first poll.
-    for [armed, reset] in [&mut later, &mut due] {
-        assert!(poll_once(armed).is_pending());
+    // One of each is pending, the other was reset before its first poll. The first two are due before the others.
+    let [mut due, mut later] = [10, 20].map(|millis| {
+        let [armed, mut reset] = [(); 2].map(|()| timer.sleep(ms(millis)));
         reset.set_deadline(armed.deadline());
-    }
-    assert!(later.iter().chain(&due).all(|nap| !nap.was_stopped()));
+        [waiting(armed), reset]
+    });
+    let all_stopped = |naps: &[Sleep; 2]| naps.iter().all(Sleep::was_stopped);
+    let none_stopped = |naps: &[Sleep; 2]| naps.iter().all(|nap| !nap.was_stopped());
+    assert!(none_stopped(&due) && none_stopped(&later));
     timer.shutdown();
-    assert!(
-        later
-            .iter()
-            .chain(&due)
-            .all(|nap| nap.was_stopped() && nap.is_elapsed())
-    );
+    assert!(all_stopped(&due) && all_stopped(&later));
+    assert!(due.iter().chain(&later).all(Sleep::is_elapsed));
     tokio::time::advance(ms(10)).await;
-    assert!(
-        later
-            .iter()
-            .all(|nap| nap.was_stopped() && nap.is_elapsed())
-    );
-    assert!(due.iter().all(|nap| !nap.was_stopped() && nap.is_elapsed()));
-    assert!(
-        later
-            .iter_mut()
-            .chain(&mut due)
-            .all(|nap| poll_once(nap).is_ready())
-    );
-    assert!(later.iter().all(|nap| nap.was_stopped()));
-    assert!(due.iter().all(|nap| !nap.was_stopped()));
+    assert!(none_stopped(&due) && all_stopped(&later));
+    assert!(due.iter().chain(&later).all(Sleep::is_elapsed));
+    for nap in due.iter_mut().chain(&mut later) {
+        assert!(poll_once(nap).is_ready());
+    }
+    assert!(none_stopped(&due) && all_stopped(&later));
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +54,10 @@ async fn shutdown_makes_pending_sleeps_ready_at_once() {
         assert!(sleep.is_elapsed());
         assert!(poll_once(sleep).is_ready());
         assert!(sleep.was_stopped());
+        // Again, and after a reset.
         assert!(poll_once(sleep).is_ready());
+        sleep.set_deadline(Instant::now() + HOUR);
+        assert!(poll_once(sleep).is_ready() && sleep.was_stopped());
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
@@ -88,24 +80,14 @@ async fn shutdown_returns_how_many_were_pending_and_then_nothing() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_gives_timeouts_elapsed_that_were_stopped() {
     let timer = own_timer();
-    let waiting = tokio::spawn(timer.timeout(HOUR, pending::<()>()));
-    tokio::task::yield_now().await;
-    assert_eq!(timer.shutdown(), 1);
-    let elapsed = waiting.await.expect("it does not panic");
-    let elapsed = elapsed.expect_err("its future is never ready");
-    assert!(elapsed.was_stopped());
-    assert_eq!(
-        elapsed.to_string(),
-        "the timer was stopped before the deadline"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_timeout_whose_future_is_ready_wins_over_shutdown() {
-    let timer = own_timer();
+    let cut = tokio::spawn(timer.timeout(HOUR, pending::<()>()));
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let limited = waiting(timer.timeout(HOUR, receiver));
-    timer.shutdown();
+    tokio::task::yield_now().await;
+    assert_eq!(timer.shutdown(), 2);
+    let elapsed = cut.await.expect("it does not panic");
+    assert!(elapsed.is_err_and(|elapsed| elapsed.was_stopped()));
+    // One whose future is ready wins.
     sender.send(7).expect("the receiver is there");
     assert_eq!(limited.await, Ok(Ok(7)));
 }
@@ -143,17 +125,6 @@ async fn after_shutdown_tick_completes_once_then_panics_with_advice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_that_was_due_before_shutdown_was_not_stopped() {
-    let timer = own_timer();
-    let mut sleep = waiting(timer.sleep(ms(10)));
-    tokio::time::sleep(ms(20)).await;
-    assert_eq!(timer.shutdown(), 0);
-    assert!(poll_once(&mut sleep).is_ready());
-    assert!(!sleep.was_stopped());
-    assert_eq!((metrics(&timer).fired(), metrics(&timer).stopped()), (1, 0));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_sleep_made_before_shutdown_and_polled_after_was_stopped() {
     let timer = own_timer();
     let mut sleep = timer.sleep(ms(10));
@@ -168,23 +139,18 @@ async fn a_sleep_made_before_shutdown_and_polled_after_was_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_sleep_that_is_reset_is_stopped_again() {
-    let timer = own_timer();
-    let mut sleep = waiting(timer.sleep(ms(10)));
-    timer.shutdown();
-    sleep.set_deadline(Instant::now() + HOUR);
-    assert!(poll_once(&mut sleep).is_ready());
-    assert!(sleep.was_stopped());
-    sleep.set_deadline(Instant::now() + HOUR);
-    assert!(poll_once(&mut sleep).is_ready());
-    assert!(sleep.was_stopped());
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_shutdown_methods_panic_at_the_caller_with_advice() {
+async fn after_shutdown_methods_refuse_or_panic_with_advice() {
     let timer = own_timer();
     let later = Instant::now() + ms(1);
     timer.shutdown();
+    for error in refusals(&timer) {
+        assert!(error.is_shutdown() && !error.is_at_capacity() && !error.is_invalid());
+        assert!(error.to_string().contains("Timer::builder"));
+    }
+    // An overflowing timeout never arms, but a stopped timer takes nothing at all.
+    let refused = timer.try_timeout(Duration::MAX, pending::<()>());
+    assert!(refused.is_err_and(|error| error.is_shutdown()));
+    assert_panics_here(STOPPED, || timer.timeout(Duration::MAX, pending::<()>()));
     assert_panics_here(STOPPED, || timer.sleep(ms(1)));
     assert_panics_here(STOPPED, || timer.sleep_until(later));
     assert_panics_here(STOPPED, || timer.timeout(ms(1), pending::<()>()));
@@ -203,6 +169,7 @@ async fn after_shutdown_functions_panic_at_the_caller_with_advice() {
         assert_panics_here(STOPPED, || sleep(ms(1)));
         assert_panics_here(STOPPED, || sleep_until(later));
         assert_panics_here(STOPPED, || timeout(ms(1), pending::<()>()));
+        assert_panics_here(STOPPED, || timeout(Duration::MAX, pending::<()>()));
         assert_panics_here(STOPPED, || timeout_at(later, pending::<()>()));
         assert_panics_here(STOPPED, || interval(ms(1)));
         assert_panics_here(STOPPED, || interval_at(later, ms(1)));
@@ -214,34 +181,16 @@ async fn after_shutdown_functions_panic_at_the_caller_with_advice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_shutdown_the_try_forms_give_a_typed_error() {
-    let timer = own_timer();
-    timer.shutdown();
-    for error in refusals(&timer) {
-        assert!(error.is_shutdown() && !error.is_at_capacity() && !error.is_invalid());
-        assert!(error.to_string().contains("Timer::builder"));
-    }
-}
-
-// An overflowing timeout never arms, but a stopped timer takes nothing at all.
-#[tokio::test(start_paused = true)]
-async fn after_shutdown_an_overflowing_timeout_is_refused_as_well() {
-    let timer = own_timer();
-    timer.shutdown();
-    let refused = timer.try_timeout(Duration::MAX, pending::<()>());
-    assert!(refused.is_err_and(|error| error.is_shutdown()));
-    assert_panics_here(STOPPED, || timer.timeout(Duration::MAX, pending::<()>()));
-    Timer::current().shutdown();
-    assert_panics_here(STOPPED, || timeout(Duration::MAX, pending::<()>()));
-}
-
-#[tokio::test(start_paused = true)]
 async fn metrics_count_what_was_stopped_apart() {
     let timer = own_timer();
     let mut sleeps: Vec<_> = (1..=6).map(|n| waiting(timer.sleep(ms(n * 10)))).collect();
     tokio::time::sleep(ms(25)).await;
     sleeps.pop();
     timer.shutdown();
+    // Those that were due before were not stopped.
+    for sleep in &mut sleeps[..2] {
+        assert!(poll_once(sleep).is_ready() && !sleep.was_stopped());
+    }
     drop(sleeps);
     let metrics = metrics(&timer);
     let counts = (metrics.fired(), metrics.cancelled(), metrics.stopped());

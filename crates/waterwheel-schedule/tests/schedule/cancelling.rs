@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{JobError, OnError, Scheduler};
 
-use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+use super::support::{HOUR, Log, ms, multi_thread, secs, within};
 
 #[tokio::test(start_paused = true)]
 async fn a_job_cancelled_before_its_run_never_runs() {

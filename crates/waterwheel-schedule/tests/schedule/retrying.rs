@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Backoff, Context, JobError, JobHandle, Misfire, OnError, Scheduler};
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, ms, secs};
 
 /// Fails at 100 ms, and is tried again at 1 100 ms.
 fn retried(scheduler: &Scheduler, log: &Log<u32>) -> JobHandle<u32> {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::time::sleep;
 use waterwheel_schedule::{JobError, OnError, Scheduler};
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, ms, secs};
 
 /// Calls its scheduler when it is dropped, and may panic then.
 struct Unruly {

@@ -21,38 +21,22 @@ use round::{End, round};
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
-fn nothing_is_lost_beside_a_shutdown() {
-    storm(End::Shutdown);
-}
-
-#[test]
-fn nothing_is_lost_beside_shutdown_now() {
-    storm(End::ShutdownNow);
-}
-
-#[test]
-fn nothing_is_lost_beside_a_drain() {
-    storm(End::Drain);
-}
-
-#[test]
-fn nothing_is_lost_when_the_last_scheduler_is_dropped() {
-    storm(End::LastScheduler);
-}
-
-#[test]
-fn nothing_is_lost_when_the_timer_is_stopped() {
-    storm(End::Timer);
-}
-
-#[test]
-fn nothing_is_lost_when_the_runtime_ends() {
-    storm(End::Runtime);
-}
-
-#[test]
-fn nothing_is_lost_when_two_ends_meet() {
-    storm(End::Two);
+fn nothing_is_lost_however_it_ends() {
+    // Beside a shutdown or a drain, with the last scheduler, the timer or the runtime, or where two of these meet.
+    let ends = [
+        End::Shutdown,
+        End::ShutdownNow,
+        End::Drain,
+        End::LastScheduler,
+        End::Timer,
+        End::Runtime,
+        End::Two,
+    ];
+    thread::scope(|scope| {
+        for end in ends {
+            scope.spawn(move || storm(end));
+        }
+    });
 }
 
 fn storm(end: End) {
