@@ -373,9 +373,7 @@ async fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
             job.run(log.each(|_| Instant::now(), |_| async {}))
         })
         .collect();
-    for job in jobs {
-        job.await.unwrap();
-    }
+    all_end_well(jobs).await;
     let times = log.lines();
     assert_eq!(times.len(), 50);
     assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use waterwheel_schedule::{Counts, Event, JobControl, JobError, JobHandle, JobStatus, Scheduler};
 
-use super::support::{HOUR, Log, add_up, ms, with_workers, within};
+use super::support::{HOUR, Log, add_up, all_end_well, all_shut_down, ms, with_workers, within};
 
 const HERD: u64 = 1_000;
 
@@ -184,12 +184,8 @@ async fn a_shutdown_keeps_what_its_policies_keep_of_a_herd() {
         }));
     }
     first.await.unwrap();
-    for job in kept {
-        job.await.unwrap();
-    }
-    for job in ended {
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-    }
+    all_end_well(kept).await;
+    all_shut_down(ended).await;
     let lines = log.lines();
     assert_eq!((lines[0], lines.len()), ("shutdown", 101));
     assert!(!lines.contains(&"again"));
@@ -301,9 +297,7 @@ fn after_shutdown_now_no_job_begins_that_waits_for_a_thread() {
         assert_eq!(scheduler.shutdown_now().len(), 20);
         release.send(()).unwrap();
         first.await.unwrap();
-        for job in jobs {
-            assert!(matches!(job.await, Err(JobError::Shutdown)));
-        }
+        all_shut_down(jobs).await;
         // The thread has been through its queue.
         tokio::task::spawn_blocking(|| {}).await.unwrap();
         assert_eq!(log.len(), 0);

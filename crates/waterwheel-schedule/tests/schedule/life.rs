@@ -9,7 +9,8 @@ use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
 use super::support::{
-    HOUR, Log, add_up, jumps_to_a_deadline, ms, multi_thread, paused, secs, within,
+    HOUR, Log, add_up, all_end_well, all_shut_down, jumps_to_a_deadline, ms, multi_thread, paused,
+    secs, within,
 };
 
 #[tokio::test(start_paused = true)]
@@ -103,9 +104,7 @@ async fn a_drain_waits_for_the_delayed_jobs() {
         .collect();
     scheduler.drain().await;
     assert_eq!(start.elapsed(), ms(5_500));
-    for job in jobs {
-        job.await.unwrap();
-    }
+    all_end_well(jobs).await;
     // Of an idle one.
     Scheduler::new().drain().await;
     assert_eq!(start.elapsed(), ms(5_500));
@@ -173,9 +172,7 @@ fn the_end_of_the_runtime_ends_every_handle() {
     };
     assert_eq!(Arc::strong_count(&held), 1, "closures and futures are gone");
     paused().block_on(async {
-        for job in [waiting, running] {
-            assert!(matches!(job.await, Err(JobError::Shutdown)));
-        }
+        all_shut_down([waiting, running]).await;
         assert!(scheduler.is_terminated());
         let refused = scheduler.after(ms(1)).try_run(|_| async {});
         assert!(refused.unwrap_err().is_shutdown());
@@ -220,9 +217,7 @@ fn a_submission_beside_a_shutdown_runs_or_is_refused() {
             scheduler.drain().await;
             let taken = submitter.await.unwrap();
             let count = taken.len();
-            for job in taken {
-                job.await.unwrap();
-            }
+            all_end_well(taken).await;
             assert_eq!(log.len(), count);
         }
     }));
@@ -336,9 +331,7 @@ async fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
     scheduler.drain().await;
     running.await.unwrap();
     stays.await.unwrap();
-    for job in ended {
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-    }
+    all_shut_down(ended).await;
 }
 
 // It comes back from its thread to a job that has ended.

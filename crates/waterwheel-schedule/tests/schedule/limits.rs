@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{JobHandle, JobStatus, Scheduler};
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, all_end_well, ms, paused, secs};
 
 /// How many run now, and the most that ever did.
 #[derive(Clone, Default)]
@@ -45,9 +45,7 @@ async fn a_scheduler_runs_as_many_as_it_may_and_no_more() {
     assert_eq!(queued(&scheduler), 6);
     let counts = scheduler.counts();
     assert_eq!((counts.running, counts.pending), (3, 6));
-    for job in jobs {
-        job.await.unwrap();
-    }
+    all_end_well(jobs).await;
     assert_eq!((gauge.most(), start.elapsed()), (3, ms(35)));
 }
 

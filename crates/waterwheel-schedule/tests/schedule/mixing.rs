@@ -6,7 +6,8 @@ use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Backoff, Context, JobError, JobHandle, Misfire, OnError, Scheduler};
 
 use super::support::{
-    HOUR, Log, fails_at_first, ms, multi_thread, on_manual_clock, paused, secs, within,
+    HOUR, Log, all_shut_down, fails_at_first, ms, multi_thread, on_manual_clock, paused, secs,
+    within,
 };
 
 // More than the driver starts at a time, so the first runs meet jobs that are due and were not started yet.
@@ -88,9 +89,7 @@ async fn a_paused_job_ends_with_a_shutdown_that_keeps_its_kind() {
     assert!(jobs.iter().all(JobHandle::pause));
     scheduler.shutdown();
     assert!(scheduler.await_termination(ms(1)).await);
-    for job in jobs {
-        assert!(matches!(job.await, Err(JobError::Shutdown)));
-    }
+    all_shut_down(jobs).await;
 }
 
 // The last job ends, and no `Scheduler` is left: so does the driver's task.

@@ -3,7 +3,7 @@
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{JobControl, Misfire, Scheduler};
 
-use super::support::{HOUR, Log, ms, secs};
+use super::support::{HOUR, Log, all_end_well, ms, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_paused_job_does_not_run_and_resumes_on_its_grid() {
@@ -94,9 +94,7 @@ async fn a_trigger_of_a_job_that_is_due_is_true_and_adds_no_run() {
     let rest: Vec<_> = rest.collect();
     assert!(hand.send(rest[99].control()).is_ok());
     assert_eq!(first.await.unwrap(), (false, false, true));
-    for job in rest {
-        job.await.unwrap();
-    }
+    all_end_well(rest).await;
 
     let scheduler = Scheduler::builder().concurrency(2).build();
     let group = scheduler.group("one at a time", 1);

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 use waterwheel::Timer;
 use waterwheel_schedule::{Context, Misfire, Scheduler};
 
-use super::support::{Log, ms, multi_thread, secs, within};
+use super::support::{Log, all_end_well, ms, multi_thread, secs, within};
 
 #[tokio::test(start_paused = true)]
 async fn jobs_start_by_deadline_and_equal_ones_by_submission() {
@@ -61,9 +61,7 @@ fn a_group_of_one_starts_in_order_on_many_threads() {
                 tokio::task::yield_now().await;
             }));
         }
-        for job in jobs {
-            job.await.unwrap();
-        }
+        all_end_well(jobs).await;
         assert_eq!(log.lines(), (0..500).collect::<Vec<_>>());
     }));
 }

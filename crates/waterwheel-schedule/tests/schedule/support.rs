@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use waterwheel::{ManualClock, Timer};
-use waterwheel_schedule::{Context, Counts, Scheduler};
+use waterwheel_schedule::{Context, Counts, JobError, JobHandle, Scheduler};
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -71,6 +71,20 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(secs(60), future)
         .await
         .expect("it takes longer than a minute")
+}
+
+/// Waits for the end of each job, which is a good one.
+pub(crate) async fn all_end_well<T>(jobs: impl IntoIterator<Item = JobHandle<T>>) {
+    for job in jobs {
+        job.await.unwrap();
+    }
+}
+
+/// Waits for the end of each job, which is that of its scheduler.
+pub(crate) async fn all_shut_down<T>(jobs: impl IntoIterator<Item = JobHandle<T>>) {
+    for job in jobs {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    }
 }
 
 /// A run that fails at its first attempt.

@@ -11,7 +11,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Event, JobControl, JobError, JobHandle, Scheduler};
 
-use super::support::{Log, add_up, ms, multi_thread, paused, within};
+use super::support::{Log, add_up, all_end_well, all_shut_down, ms, multi_thread, paused, within};
 
 const HERD: usize = 500;
 /// So many that they share one task, if none blocks.
@@ -45,9 +45,7 @@ fn jobs_due_together_may_wait_for_one_another() {
                     })
                 })
                 .collect();
-            for job in jobs {
-                job.await.unwrap();
-            }
+            all_end_well(jobs).await;
             assert_eq!(scheduler.counts().finished, HERD as u64);
         }));
     }
@@ -111,9 +109,7 @@ fn jobs_that_block_in_place_delay_no_other() {
                 }
             }));
         }
-        for job in blocking {
-            job.await.unwrap();
-        }
+        all_end_well(blocking).await;
     }));
 }
 
@@ -243,9 +239,7 @@ async fn no_job_of_a_herd_finds_its_budget_used_up() {
             })
         })
         .collect();
-    for job in jobs {
-        job.await.unwrap();
-    }
+    all_end_well(jobs).await;
 }
 
 // Each place that was free let the next one begin, which the runtime dropped, which freed its place: a stack of them.
@@ -270,9 +264,7 @@ fn a_runtime_that_ends_drops_any_number_of_queued_jobs() {
         drop(runtime);
         paused().block_on(within(async {
             assert!(matches!(first.await, Err(JobError::Shutdown)));
-            for job in jobs {
-                assert!(matches!(job.await, Err(JobError::Shutdown)));
-            }
+            all_shut_down(jobs).await;
         }));
     }
 }

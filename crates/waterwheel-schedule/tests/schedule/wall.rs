@@ -6,7 +6,8 @@ use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Backoff, Context, JobInfo, Scheduler};
 
 use super::support::{
-    HOUR, Log, fails_at_first, ms, multi_thread, on_manual_clock, paused, secs, within,
+    HOUR, Log, all_end_well, fails_at_first, ms, multi_thread, on_manual_clock, paused, secs,
+    within,
 };
 
 const START: SystemTime = SystemTime::UNIX_EPOCH;
@@ -75,9 +76,7 @@ async fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
     let retried = scheduler.at_wall(at).retry(Backoff::new(secs(30), HOUR));
     let time = |context: &Context| ("retried", context.scheduled_wall());
     let retried = retried.run(log.each(time, fails_at_first));
-    for job in [early, jittered, moved, retried] {
-        job.await.unwrap();
-    }
+    all_end_well([early, jittered, moved, retried]).await;
     let mut lines = log.lines();
     lines.sort_unstable();
     let names = ["early", "jittered", "moved", "retried", "retried"];
@@ -177,9 +176,7 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
             }
         }
         assert!((1..=5_000).contains(&most), "{most}");
-        for job in jobs {
-            job.await.unwrap();
-        }
+        all_end_well(jobs).await;
     }));
 }
 
@@ -239,9 +236,7 @@ fn a_job_by_the_wall_clock_that_is_due_and_triggered_runs_now() {
                 .collect();
             clock.advance(2 * HOUR);
             assert_eq!(first.await.unwrap(), (true, true));
-            for other in others {
-                other.await.unwrap();
-            }
+            all_end_well(others).await;
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }
