@@ -473,10 +473,7 @@ fn a_runtime_with_a_million_pending_timers_is_dropped_at_once() {
         let probe = Probe::new();
         let waker = probe.waker();
         let timer = current_of(&runtime);
-        let armed = |n| {
-            let nap = waiting_with(sleep(HOUR + ms(n % 100_000)), waker.clone());
-            nap
-        };
+        let armed = |n| waiting_with(sleep(HOUR + ms(n % 100_000)), waker.clone());
         let mut naps: Vec<_> = inside(&runtime, || (0..MILLION).map(armed).collect());
         assert_eq!(metrics(&timer).pending(), MILLION);
         let start = RealInstant::now();

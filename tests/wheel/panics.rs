@@ -192,7 +192,7 @@ fn a_destructor_that_panics_does_no_harm_to_the_others() {
         ("drained", |wheel| wheel.drain().for_each(drop)),
         ("cleared", |wheel| wheel.clear()),
         ("dropped", |wheel| {
-            *wheel = Wheel::new(Resolution::MILLISECOND)
+            *wheel = Wheel::new(Resolution::MILLISECOND);
         }),
     ];
     for (name, end) in ends {

@@ -84,8 +84,7 @@ pub(crate) const ACTS: &[(&str, Act)] = &[
 pub(crate) type Occasion = fn(&Setup, Waker) -> Option<Sleep>;
 
 fn armed_with(setup: &Setup, delay: Duration, waker: Waker) -> Sleep {
-    let sleep = waiting_with(setup.timer.sleep(delay), waker);
-    sleep
+    waiting_with(setup.timer.sleep(delay), waker)
 }
 
 /// When a waker's code runs. The driver runs after each of these.

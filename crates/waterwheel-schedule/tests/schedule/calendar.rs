@@ -7,7 +7,9 @@ use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
 use waterwheel_schedule::{Backoff, Context, Event, Misfire, OnError, Repeat, Scheduler};
 
-use super::support::{HOUR, Log, builder_on_manual_clock, ms, paused, secs};
+use super::support::{
+    HOUR, Log, all_end_well, builder_on_manual_clock, fails_at_first, ms, paused, secs,
+};
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 

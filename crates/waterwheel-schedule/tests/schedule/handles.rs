@@ -73,14 +73,11 @@ fn jobs_go_on_without_a_scheduler_in_scope() {
         let scheduler = Scheduler::new();
         let job = scheduler.after(secs(10)).run_value(|context| async move {
             // Here there is one again.
-            let next = context
-                .scheduler()
-                .after(secs(10))
-                .run_value(|_| async { 7 });
-            next
+            let scheduler = context.scheduler();
+            Some(scheduler.after(secs(10)).run_value(|_| async { 7 }))
         });
         drop(scheduler);
-        let next = job.await.unwrap();
+        let next = job.await.unwrap().unwrap();
         assert_eq!(next.await.unwrap(), 7);
         sleep(HOUR).await;
     });
