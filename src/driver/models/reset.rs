@@ -30,9 +30,17 @@ fn move_while_it_fires(deadlines: &'static [u64], then_poll: bool) {
 }
 
 #[test]
-fn a_timer_moved_while_it_fires_fires_at_its_last_deadline() {
+fn a_timer_postponed_while_it_fires_fires_at_its_new_deadline() {
     move_while_it_fires(&[9], false);
+}
+
+#[test]
+fn and_so_is_one_that_is_polled_at_once() {
     move_while_it_fires(&[9], true);
+}
+
+#[test]
+fn a_timer_moved_twice_while_firing_fires_at_its_last_deadline() {
     move_while_it_fires(&[9, 7], true);
 }
 
