@@ -12,7 +12,7 @@ use crate::copies::{Copies, Way};
 use crate::damage::WITHOUT_NOTE;
 use crate::place::{Place, in_a_namespace};
 use crate::protocol::{ChildOptions, WITHOUT_RESERVE};
-use crate::report::{temporary_folder, verdict};
+use crate::report::{in_words, temporary_folder, verdict};
 use crate::run::{Evidence, Run};
 use crate::schedule::{LARGEST, Schedule};
 
@@ -227,7 +227,7 @@ fn soak(
 
 /// Reads a log that was kept.
 fn check_again(log: &str) -> Result<ExitCode, String> {
-    let text = fs::read_to_string(log).map_err(|error| error.to_string())?;
+    let text = fs::read_to_string(log).map_err(in_words)?;
     let mut checker = Checker::default();
     for line in text.lines() {
         match line.parse() {

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use waterwheel_durable_sqlite::{EPOCHS_AHEAD, backup};
 
 use crate::protocol::Line;
+use crate::report::in_words;
 use crate::schedule::Progress;
 
 /// The fault that the file is copied alone, without its WAL.
@@ -49,13 +50,6 @@ impl Way {
             connection.execute_batch(&sql).map_err(in_words)?;
         }
         Ok(())
-    }
-}
-
-fn in_words(error: impl std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }
 
@@ -102,37 +96,35 @@ impl Copies {
         self.file.with_file_name(format!("copy-{number}.db"))
     }
 
-    /// The number of the next copy, which is to be noted before it is begun.
-    pub(crate) fn next(&mut self) -> Line {
+    /// Begins a copy, in a thread: what the child says is read meanwhile. Returns the line to note.
+    pub(crate) fn begin(&mut self, progress: &Progress) -> Line {
         self.count += 1;
-        Line::Copies { number: self.count }
-    }
-
-    /// Begins it, in a thread: what the child says is read meanwhile.
-    pub(crate) fn begin(&mut self, progress: &Progress) {
-        let (way, from, to) = (self.way, self.file.clone(), self.path(self.count));
+        let number = self.count;
+        let (way, from, to) = (self.way, self.file.clone(), self.path(number));
         self.begun = Some(Begun {
-            number: self.count,
+            number,
             at: Instant::now(),
             progress: *progress,
             thread: Some(std::thread::spawn(move || way.copy(&from, &to))),
             took: Duration::ZERO,
         });
+        Line::Copies { number }
     }
 
-    /// The command for the child to confirm that a copy was made, once it was.
-    pub(crate) fn command(&mut self) -> Result<Option<String>, String> {
+    /// That a copy was made, once it was, for the child to confirm. If the child is over, waits for the copy that is being made, or was not confirmed.
+    pub(crate) fn copied(&mut self, is_over: bool) -> Result<Option<Line>, String> {
         let Some(begun) = &mut self.begun else {
             return Ok(None);
         };
-        let Some(thread) = begun.thread.take_if(|it| it.is_finished()) else {
-            return Ok(None);
-        };
-        begun.took = begun.at.elapsed();
         let number = begun.number;
+        let ended = |it: &mut JoinHandle<_>| is_over || it.is_finished();
+        let Some(thread) = begun.thread.take_if(ended) else {
+            return Ok(is_over.then_some(Line::Copied { number }));
+        };
         let copied = thread.join().map_err(|_| "it panicked".to_owned());
+        begun.took = begun.at.elapsed();
         match copied.and_then(|it| it) {
-            Ok(()) => Ok(Some(format!("copied {number}"))),
+            Ok(()) => Ok(Some(Line::Copied { number })),
             Err(error) => {
                 self.begun = None;
                 Err(format!("copy {number} was not made: {error}"))
@@ -153,16 +145,6 @@ impl Copies {
             took: begun.took,
             beside: progress.since(&begun.progress),
         });
-    }
-
-    /// The child has ended, and all that it had said was read. Waits for the copy that is being made, or was not confirmed.
-    pub(crate) fn end(&mut self) -> Result<Option<Line>, String> {
-        while self.begun.as_ref().is_some_and(|it| it.thread.is_some()) {
-            self.command()?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let begun = self.begun.as_ref();
-        Ok(begun.map(|it| Line::Copied { number: it.number }))
     }
 
     /// Puts a copy in the place of the file, as the guide for operators says, and deletes the others. Returns the line to note.

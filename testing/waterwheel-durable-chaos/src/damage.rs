@@ -1,5 +1,6 @@
 //! How is the WAL of a file damaged, and what does the store make of it?
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use waterwheel_durable::{Drain, Durable, Event};
 use waterwheel_durable_sqlite::{Loss, OpenError, SqliteStore};
 
 use crate::look::{Look, look_at};
-use crate::report::temporary_folder;
+use crate::report::{in_words, temporary_folder};
 
 /// The fault that the note of what was acknowledged is deleted with the WAL.
 pub(crate) const WITHOUT_NOTE: &str = "without-note";
@@ -20,7 +21,7 @@ pub(crate) const WITHOUT_NOTE: &str = "without-note";
 /// How many ids are given by the service that goes on without what is gone.
 const NEW: usize = 50;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Damage {
     Deleted,
     Cut,
@@ -58,17 +59,6 @@ impl Damage {
     }
 }
 
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Damage::Deleted => "deleted",
-            Damage::Cut => "cut in half",
-            Damage::FirstPage => "first page",
-            Damage::MiddlePage => "middle page",
-        })
-    }
-}
-
 /// The outcome of an opening after the damage.
 pub(crate) enum Fate {
     Opened {
@@ -97,7 +87,7 @@ impl fmt::Display for Fate {
 
 /// The fates after each damage.
 #[derive(Debug, Default)]
-pub(crate) struct Counts([Count; Damage::ALL.len()]);
+pub(crate) struct Counts(BTreeMap<Damage, Count>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
@@ -111,14 +101,10 @@ struct Count {
 }
 
 impl Counts {
-    fn of(&mut self, damage: Damage) -> &mut Count {
-        let at = Damage::ALL.iter().position(|it| *it == damage);
-        &mut self.0[at.unwrap_or_default()]
-    }
-
-    pub(crate) fn note(&mut self, damage: Damage, fate: &Fate, is_broken: bool) {
-        let count = self.of(damage);
+    pub(crate) fn note(&mut self, damage: Damage, fate: &Fate, is_damaged: bool, is_broken: bool) {
+        let count = self.0.entry(damage).or_default();
         count.broken += u32::from(is_broken);
+        count.damaged += u32::from(is_damaged);
         match fate {
             Fate::Opened { .. } => count.opened += 1,
             Fate::Refused { is_needless, .. } => {
@@ -129,22 +115,12 @@ impl Counts {
         }
     }
 
-    pub(crate) fn note_damaged(&mut self, damage: Damage) {
-        self.of(damage).damaged += 1;
-    }
-
+    /// Prints them. Returns whether nothing was broken.
     pub(crate) fn is_kept(&self) -> bool {
-        self.0.iter().all(|it| it.broken == 0)
-    }
-
-    pub(crate) fn print(&self) {
-        println!("the WAL       opened   refused   of these: damaged   lost nothing   broken");
-        for (damage, it) in Damage::ALL.iter().zip(&self.0) {
-            println!(
-                "{damage:11}  {:7}   {:7}   {:17}   {:12}   {:6}",
-                it.opened, it.refused, it.damaged, it.needless, it.broken
-            );
+        for (damage, count) in &self.0 {
+            println!("{damage:?}: {count:?}");
         }
+        self.0.values().all(|it| it.broken == 0)
     }
 }
 
@@ -156,8 +132,9 @@ pub(crate) fn strike(
     rng: &mut Rng,
 ) -> Result<Fate, String> {
     let before = copied(file)?;
-    let damaged = damage.strike(&beside(file, "-wal"), rng);
-    damaged.map_err(in_words)?;
+    damage
+        .strike(&beside(file, "-wal"), rng)
+        .map_err(in_words)?;
     let after = copied(file);
     if !has_note {
         let _: std::io::Result<()> = fs::remove_file(beside(file, "-acknowledged"));
@@ -234,8 +211,4 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
     name.into()
-}
-
-fn in_words(error: impl std::error::Error) -> String {
-    error.to_string()
 }

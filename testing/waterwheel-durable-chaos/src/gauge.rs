@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::check::Checker;
 use crate::protocol::{How, Line, MEASURED};
+use crate::schedule::{Progress, Seen};
 
 /// After a start and after a move of the clock, so much of the child's time is not measured: what has come due meanwhile is late.
 const CATCHING_UP_MICROS: u64 = 5_000_000;
@@ -23,12 +24,8 @@ pub(crate) struct Minute {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) longest: f64,
-    pub(crate) inserted: u64,
-    pub(crate) delivered: u64,
+    pub(crate) seen: Progress,
     pub(crate) failed: u64,
-    /// Cancels, reschedules and redrives.
-    pub(crate) answered: u64,
-    pub(crate) full: u64,
     /// What went wrong on purpose.
     pub(crate) faults: Vec<String>,
 }
@@ -78,29 +75,19 @@ impl Gauge {
 
     pub(crate) fn note(&mut self, line: &Line) {
         let present = &mut self.present;
+        present.seen.note(line);
         match line {
             Line::Round { .. } => self.calm_at = CATCHING_UP_MICROS,
             Line::ClockMoves { .. } => self.calm_at = u64::MAX,
             Line::ClockMoved { at } => self.calm_at = at + CATCHING_UP_MICROS,
-            Line::Created { .. } => present.inserted += 1,
-            Line::Full { .. } => present.full += 1,
-            Line::Done { .. } | Line::Fired { .. } | Line::NotFound { .. } => present.answered += 1,
             Line::End {
                 how: How::Failed | How::Dropped,
                 ..
             } => present.failed += 1,
             Line::Fault { text } => present.faults.push(text.clone()),
-            Line::Begin {
-                at,
-                attempt,
-                wall,
-                due,
-                handler,
-                ..
-            } => {
-                present.delivered += 1;
-                if *attempt == 1 && handler == MEASURED && *at >= self.calm_at {
-                    self.late.push(wall - due);
+            Line::Begin(it) => {
+                if it.attempt == 1 && it.handler == MEASURED && it.at >= self.calm_at {
+                    self.late.push(it.wall - it.due);
                 }
             }
             _ => {}
@@ -111,11 +98,8 @@ impl Gauge {
     pub(crate) fn turn(&mut self, process: u32, checker: &mut Checker) {
         let now = Instant::now();
         let is_long_ago = |at: &Instant| now.duration_since(*at) > FORGOTTEN_AFTER;
-        if self
-            .lines
-            .back()
-            .is_none_or(|(at, _)| now.duration_since(*at) > FORGOTTEN_AFTER / 4)
-        {
+        let last = self.lines.back();
+        if last.is_none_or(|(at, _)| now.duration_since(*at) > FORGOTTEN_AFTER / 4) {
             self.lines.push_back((now, checker.line()));
             while self.lines.get(1).is_some_and(|(at, _)| is_long_ago(at)) {
                 self.lines.pop_front();
@@ -156,16 +140,15 @@ pub(crate) const HEADING: &str = concat!(
 impl Minute {
     fn line(&self, number: usize, length: Duration) -> String {
         let rate = |count: u64| count as f64 / length.as_secs_f64();
+        let [inserted, delivered, answered, full] =
+            [Seen::Created, Seen::Delivered, Seen::Answered, Seen::Full]
+                .map(|seen| rate(self.seen.get(seen)));
         let faults = self.faults.join("; ");
         let line = format!(
-            "{number:4} {:6.1} MB {:7.1} MB   {:8.0}   {:8.0}  {:6.0}  {:6.0} {:6.0} {:7.2} {:7.2} {:8.1}  {faults}",
+            "{number:4} {:6.1} MB {:7.1} MB   {inserted:8.0}   {delivered:8.0}  {:6.0}  {answered:6.0} {full:6.0} {:7.2} {:7.2} {:8.1}  {faults}",
             self.memory / 1e6,
             self.file / 1e6,
-            rate(self.inserted),
-            rate(self.delivered),
             rate(self.failed),
-            rate(self.answered),
-            rate(self.full),
             self.p50,
             self.p99,
             self.longest,

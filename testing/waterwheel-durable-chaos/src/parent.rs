@@ -13,8 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::check::{Checker, Flight};
 use crate::copies::Copies;
 use crate::gauge::Gauge;
-use crate::place::{Changed, Foreign};
+use crate::place;
 use crate::protocol::{ChildOptions, Line};
+use crate::report::in_words;
 use crate::schedule::{Progress, Step};
 
 /// How many timers of earlier rounds a child learns of.
@@ -59,7 +60,7 @@ impl Parent {
     pub(crate) fn new(log: &Path) -> Result<Parent, String> {
         Ok(Parent {
             checker: Checker::default(),
-            log: Log::create(log).map_err(|error| error.to_string())?,
+            log: Log::create(log).map_err(in_words)?,
             torn: 0,
             gauge: None,
             copies: None,
@@ -67,26 +68,20 @@ impl Parent {
         })
     }
 
-    /// Runs one child from its start to its end, with these steps.
+    /// Runs one child from its start to its end, with these steps. The file of others that takes space is this one, or in the child's memory.
     pub(crate) fn play(
         &mut self,
         options: &ChildOptions,
         steps: Vec<Step>,
-        foreign: Foreign,
+        foreign: Option<PathBuf>,
     ) -> Result<Played, String> {
-        self.note(Line::Round {
-            number: options.round,
-        })?;
+        let number = options.round;
+        self.note(Line::Round { number })?;
         self.progress = Progress::default();
         let start = Instant::now();
-        let mut child = start_child(options).map_err(|error| error.to_string())?;
-        let mut input = child.stdin.take();
-        // A child that ends at once reads nothing: its status says why.
-        let _ = self.introduce(input.as_mut());
-        let chunks = read_chunks(&mut child);
+        let mut child = start_child(options).map_err(in_words)?;
         let mut round = Round {
-            child,
-            input,
+            input: child.stdin.take(),
             steps: steps.into(),
             foreign,
             before: Progress::default(),
@@ -98,7 +93,11 @@ impl Parent {
             is_hung: false,
             stopped_at: None,
             frozen_at: None,
+            child,
         };
+        let known = self.checker.known(KNOWN);
+        round.send(&serde_json::to_string(&known).map_err(in_words)?);
+        let chunks = read_chunks(&mut round.child);
         let mut rest = VecDeque::new();
         loop {
             match chunks.recv_timeout(Duration::from_millis(20)) {
@@ -112,14 +111,21 @@ impl Parent {
             }
             while !round.is_over() && self.step(&mut round)? {}
             round.ends_in_time();
-            self.follow_copies(&mut round)?;
+            match self.copied(false) {
+                Ok(Some(line)) => round.send(&line.to_string()),
+                Ok(None) => {}
+                Err(text) => self.fails(&mut round, text)?,
+            }
             if let Some(gauge) = &mut self.gauge {
                 gauge.turn(round.child.id(), &mut self.checker);
             }
         }
-        let status = round.child.wait().map_err(|error| error.to_string())?;
+        let status = round.child.wait().map_err(in_words)?;
         let flight = self.checker.flight();
-        self.end_copies()?;
+        match self.copied(true) {
+            Ok(line) => line.map_or(Ok(()), |line| self.note(line))?,
+            Err(text) => self.note(Line::Wrong { text })?,
+        }
         self.end(&round, status, !rest.is_empty())?;
         Ok(Played {
             flight,
@@ -127,23 +133,6 @@ impl Parent {
             seen: round.seen,
             filled: round.filled,
         })
-    }
-
-    /// Hands the child the handles of timers that are there.
-    fn introduce(&self, input: Option<&mut ChildStdin>) -> io::Result<()> {
-        let Some(input) = input else {
-            return Ok(());
-        };
-        let (alive, dead) = self.checker.alive(KNOWN);
-        let mut text = String::new();
-        for handle in alive {
-            text.push_str(&format!("alive {handle}\n"));
-        }
-        for id in dead {
-            text.push_str(&format!("dead {id:x}\n"));
-        }
-        text.push('\n');
-        input.write_all(text.as_bytes())
     }
 
     /// Reads the whole lines; the rest of one stays.
@@ -167,87 +156,76 @@ impl Parent {
         let Some(step) = round.steps.front().copied() else {
             return Ok(false);
         };
-        let waited = round.since.elapsed();
-        let silent = round.last_line.elapsed();
-        match step {
+        let (waited, silent) = (round.since.elapsed(), round.last_line.elapsed());
+        let is_done = match step {
             Step::Until(name, min) => {
                 let now = self.progress.since(&round.before);
-                if now.has(&min) {
+                let is_seen = now.has(&min);
+                if is_seen {
                     round.seen.push((name, now));
                 } else if waited > LONGEST {
-                    let text = format!("{name}: {now:?} was seen, and not {min:?}");
-                    self.note(Line::Wrong { text })?;
-                    round.kill();
-                    return Ok(false);
-                } else {
-                    return Ok(false);
+                    self.fails(round, format!("{name}: {now:?} was seen, and not {min:?}"))?;
                 }
+                is_seen
             }
-            Step::Pass(time) if waited < time => return Ok(false),
-            Step::Commit if waited < COMMIT_WAIT && !round.is_in_commit(&self.checker) => {
-                return Ok(false);
-            }
-            Step::Delivered if silent < QUIET => return Ok(false),
+            Step::Pass(time) => waited >= time,
+            Step::Commit => waited >= COMMIT_WAIT || round.is_in_commit(&self.checker),
+            Step::Delivered if silent < QUIET => false,
             Step::Delivered => match self.checker.owed() {
-                0 => {}
+                0 => true,
                 // What is lost is never delivered.
                 owed if silent > SILENCE => {
                     let text = format!("{owed} timers that were due were not delivered");
                     self.note(Line::Wrong { text })?;
+                    true
                 }
-                _ => return Ok(false),
+                _ => false,
             },
-            Step::Pass(_) | Step::Commit => {}
-            Step::Fill | Step::Free => match round.foreign.change(matches!(step, Step::Fill)) {
-                Ok(Changed::By(length)) => round.filled = round.filled.max(length),
-                Ok(Changed::ByCommand(command)) => round.send(command),
-                Err(error) => {
-                    let text = format!("the foreign file: {error}");
-                    self.note(Line::Wrong { text })?;
-                    round.kill();
+            Step::Fill | Step::Free => {
+                let is_full = matches!(step, Step::Fill);
+                let changed = round.foreign.as_ref().map(|it| place::change(it, is_full));
+                match changed {
+                    Some(Ok(length)) => round.filled = round.filled.max(length),
+                    Some(Err(error)) => self.fails(round, format!("the foreign file: {error}"))?,
+                    None => round.send(&Line::Disk { is_full }.to_string()),
                 }
-            },
-            Step::Copy => self.begin_copy()?,
-            Step::Kill => round.kill(),
-            Step::Stop => round.stop(),
-        }
-        round.steps.pop_front();
-        round.before = self.progress;
-        round.since = Instant::now();
-        Ok(true)
-    }
-
-    /// What was read so far is in the copy.
-    fn begin_copy(&mut self) -> Result<(), String> {
-        let Some(line) = self.copies.as_mut().map(Copies::next) else {
-            return Ok(());
-        };
-        self.note(line)?;
-        if let Some(copies) = &mut self.copies {
-            copies.begin(&self.progress);
-        }
-        Ok(())
-    }
-
-    fn follow_copies(&mut self, round: &mut Round) -> Result<(), String> {
-        match self.copies.as_mut().map_or(Ok(None), Copies::command) {
-            Ok(Some(command)) => round.send(&command),
-            Ok(None) => {}
-            Err(what) => {
-                self.note(Line::Wrong { text: what })?;
-                round.kill();
+                true
             }
+            Step::Copy => {
+                // What was read so far is in the copy.
+                if let Some(copies) = &mut self.copies {
+                    let line = copies.begin(&self.progress);
+                    self.note(line)?;
+                }
+                true
+            }
+            Step::Kill => {
+                round.kill();
+                true
+            }
+            Step::Stop => {
+                // The end of its input is the child's command to stop.
+                round.stopped_at = Some(Instant::now());
+                round.input = None;
+                true
+            }
+        };
+        if is_done {
+            round.steps.pop_front();
+            round.before = self.progress;
+            round.since = Instant::now();
         }
-        Ok(())
+        Ok(is_done)
     }
 
-    /// The child has ended.
-    fn end_copies(&mut self) -> Result<(), String> {
-        match self.copies.as_mut().map_or(Ok(None), Copies::end) {
-            Ok(Some(line)) => self.note(line),
-            Ok(None) => Ok(()),
-            Err(text) => self.note(Line::Wrong { text }),
-        }
+    fn copied(&mut self, is_over: bool) -> Result<Option<Line>, String> {
+        let copies = self.copies.as_mut();
+        copies.map_or(Ok(None), |copies| copies.copied(is_over))
+    }
+
+    fn fails(&mut self, round: &mut Round, text: String) -> Result<(), String> {
+        round.kill();
+        self.note(Line::Wrong { text })
     }
 
     pub(crate) fn note(&mut self, line: Line) -> Result<(), String> {
@@ -258,29 +236,22 @@ impl Parent {
         if let Some(gauge) = &mut self.gauge {
             gauge.note(&line);
         }
-        self.log.write(&line).map_err(|error| error.to_string())?;
+        self.log.write(&line).map_err(in_words)?;
         self.checker.feed(line);
         Ok(())
     }
 
     fn end(&mut self, round: &Round, status: ExitStatus, is_torn: bool) -> Result<(), String> {
         self.torn += usize::from(is_torn);
-        let line = match round.stopped_at {
-            _ if round.is_killed && !round.is_hung => Line::Killed,
-            Some(_) if status.success() && !round.is_killed => Line::Stopped,
-            _ => {
-                let why = if round.is_hung {
-                    "hung"
-                } else {
-                    "ended by itself"
-                };
-                let text = format!("the child {why}: {status}, before {:?}", round.steps);
-                self.note(Line::Wrong { text })?;
-                Line::Killed
-            }
-        };
-        self.note(line)?;
-        self.log.flush().map_err(|error| error.to_string())
+        let is_killed = round.is_killed && !round.is_hung;
+        let is_clean = !round.is_killed && round.stopped_at.is_some() && status.success();
+        if !is_killed && !is_clean {
+            let (is_hung, steps) = (round.is_hung, &round.steps);
+            let text = format!("the child has ended: {status}, hung: {is_hung}, before {steps:?}");
+            self.note(Line::Wrong { text })?;
+        }
+        self.note(Line::Over { is_clean })?;
+        self.log.file.flush().map_err(in_words)
     }
 }
 
@@ -288,7 +259,7 @@ struct Round {
     child: Child,
     input: Option<ChildStdin>,
     steps: VecDeque<Step>,
-    foreign: Foreign,
+    foreign: Option<PathBuf>,
     /// What was seen before the present step, which has begun then.
     before: Progress,
     since: Instant,
@@ -353,23 +324,16 @@ impl Round {
         let _ = self.child.kill();
     }
 
-    /// A child that has ended by itself carries out no command: its status says so.
-    fn send(&mut self, command: &str) {
+    /// A child that has ended by itself reads nothing: its status says so.
+    fn send(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
-            let _ = writeln!(input, "{command}").and_then(|()| input.flush());
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
         }
-    }
-
-    /// The end of its input is the child's command to stop.
-    fn stop(&mut self) {
-        self.stopped_at = Some(Instant::now());
-        self.input = None;
     }
 }
 
 fn start_child(options: &ChildOptions) -> io::Result<Child> {
-    let program: PathBuf = std::env::current_exe()?;
-    Command::new(program)
+    Command::new(std::env::current_exe()?)
         .arg("child")
         .arg(serde_json::to_string(options)?)
         .stdin(Stdio::piped())
@@ -417,16 +381,12 @@ impl Log {
 
     fn write(&mut self, line: &Line) -> io::Result<()> {
         if self.bytes > LARGEST_LOG {
-            self.flush()?;
+            self.file.flush()?;
             fs::rename(&self.path, self.path.with_extension("before"))?;
             *self = Log::create(&self.path)?;
         }
         let text = format!("{line}\n");
         self.bytes += text.len();
         self.file.write_all(text.as_bytes())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }

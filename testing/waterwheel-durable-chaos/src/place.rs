@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::fs::statvfs;
 use tempfile::TempDir;
 
-use crate::report::temporary_folder;
+use crate::report::{in_words, temporary_folder};
 
 /// How many MiB the small file system has, and the disk in memory.
 const SIZE: usize = 48;
@@ -30,7 +30,7 @@ impl Place {
         if path.join("timers.db").exists() {
             return Err(format!("--folder {}: it has a file", path.display()));
         }
-        let system = statvfs(&path).map_err(|error| error.to_string())?;
+        let system = statvfs(&path).map_err(in_words)?;
         if system.f_bavail * system.f_frsize > LARGEST {
             let path = path.display();
             return Err(format!(
@@ -60,10 +60,11 @@ impl Place {
         }
     }
 
-    pub(crate) fn foreign(&self) -> Foreign {
+    /// The file of others that takes the space. `None` if the child's disk is in its memory.
+    pub(crate) fn foreign(&self) -> Option<PathBuf> {
         match self {
-            Place::Folder { path, .. } => Foreign::File(path.join("foreign")),
-            Place::Memory(..) => Foreign::InChild,
+            Place::Folder { path, .. } => Some(path.join("foreign")),
+            Place::Memory(..) => None,
         }
     }
 
@@ -88,60 +89,30 @@ impl fmt::Display for Place {
     }
 }
 
-/// The file that takes space.
-#[derive(Debug, Clone)]
-pub(crate) enum Foreign {
-    /// This one.
-    File(PathBuf),
-    /// The child's disk is in its memory.
-    InChild,
-}
-
-/// What has become of that file.
-pub(crate) enum Changed {
-    /// The file is so long.
-    By(u64),
-    /// The child is to do it.
-    ByCommand(&'static str),
-}
-
-impl Foreign {
-    /// Takes it away, if it was left.
-    pub(crate) fn remove(&self) {
-        if let Foreign::File(path) = self {
-            let _ = fs::remove_file(path);
-        }
+/// Fills the disk by a file of others, or takes that away. Returns its length.
+pub(crate) fn change(path: &Path, fills: bool) -> std::io::Result<u64> {
+    if !fills {
+        return fs::remove_file(path).map(|()| 0);
     }
-
-    pub(crate) fn change(&self, fills: bool) -> std::io::Result<Changed> {
-        let path = match self {
-            Foreign::InChild => return Ok(Changed::ByCommand(if fills { "fill" } else { "free" })),
-            Foreign::File(path) => path,
-        };
-        if !fills {
-            fs::remove_file(path)?;
-            return Ok(Changed::By(0));
-        }
-        let mut file = File::create(path)?;
-        // Random, so that nothing is compressed.
-        let piece: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
-            .take(65_536)
-            .collect();
-        let mut length = 0;
-        for size in [65_536, 4_096, 1] {
-            loop {
-                match file.write(&piece[..size]) {
-                    Ok(0) => break,
-                    Ok(written) => length += written as u64,
-                    Err(error) if is_full(error.kind()) => break,
-                    Err(error) => return Err(error),
-                }
+    let mut file = File::create(path)?;
+    // Random, so that nothing is compressed.
+    let piece: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
+        .take(65_536)
+        .collect();
+    let mut length = 0;
+    for size in [65_536, 4_096, 1] {
+        loop {
+            match file.write(&piece[..size]) {
+                Ok(0) => break,
+                Ok(written) => length += written as u64,
+                Err(error) if is_full(error.kind()) => break,
+                Err(error) => return Err(error),
             }
         }
-        match file.sync_all() {
-            Err(error) if !is_full(error.kind()) => Err(error),
-            _ => Ok(Changed::By(length)),
-        }
+    }
+    match file.sync_all() {
+        Err(error) if !is_full(error.kind()) => Err(error),
+        _ => Ok(length),
     }
 }
 
@@ -164,7 +135,7 @@ pub(crate) fn in_a_namespace(seed: u64) -> Result<Option<ExitCode>, String> {
         return Ok(None);
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = std::env::current_exe().map_err(in_words)?;
     let mut command = shell(&format!("{mount} && exec \"$@\""));
     command.arg(program).args(&words);
     command
@@ -173,7 +144,7 @@ pub(crate) fn in_a_namespace(seed: u64) -> Result<Option<ExitCode>, String> {
     if !words.iter().any(|word| word == "--seed") {
         command.args(["--seed", &seed.to_string()]);
     }
-    let status = command.status().map_err(|error| error.to_string())?;
+    let status = command.status().map_err(in_words)?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(Some(code.map_or(ExitCode::FAILURE, ExitCode::from)))
 }

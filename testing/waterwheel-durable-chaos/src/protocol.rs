@@ -1,4 +1,4 @@
-//! What parent and child say to each other: how a child is to live, and the lines by which it says what it does.
+//! What parent and child say to each other: how a child is to live, and the lines by which it says what it does. Both are JSON.
 //!
 //! A line that announces something is in the pipe before it is done, and a line that reports something is in the pipe after it: between the two, it may have
 //! happened or not. What is in the pipe outlives a kill.
@@ -8,12 +8,18 @@
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
-use std::str::{FromStr, Split};
+use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// The delays after the failures of a timer. After the last one, a failure makes it a dead letter.
 pub(crate) const RETRY_DELAYS_MILLIS: [i64; 3] = [30, 100, 300];
+
+pub(crate) fn retry_delays() -> [Duration; RETRY_DELAYS_MILLIS.len()] {
+    RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs()))
+}
+
 /// How many threads the runtime of a child has, unless it has one.
 pub(crate) const WORKERS: usize = 4;
 /// The handler whose lateness counts: its namespace has no trouble of its own.
@@ -65,140 +71,153 @@ impl ChildOptions {
     }
 }
 
-/// Declares the lines: the word that each begins with, and its fields in order, each with the way in which it is written.
-macro_rules! lines {
-    ($(
-        $(#[$meta:meta])*
-        $name:ident = $word:literal $({ $($(#[$of:meta])* $field:ident: $type:ty = $way:ident),+ $(,)? })?,
-    )+) => {
-        /// A line of the log.
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub(crate) enum Line {
-            $($(#[$meta])* $name $({ $($(#[$of])* $field: $type),+ })?,)+
-        }
-
-        impl Display for Line {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Line::$name $({ $($field),+ })? => {
-                        f.write_str($word)?;
-                        $($(write!(f, " {}", written::$way($field))?;)+)?
-                    })+
-                }
-                Ok(())
-            }
-        }
-
-        impl FromStr for Line {
-            type Err = InvalidLine;
-
-            fn from_str(text: &str) -> Result<Line, InvalidLine> {
-                let mut fields = Fields(text.split(' '));
-                let line = match fields.text()?.as_str() {
-                    $($word => Line::$name $({ $($field: fields.$way()?),+ })?,)+
-                    _ => return Err(InvalidLine),
-                };
-                match fields.0.next() {
-                    None => Ok(line),
-                    Some(_) => Err(InvalidLine),
-                }
-            }
-        }
-    };
-}
-
-lines! {
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Line {
     /// The parent: a child is started.
-    Round = "round" { number: u64 = number },
-    /// The parent: the child was killed.
-    Killed = "killed",
-    /// The parent: the child has shut down.
-    Stopped = "stopped",
-    Opened = "opened",
-    Insert = "insert" {
-        request: u64 = number,
-        thread: usize = number,
-        handler: String = text,
-        /// In microseconds of the wall clock.
-        due: i64 = number,
-        key: Option<String> = key,
+    Round {
+        number: u64,
     },
-    Created = "created" { request: u64 = number, timer: Named = named },
-    /// A timer of the handler has the key of an insert.
-    Existing = "existing" { request: u64 = number, timer: Named = named },
-    /// An insert was refused for want of space: the timer is not there.
-    Full = "full" { request: u64 = number },
-    /// An insert of a batch of which some were refused: it was done or not.
-    Unknown = "unknown" { request: u64 = number },
-    Cancel = "cancel" { request: u64 = number, thread: usize = number, id: u64 = hex },
-    Reschedule = "reschedule" {
-        request: u64 = number,
-        thread: usize = number,
-        id: u64 = hex,
-        due: i64 = number,
+    /// The parent: the child was killed, or has shut down.
+    Over {
+        is_clean: bool,
     },
-    Redrive = "redrive" { request: u64 = number, thread: usize = number, id: u64 = hex },
-    /// The answers to a cancel, a reschedule or a redrive.
-    Done = "done" { request: u64 = number },
-    Fired = "fired" { request: u64 = number },
-    NotFound = "none" { request: u64 = number },
+    Opened,
+    Asked {
+        request: u64,
+        thread: usize,
+        what: Request,
+    },
+    Answered {
+        request: u64,
+        answer: Answer,
+    },
     /// A handler has been called.
-    Begin = "begin" {
-        at: u64 = number,
-        id: u64 = hex,
-        /// The request that inserted the timer, read from the payload.
-        insert: u64 = number,
-        attempt: u32 = number,
-        /// What the wall clock shows, in microseconds.
-        wall: i64 = number,
-        /// The due time of the delivery.
-        due: i64 = number,
-        handler: String = text,
-        key: Option<String> = key,
-    },
+    Begin(Begin),
     /// A handler is about to return.
-    End = "end" {
-        thread: usize = number,
-        id: u64 = hex,
-        attempt: u32 = number,
-        how: How = how,
-        wall: i64 = number,
+    End {
+        thread: usize,
+        id: u64,
+        attempt: u32,
+        how: How,
+        wall: i64,
     },
     /// The store is asked for a commit.
-    CommitBegins = "commit" { steps: usize = number },
-    CommitReturned = "committed" {
-        /// How many deliveries it has settled, moved to be tried again, or made dead letters.
-        settled: u64 = number,
-        /// How many inserts it has not done for want of space.
-        full: u64 = number,
+    CommitBegins {
+        steps: usize,
+    },
+    /// So many deliveries were settled, moved to be tried again, or made dead letters.
+    CommitReturned {
+        settled: u64,
     },
     /// The wall clock is about to be moved. It showed this.
-    ClockMoves = "moves" { at: u64 = number, wall: i64 = number },
-    ClockMoved = "moved" { at: u64 = number },
+    ClockMoves {
+        at: u64,
+        wall: i64,
+    },
+    ClockMoved {
+        at: u64,
+    },
     /// All moves of the clock were played.
-    ClockDone = "clock-done",
+    ClockDone,
     /// A dead letter that is there at the end.
-    DeadLetter = "letter" { id: u64 = hex, attempts: u32 = number },
+    DeadLetter {
+        id: u64,
+        attempts: u32,
+    },
     /// A namespace is paused, by an answer. From then on nothing of it begins.
-    Paused = "paused" { at: u64 = number, namespace: String = text },
+    Paused {
+        at: u64,
+        namespace: String,
+    },
     /// It is about to be resumed.
-    Resumes = "resumes" { namespace: String = text },
+    Resumes {
+        namespace: String,
+    },
     /// A calendar's handler has been called, for the occurrence of this time, in microseconds.
-    Occurred = "occurred" { at: u64 = number, wall: i64 = number, time: i64 = number },
+    Occurred {
+        at: u64,
+        wall: i64,
+        time: i64,
+    },
     /// The parent: the file is about to be copied.
-    Copies = "copies" { number: u64 = number },
+    Copies {
+        number: u64,
+    },
     /// The copy was made. The child says so after it has learned that from the parent, or the parent after the child's end.
-    Copied = "copied" { number: u64 = number },
+    Copied {
+        number: u64,
+    },
     /// The parent: the copy is in the place of the file.
-    Restored = "restored" { number: u64 = number },
+    Restored {
+        number: u64,
+    },
+    /// The parent to the child: a file of others takes all space, or is gone.
+    Disk {
+        is_full: bool,
+    },
     /// Something goes wrong on purpose, or does no longer. It is for a reader of the log.
-    Fault = "fault" { text: String = rest },
+    Fault {
+        text: String,
+    },
     /// The child has seen something that must not be.
-    Wrong = "wrong" { text: String = rest },
+    Wrong {
+        text: String,
+    },
+}
+
+/// A timer to insert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NewTimer {
+    pub(crate) handler: String,
+    /// In microseconds of the wall clock.
+    pub(crate) due: i64,
+    pub(crate) key: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Request {
+    Insert(NewTimer),
+    Cancel { id: u64 },
+    Reschedule { id: u64, due: i64 },
+    Redrive { id: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Answer {
+    Created(Named),
+    /// A timer of the handler has the key of an insert.
+    Existing(Named),
+    /// An insert was refused for want of space: the timer is not there.
+    Full,
+    /// An insert of a batch of which some were refused: it was done or not.
+    Unknown,
+    /// The answers to a cancel, a reschedule or a redrive.
+    Done,
+    AlreadyFired,
+    NotFound,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    pub(crate) at: u64,
+    pub(crate) id: u64,
+    /// The request that inserted the timer, read from the payload.
+    pub(crate) insert: u64,
+    pub(crate) attempt: u32,
+    /// What the wall clock shows, in microseconds.
+    pub(crate) wall: i64,
+    /// The due time of the delivery.
+    pub(crate) due: i64,
+    pub(crate) handler: String,
+    pub(crate) key: Option<String>,
 }
 
 /// A timer's handle.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Named {
     pub(crate) id: u64,
     /// In milliseconds.
@@ -206,32 +225,9 @@ pub(crate) struct Named {
     pub(crate) handler: String,
 }
 
-impl Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}@{}@{}", self.id, self.due, self.handler)
-    }
-}
-
-/// An answer to a cancel, a reschedule or a redrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Done,
-    AlreadyFired,
-    NotFound,
-}
-
-impl Answer {
-    pub(crate) fn line(self, request: u64) -> Line {
-        match self {
-            Answer::Done => Line::Done { request },
-            Answer::AlreadyFired => Line::Fired { request },
-            Answer::NotFound => Line::NotFound { request },
-        }
-    }
-}
-
 /// How an attempt has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum How {
     Well,
     Failed,
@@ -240,106 +236,23 @@ pub(crate) enum How {
     Dead,
 }
 
-impl How {
-    const ALL: [(&'static str, How); 4] = [
-        ("well", How::Well),
-        ("failed", How::Failed),
-        ("dropped", How::Dropped),
-        ("dead", How::Dead),
-    ];
+/// Timers of earlier rounds: what the parent says before the child begins.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) alive: Vec<Named>,
+    pub(crate) dead: Vec<u64>,
 }
 
-/// How the fields of a line are written.
-mod written {
-    use std::fmt::{self, Display};
-
-    use crate::protocol::{How, Named};
-
-    struct Hex(u64);
-
-    impl Display for Hex {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "{:x}", self.0)
-        }
-    }
-
-    pub(super) fn number<T: Copy>(number: &T) -> T {
-        *number
-    }
-
-    pub(super) fn hex(id: &u64) -> impl Display {
-        Hex(*id)
-    }
-
-    pub(super) fn text(text: &str) -> &str {
-        text
-    }
-
-    pub(super) fn key(key: &Option<String>) -> &str {
-        key.as_deref().unwrap_or("-")
-    }
-
-    pub(super) fn named(timer: &Named) -> &Named {
-        timer
-    }
-
-    pub(super) fn how(how: &How) -> &'static str {
-        let mut all = How::ALL.into_iter();
-        all.find(|(_, it)| it == how).map_or("", |(text, _)| text)
-    }
-
-    pub(super) fn rest(text: &str) -> String {
-        text.replace('\n', " ")
+impl Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
 }
 
-/// The text is no line.
-#[derive(Debug)]
-pub(crate) struct InvalidLine;
+impl FromStr for Line {
+    type Err = serde_json::Error;
 
-/// How they are read.
-struct Fields<'a>(Split<'a, char>);
-
-impl Fields<'_> {
-    fn text(&mut self) -> Result<String, InvalidLine> {
-        self.0.next().map(Into::into).ok_or(InvalidLine)
+    fn from_str(text: &str) -> Result<Line, serde_json::Error> {
+        serde_json::from_str(text)
     }
-
-    fn number<T: FromStr>(&mut self) -> Result<T, InvalidLine> {
-        let number = self.0.next().and_then(|it| it.parse().ok());
-        number.ok_or(InvalidLine)
-    }
-
-    fn hex(&mut self) -> Result<u64, InvalidLine> {
-        hex(self.0.next().ok_or(InvalidLine)?)
-    }
-
-    fn key(&mut self) -> Result<Option<String>, InvalidLine> {
-        Ok(Some(self.text()?).filter(|it| it != "-"))
-    }
-
-    fn how(&mut self) -> Result<How, InvalidLine> {
-        let text = self.0.next().ok_or(InvalidLine)?;
-        let how = How::ALL.into_iter().find(|(it, _)| *it == text);
-        how.map(|(_, how)| how).ok_or(InvalidLine)
-    }
-
-    fn named(&mut self) -> Result<Named, InvalidLine> {
-        let mut parts = self.0.next().ok_or(InvalidLine)?.splitn(3, '@');
-        let mut part = || parts.next().ok_or(InvalidLine);
-        Ok(Named {
-            id: hex(part()?)?,
-            due: part()?.parse().map_err(|_| InvalidLine)?,
-            handler: part()?.into(),
-        })
-    }
-
-    fn rest(&mut self) -> Result<String, InvalidLine> {
-        let all: Vec<&str> = self.0.by_ref().collect();
-        Ok(all.join(" "))
-    }
-}
-
-fn hex(text: &str) -> Result<u64, InvalidLine> {
-    u64::from_str_radix(text, 16).map_err(|_| InvalidLine)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use tempfile::TempDir;
 
-use crate::check::{Checker, Rule, Undone};
+use crate::check::{Checker, Rule};
 
 /// How many broken promises of a kind are printed. The log has all.
 const PRINTED: usize = 3;
@@ -20,8 +20,12 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
         checker.finish();
     }
     let summary = checker.summary();
+    let undone = summary.undone;
     println!(
-        "{} rounds, {} requests: {} inserts answered ({} created), {} cancels ({} done), {} reschedules, {} redrives; {} deliveries",
+        "{} rounds, {} requests: {} inserts answered ({} created), {} cancels ({} done), {} reschedules, {} redrives; {} deliveries, {} occurrences of a calendar
+{} deliveries were in flight at kills and in copies, and {} of them came again; {} timers were over, and watched by their ids alone
+restores undid {} inserts, and brought back {} timers that were delivered or cancelled
+the wall clock was moved {} times; it was set back {} times between the call of a handler and its look at the clock",
         summary.rounds,
         summary.requests,
         summary.inserts,
@@ -31,51 +35,25 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
         summary.reschedules,
         summary.redrives,
         summary.deliveries,
+        summary.occurrences,
+        summary.in_flight,
+        summary.duplicates,
+        checker.forgotten(),
+        undone.gone,
+        undone.again,
+        summary.clock_moves,
+        summary.on_their_way,
     );
-    if summary.in_flight > 0 {
-        let when = match summary.undone == Undone::default() {
-            true => "at kills",
-            false => "at kills and in the copies",
-        };
-        println!(
-            "{} deliveries were in flight {when}, and {} of them came again",
-            summary.in_flight, summary.duplicates
-        );
-    }
-    if summary.occurrences > 0 {
-        println!("{} occurrences of a calendar", summary.occurrences);
-    }
-    if checker.forgotten() > 0 {
-        println!(
-            "{} timers were over, and watched by their ids alone",
-            checker.forgotten()
-        );
-    }
     if summary.full > 0 {
         println!("{} inserts were refused: full", summary.full);
     }
-    if summary.undone != Undone::default() {
-        println!(
-            "restores undid {} inserts, and brought back {} timers that were delivered or cancelled",
-            summary.undone.gone, summary.undone.again
-        );
-    }
-    if summary.clock_moves > 0 {
-        println!(
-            "the wall clock was moved {} times; it was set back {} times between the call of a handler and its look at the clock",
-            summary.clock_moves, summary.on_their_way
-        );
-    }
     let broken = checker.broken();
-    let counts = Rule::ALL.map(|rule| {
-        let count = broken.iter().filter(|(it, _)| *it == rule).count();
-        format!("{rule} {count}")
-    });
+    let of = |rule| broken.iter().filter(move |(it, _)| *it == rule);
+    let counts = Rule::ALL.map(|(rule, words)| format!("{words} {}", of(rule).count()));
     println!("{}", counts.join(", "));
-    for rule in Rule::ALL {
-        let of_it = broken.iter().filter(|(it, _)| *it == rule);
-        for (_, text) in of_it.take(PRINTED) {
-            println!("  {rule}: {text}");
+    for (rule, words) in Rule::ALL {
+        for (_, text) in of(rule).take(PRINTED) {
+            println!("  {words}: {text}");
         }
     }
     broken.is_empty()
@@ -99,9 +77,16 @@ pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
 pub(crate) fn temporary_folder() -> Result<TempDir, String> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("waterwheel-durable-chaos-");
-    folder.tempdir().map_err(|error| error.to_string())
+    folder.tempdir().map_err(in_words)
 }
 
 pub(crate) fn log_of(folder: &Path) -> std::path::PathBuf {
     folder.join("log")
+}
+
+pub(crate) fn in_words(error: impl std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
 }

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tempfile::TempDir;
+use waterwheel_durable_sqlite::{Finding, check};
 
 use crate::check::Summary;
+use crate::copies::Made;
 use crate::damage::{Counts, Damage, Fate, accept_loss, strike};
 use crate::flat::judge;
 use crate::gauge::{Gauge, HEADING, Minute, max_memory};
-use crate::look::look_at;
+use crate::look::{Look, look_at};
 use crate::parent::{Parent, Played};
-use crate::place::{Foreign, Place};
+use crate::place::Place;
 use crate::protocol::{ChildOptions, Line};
-use crate::report::{ENOUGH, end, log_of, verdict};
-use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule, interval};
+use crate::report::{ENOUGH, end, in_words, log_of, verdict};
+use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule, Seen, interval};
 
 /// In a shorter soak, a few moments decide, and the start of a process.
 const JUDGED_FROM: Duration = Duration::from_secs(10 * 60);
@@ -90,20 +92,16 @@ impl Run {
             if self.parent.checker.broken().len() > ENOUGH {
                 break;
             }
-            let goes_on = match act {
-                Act::Child(child) => self.child(child).map(|()| true)?,
-                Act::Restore => self.restore()?,
-                Act::Damage { damage, has_note } => {
-                    self.damage(damage, has_note)?;
-                    true
-                }
-            };
-            if !goes_on {
-                break;
+            match act {
+                Act::Child(child) => self.child(child)?,
+                Act::Restore if !self.restore()? => break,
+                Act::Restore => {}
+                Act::Damage { damage, has_note } => self.damage(damage, has_note)?,
             }
         }
-        if let Some(place) = &self.place {
-            place.foreign().remove();
+        if let Some(foreign) = self.place.as_ref().and_then(Place::foreign) {
+            // It may not be there.
+            let _ = fs::remove_file(foreign);
         }
         let mut is_kept = true;
         if let Some(clock) = self.schedule.end {
@@ -148,7 +146,7 @@ impl Run {
             println!("quarter {}\n{HEADING}", self.evidence.quarters.len() + 1);
             gauge.begin();
         }
-        let foreign = self.place.as_ref().map_or(Foreign::InChild, Place::foreign);
+        let foreign = self.place.as_ref().and_then(Place::foreign);
         let played = self.parent.play(&options, child.steps, foreign)?;
         if child.is_measured {
             let gauge = self.parent.gauge.as_mut();
@@ -161,24 +159,21 @@ impl Run {
 
     fn print(&mut self, options: &ChildOptions, played: &Played) {
         let (flight, now) = (&played.flight, self.parent.checker.summary());
-        let commit = flight
-            .commit
-            .map_or("-".to_owned(), |it| format!("{it} steps"));
+        let [inserts, cancels, reschedules, redrives] = flight.unanswered;
+        let commit = flight.commit.map(|it| format!("{it} steps"));
+        let commit = commit.as_deref().unwrap_or("-");
         let threads = if options.single { "one" } else { "several" };
         println!(
-            "{:5}  {threads:7} {:5}  {:8}        {:7}      {:7}    {:6} {:6} {:4} {:7}   {commit:>12}   {:5}",
+            "{:5}  {threads:7} {:5}  {:8}        {:7}      {:7}    {inserts:6} {cancels:6} {reschedules:4} {redrives:7}   {commit:>12}   {:5}",
             options.round,
             played.lived.as_millis(),
             now.requests - self.before.requests,
             flight.running,
             flight.unsettled,
-            flight.inserts,
-            flight.cancels,
-            flight.reschedules,
-            flight.redrives,
             now.duplicates.saturating_sub(self.before.duplicates),
         );
-        self.evidence.in_commit += u64::from(flight.commit.is_some() && flight.unanswered() > 0);
+        let is_in_commit = flight.commit.is_some() && flight.unanswered != [0; 4];
+        self.evidence.in_commit += u64::from(is_in_commit);
         self.before = now.clone();
         if options.moves {
             let hours = options.shift / 3_600_000_000;
@@ -192,7 +187,11 @@ impl Run {
         for (name, it) in &played.seen {
             println!(
                 "  {name:24} {:6} inserted, {:6} refused, {:6} other requests answered, {:6} delivered, {:6} settled",
-                it.created, it.full, it.answered, it.delivered, it.settled
+                it.get(Seen::Created),
+                it.get(Seen::Full),
+                it.get(Seen::Answered),
+                it.get(Seen::Delivered),
+                it.get(Seen::Settled),
             );
         }
     }
@@ -205,11 +204,8 @@ impl Run {
         let count = copies.made.len();
         let chosen = self.rng.usize(..count);
         let (number, took) = (copies.made[chosen].number, copies.made[chosen].took);
-        let beside = copies
-            .made
-            .iter()
-            .map(|it| it.beside.created + it.beside.answered);
-        let answered: u64 = beside.sum();
+        let seen = |it: &Made| it.beside.get(Seen::Created) + it.beside.get(Seen::Answered);
+        let answered: u64 = copies.made.iter().map(seen).sum();
         let line = copies.restore(number)?;
         let before = self.parent.checker.summary().undone;
         self.parent.note(line)?;
@@ -236,62 +232,53 @@ impl Run {
     /// Damages the WAL of the file, and looks at what the store makes of it. Then another file begins.
     fn damage(&mut self, how: Damage, has_note: bool) -> Result<(), String> {
         let fate = strike(&self.options.file, how, has_note, &mut self.rng)?;
-        let (mut text, mut is_broken) = (fate.to_string(), false);
-        match &fate {
+        let mut is_damaged = false;
+        // The note says how it went, and the error what was broken.
+        let went = match &fate {
             Fate::Opened { .. } => {
                 set(&mut self.options, Clock::OnBy(60 * DAY), &mut self.rng);
                 // Now the promises are looked at as after any kill.
                 let mut options = self.options.clone();
                 let is_empty = deliver_all(&mut self.parent, &mut options)?;
-                let broken = self.parent.checker.finish().first();
-                is_broken = !is_empty || broken.is_some();
-                if let Some((rule, what)) = broken {
-                    text = format!("opened: {rule}: {what}");
-                } else if is_broken {
-                    text = "opened, and rows are left".to_owned();
+                match self.parent.checker.finish().first() {
+                    Some(broken) => Err(format!("{broken:?}")),
+                    None if !is_empty => Err("rows are left".to_owned()),
+                    None => Ok(String::new()),
                 }
             }
-            Fate::Refused { loss, .. } => {
+            Fate::Refused { .. } => {
                 let given = self.parent.checker.last_id();
-                match accept_loss(&self.options.file, given) {
-                    Ok(None) => {}
-                    Ok(Some(damaged)) => {
-                        self.evidence.damages.note_damaged(how);
-                        text = format!("{text}; {damaged}");
-                    }
-                    Err(what) => {
-                        is_broken = true;
-                        text = format!("refused: {loss}; then {what}");
-                    }
-                }
+                accept_loss(&self.options.file, given).map(|damaged| {
+                    is_damaged = damaged.is_some();
+                    damaged.unwrap_or_default()
+                })
             }
-            Fate::Failed(_) => is_broken = true,
-        }
-        self.evidence.damages.note(how, &fate, is_broken);
-        println!(
-            "{how:11}  {}{text}",
-            if is_broken { "BROKEN: " } else { "" }
-        );
+            Fate::Failed(_) => Err(String::new()),
+        };
+        let is_broken = went.is_err();
+        let verdict = if is_broken { "BROKEN: " } else { "" };
+        let (Ok(text) | Err(text)) = went;
+        println!("{:11}  {verdict}{fate}; {text}", format!("{how:?}"));
+        self.evidence
+            .damages
+            .note(how, &fate, is_damaged, is_broken);
         self.begin_afresh(is_broken)
     }
 
     /// The next child has a file of its own. That of a broken promise is kept.
     fn begin_afresh(&mut self, keeps: bool) -> Result<(), String> {
-        let place = self
-            .folder
-            .path()
-            .join(format!("after-{}", self.options.round));
-        fs::create_dir(&place).map_err(|error| error.to_string())?;
+        let name = format!("after-{}", self.options.round);
+        let place = self.folder.path().join(name);
+        fs::create_dir(&place).map_err(in_words)?;
         let before = std::mem::replace(&mut self.options.file, place.join("timers.db"));
         self.parent = Parent::new(&log_of(&place))?;
         self.before = Summary::default();
         self.options.shift = 0;
-        match before
-            .parent()
-            .filter(|it| !keeps && *it != self.folder.path())
-        {
-            Some(place) => fs::remove_dir_all(place).map_err(|error| error.to_string()),
-            None => Ok(()),
+        match before.parent() {
+            Some(place) if !keeps && place != self.folder.path() => {
+                fs::remove_dir_all(place).map_err(in_words)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -320,7 +307,7 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
     for _ in 0..5 {
         options.round += 1;
         let last = Child::last();
-        parent.play(options, last.steps, Foreign::InChild)?;
+        parent.play(options, last.steps, None)?;
         let now = look_at(&options.file)?.ok_or("the file has no tables")?;
         let is_over = now.timers() == 0 || left.as_ref() == Some(&now);
         left = Some(now);
@@ -328,35 +315,20 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
             break;
         }
     }
-    let found = check_by_the_store(&options.file)?;
-    match left {
-        Some(left) if left.timers() == 0 && left.moved == 0 && found.is_empty() => {
-            println!(
-                "the file is sound and empty, but for {} dead letters",
-                left.dead()
-            );
-            Ok(true)
-        }
-        left => {
-            let timers = left.map_or(0, |it| it.timers());
-            println!("{timers} timers are left in the file: {found:?}");
-            Ok(false)
-        }
-    }
-}
-
-/// What the store's own check finds, of the keys as well.
-fn check_by_the_store(file: &std::path::Path) -> Result<Vec<String>, String> {
+    // The store's own check, of the keys as well.
     let mut found = Vec::new();
-    let checked =
-        waterwheel_durable_sqlite::check(file, &mut |finding| found.push(finding.to_string()));
-    checked.map(|_| found).map_err(|error| error.to_string())
+    let mut note = |finding: Finding| found.push(finding.to_string());
+    check(&options.file, &mut note).map_err(in_words)?;
+    let is_empty = |left: &Look| left.timers() == 0 && left.moved == 0 && found.is_empty();
+    let is_kept = left.as_ref().is_some_and(is_empty);
+    let (timers, dead) = left.map_or((0, 0), |it| (it.timers(), it.dead()));
+    println!("{timers} timers and {dead} dead letters are left in the file: {found:?}");
+    Ok(is_kept)
 }
 
 impl Evidence {
     /// Nothing was broken by a damaged WAL.
     pub(crate) fn is_undamaged(&self) -> bool {
-        self.damages.print();
         self.damages.is_kept()
     }
 

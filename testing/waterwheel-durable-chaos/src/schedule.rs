@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::damage::Damage;
-use crate::protocol::{Line, SUSPENDED_HOURS, SUSPENSIONS};
+use crate::protocol::{Answer, Line, SUSPENDED_HOURS, SUSPENSIONS};
 
 const HOUR: i64 = 3_600_000_000;
 pub(crate) const DAY: i64 = 24 * HOUR;
@@ -87,78 +87,62 @@ pub(crate) enum Step {
     Stop,
 }
 
-/// What has happened so far.
+/// How often each of these was seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct Progress([u64; 7]);
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Seen {
     /// Inserts that were answered with a new timer.
-    pub(crate) created: u64,
+    Created,
     /// Inserts that were refused for want of space.
-    pub(crate) full: u64,
+    Full,
     /// Cancels, reschedules and redrives that were answered.
-    pub(crate) answered: u64,
-    pub(crate) delivered: u64,
+    Answered,
+    Delivered,
     /// Deliveries whose end was committed.
-    pub(crate) settled: u64,
+    Settled,
     /// Copies of the file that were made.
-    pub(crate) copies: u64,
+    Copies,
     /// All moves of the clock were played.
-    pub(crate) clock_done: u64,
+    ClockDone,
 }
 
 impl Progress {
-    fn all(&self) -> [u64; 7] {
-        let Progress {
-            created,
-            full,
-            answered,
-            delivered,
-            settled,
-            copies,
-            clock_done,
-        } = *self;
-        [
-            created, full, answered, delivered, settled, copies, clock_done,
-        ]
+    fn once(seen: Seen) -> Progress {
+        let mut once = Progress::default();
+        once.0[seen as usize] = 1;
+        once
+    }
+
+    pub(crate) fn get(&self, seen: Seen) -> u64 {
+        self.0[seen as usize]
     }
 
     pub(crate) fn note(&mut self, line: &Line) {
-        match line {
-            Line::Created { .. } => self.created += 1,
-            Line::Full { .. } => self.full += 1,
-            Line::Done { .. } | Line::Fired { .. } | Line::NotFound { .. } => self.answered += 1,
-            Line::Begin { .. } => self.delivered += 1,
-            Line::CommitReturned { settled, .. } => self.settled += settled,
-            Line::Copied { .. } => self.copies += 1,
-            Line::ClockDone => self.clock_done += 1,
-            _ => {}
-        }
+        let (seen, count) = match line {
+            Line::Answered { answer, .. } => match answer {
+                Answer::Created(_) => (Seen::Created, 1),
+                Answer::Full => (Seen::Full, 1),
+                Answer::Done | Answer::AlreadyFired | Answer::NotFound => (Seen::Answered, 1),
+                Answer::Existing(_) | Answer::Unknown => return,
+            },
+            Line::Begin(_) => (Seen::Delivered, 1),
+            Line::CommitReturned { settled } => (Seen::Settled, *settled),
+            Line::Copied { .. } => (Seen::Copies, 1),
+            Line::ClockDone => (Seen::ClockDone, 1),
+            _ => return,
+        };
+        self.0[seen as usize] += count;
     }
 
     pub(crate) fn since(&self, before: &Progress) -> Progress {
-        let (now, then) = (self.all(), before.all());
-        let [
-            created,
-            full,
-            answered,
-            delivered,
-            settled,
-            copies,
-            clock_done,
-        ] = std::array::from_fn(|at| now[at] - then[at]);
-        Progress {
-            created,
-            full,
-            answered,
-            delivered,
-            settled,
-            copies,
-            clock_done,
-        }
+        Progress(std::array::from_fn(|at| self.0[at] - before.0[at]))
     }
 
     /// Whether each of these is at least as much.
     pub(crate) fn has(&self, min: &Progress) -> bool {
-        self.all().iter().zip(min.all()).all(|(it, min)| *it >= min)
+        self.0.iter().zip(min.0).all(|(it, min)| *it >= min)
     }
 }
 
@@ -216,11 +200,8 @@ pub(crate) fn kills(rounds: u64, rng: &mut Rng) -> Schedule {
 /// A service whose clock is moved while it runs, and was set while it was down: forward, and then back.
 pub(crate) fn clocks(rounds: u64) -> Schedule {
     let moved = |round| {
-        let all = Progress {
-            clock_done: 1,
-            ..Progress::default()
-        };
-        let steps = vec![Step::Until("all moves of the clock", all), Step::Stop];
+        let all = Step::Until("all moves of the clock", Progress::once(Seen::ClockDone));
+        let steps = vec![all, Step::Stop];
         let clock = match round % 4 {
             1 => 0,
             2 => 3 * DAY,
@@ -265,15 +246,21 @@ pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
         }
         // The disk is filled and freed twice, under one child; or the child is killed while it is full for the second time.
         let ends_full = round % 4 == 3 && is_real;
-        let mut steps = vec![loads(), Step::Fill, goes_on(), Step::Free, loads_again()];
-        steps.extend([Step::Fill, goes_on()]);
+        // A service without a reserve may go on for a while, in the space that its WAL has. It has written over that several times by then.
+        let goes_on = seen("on a full disk", [0, 500, 3_000, 300, 300]);
+        let loads = seen("with space", [3_000, 0, 0, 0, 500]);
+        let mut steps = vec![loads, Step::Fill, goes_on, Step::Free];
+        // Timers that come due while the disk is full once more. Most of those before have come due by then.
+        let loads_again = seen("with space again", [3_000, 0, 0, 0, 0]);
+        steps.extend([loads_again, Step::Fill, goes_on]);
         match ends_full {
             true => steps.push(Step::Kill),
             false => steps.extend([Step::Free, inserts_again(), Step::Stop]),
         }
         add(steps, Limit::None);
         if ends_full {
-            let steps = vec![opens_full(), Step::Free, inserts_again(), Step::Stop];
+            let opens = seen("opened on a full disk", [0, 200, 500, 100, 100]);
+            let steps = vec![opens, Step::Free, inserts_again(), Step::Stop];
             add(steps, Limit::None);
         }
     }
@@ -285,33 +272,8 @@ pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
 
 /// At least so many inserts, refused inserts, other answers, deliveries, and settled ones.
 fn seen(name: &'static str, [created, full, answered, delivered, settled]: [u64; 5]) -> Step {
-    let min = Progress {
-        created,
-        full,
-        answered,
-        delivered,
-        settled,
-        ..Progress::default()
-    };
-    Step::Until(name, min)
-}
-
-fn loads() -> Step {
-    seen("with space", [3_000, 0, 0, 0, 500])
-}
-
-/// Timers that come due while the disk is full once more. Most of those before have come due by then.
-fn loads_again() -> Step {
-    seen("with space again", [3_000, 0, 0, 0, 0])
-}
-
-/// A service without a reserve may go on for a while, in the space that its WAL has. It has written over that several times by then.
-fn goes_on() -> Step {
-    seen("on a full disk", [0, 500, 3_000, 300, 300])
-}
-
-fn opens_full() -> Step {
-    seen("opened on a full disk", [0, 200, 500, 100, 100])
+    let min = [created, full, answered, delivered, settled, 0, 0];
+    Step::Until(name, Progress(min))
 }
 
 fn at_the_limit() -> Step {
@@ -336,15 +298,8 @@ pub(crate) fn copies(rounds: u64) -> Schedule {
     for _ in 0..rounds {
         let mut steps = vec![load("before a copy")];
         for _ in 0..COPIES {
-            let copied = Progress {
-                copies: 1,
-                ..Progress::default()
-            };
-            steps.extend([
-                Step::Copy,
-                Step::Until("a copy", copied),
-                load("after a copy"),
-            ]);
+            let copied = Step::Until("a copy", Progress::once(Seen::Copies));
+            steps.extend([Step::Copy, copied, load("after a copy")]);
         }
         // Another opening of the file gives ids, which a copy must not give.
         acts.extend([

@@ -7,40 +7,33 @@
 use std::collections::HashMap;
 
 use super::timer::State;
-use super::{Checker, Copied, Rule, Undone, What};
-use crate::protocol::Line;
+use super::{Checker, Copied, Rule, Undone};
+use crate::protocol::{Answer, Begin, Line};
 
 impl Copied {
     /// Reads a line after the one at which the copy was begun.
     fn note(&mut self, line: &Line) {
         let past = &mut self.past;
         match line {
-            Line::Begin { id, .. } | Line::End { id, .. } => {
-                if !self.delivered.contains_key(id) {
-                    self.delivered.insert(*id, past.next_attempt(*id));
-                }
+            Line::Begin(Begin { id, .. }) | Line::End { id, .. } => {
+                let next = || past.next_attempt(*id);
+                self.delivered.entry(*id).or_insert_with(next);
                 past.feed(line.clone());
             }
-            Line::Insert { .. }
-            | Line::Cancel { .. }
-            | Line::Reschedule { .. }
-            | Line::Redrive { .. } => past.feed(line.clone()),
+            Line::Asked { .. } => past.feed(line.clone()),
             // An answer names the timer: it may be moved from now on. It is in the copy or not.
-            Line::Created { request, timer } | Line::Existing { request, timer } => {
-                let is_new = matches!(line, Line::Created { .. });
-                let Some(What::Insert(new)) = past.in_flight.get(request).map(|it| &it.what) else {
-                    return;
-                };
-                let mut new = new.clone();
-                match past.timers.get(&timer.id).map(|it| it.insert) {
-                    None => {
-                        if !is_new {
-                            new.due = timer.due * 1_000;
+            Line::Answered { request, answer } => {
+                let sent = past.in_flight.get(request).cloned();
+                let insert = sent.and_then(|sent| sent.insert(*request));
+                match (insert, answer) {
+                    (Some(insert), Answer::Created(timer)) => past.is_of(timer.id, &insert),
+                    (Some(mut insert), Answer::Existing(timer)) => {
+                        insert.new.due = timer.due * 1_000;
+                        if !past.timers.contains_key(&timer.id) {
+                            past.is_seen(timer.id, &insert, false);
                         }
-                        past.is_seen(timer.id, &new, is_new);
                     }
-                    Some(None) if is_new => past.is_from(timer.id, &new),
-                    Some(_) => {}
+                    _ => {}
                 }
             }
             _ => {}

@@ -1,8 +1,8 @@
 //! What is the result of a round, and of all of them?
 
 use super::timer::{Last, State};
-use super::{Checker, Flight, Rule, Summary, What};
-use crate::protocol::Named;
+use super::{Checker, Flight, Rule, Summary};
+use crate::protocol::{Known, Named, Request};
 
 impl Checker {
     /// What is under way now.
@@ -15,12 +15,13 @@ impl Checker {
         let is_settled = |(line, thread): &&(u64, usize)| self.seal.covers_end(*line, *thread);
         flight.unsettled = self.ends.iter().filter(|end| !is_settled(end)).count();
         for sent in self.in_flight.values() {
-            *match sent.what {
-                What::Insert(_) => &mut flight.inserts,
-                What::Cancel(_) => &mut flight.cancels,
-                What::Reschedule(_) => &mut flight.reschedules,
-                What::Redrive(_) => &mut flight.redrives,
-            } += 1;
+            let kind = match sent.what {
+                Request::Insert(_) => 0,
+                Request::Cancel { .. } => 1,
+                Request::Reschedule { .. } => 2,
+                Request::Redrive { .. } => 3,
+            };
+            flight.unanswered[kind] += 1;
         }
         flight
     }
@@ -44,17 +45,17 @@ impl Checker {
         let line = self.line;
         for (request, sent) in std::mem::take(&mut self.in_flight) {
             match sent.what {
-                What::Insert(new) => {
-                    self.unanswered.insert(request, new);
-                }
-                What::Cancel(id) => {
+                Request::Insert(_) => self
+                    .unanswered
+                    .extend(sent.insert(request).map(|it| (request, it))),
+                Request::Cancel { id } => {
                     if let Some(timer) = self.timers.get_mut(&id) {
                         // A checker that is the past of a copy may have seen the timer after the request.
                         timer.cancels = timer.cancels.saturating_sub(1);
                         timer.may_be_cancelled = true;
                     }
                 }
-                What::Reschedule(id) => {
+                Request::Reschedule { id, .. } => {
                     let timer = self.timers.get_mut(&id);
                     let mut wanted = timer.into_iter().flat_map(|it| &mut it.wanted);
                     if let Some(it) = wanted.find(|it| it.request == request) {
@@ -62,16 +63,14 @@ impl Checker {
                     }
                 }
                 // Noted as possible when it was asked for.
-                What::Redrive(_) => {}
+                Request::Redrive { .. } => {}
             }
         }
         if is_clean {
             self.seal.is_all = true;
-            if flight.unanswered() > 0 {
-                self.breaks(
-                    Rule::Answer,
-                    format!("a shutdown left requests unanswered: {flight:?}"),
-                );
+            if flight.unanswered != [0; 4] {
+                let text = format!("a shutdown left requests unanswered: {flight:?}");
+                self.breaks(Rule::Answer, text);
             }
         } else {
             let in_flight = flight.running + flight.unsettled;
@@ -85,15 +84,13 @@ impl Checker {
     }
 
     pub(super) fn dead_letter(&mut self, id: u64, attempts: u32) {
-        let last = self.timers.get(&id).and_then(|timer| timer.last);
-        match last {
-            Some(last) if last.state == State::Dead && last.attempt == attempts => {}
-            // It was redriven while the copy was made, and the copy does not have that.
-            _ if self.timers.get(&id).is_some_and(|it| it.copied.is_some()) => {}
-            last => self.breaks(
-                Rule::Other,
-                format!("{id:x} is a dead letter of {attempts} attempts: {last:?}"),
-            ),
+        let timer = self.timers.get(&id);
+        let last = timer.and_then(|timer| timer.last);
+        let is_last = last.is_some_and(|it| it.state == State::Dead && it.attempt == attempts);
+        // Else it was redriven while the copy was made, and the copy does not have that.
+        if !is_last && timer.is_none_or(|it| it.copied.is_none()) {
+            let text = format!("{id:x} is a dead letter of {attempts} attempts: {last:?}");
+            self.breaks(Rule::Other, text);
         }
         self.dead_letters.insert(id);
     }
@@ -104,35 +101,32 @@ impl Checker {
     }
 
     /// Timers that are there for all that is known, and whether they were given up: to be cancelled, moved and redriven by the next child.
-    pub(crate) fn alive(&self, limit: usize) -> (Vec<Named>, Vec<u64>) {
-        let (mut alive, mut dead) = (Vec::new(), Vec::new());
+    pub(crate) fn known(&self, limit: usize) -> Known {
+        let mut known = Known::default();
         for (&id, timer) in &self.timers {
-            let is_dead = timer.last.is_some_and(|it| it.state == State::Dead);
             if timer.may_be_cancelled() || timer.not_found.is_some() {
                 continue;
             }
-            if is_dead && dead.len() < limit {
-                dead.push(id);
-            } else if !timer.has_ended() && alive.len() < limit {
-                alive.push(Named {
+            let is_dead = timer.last.is_some_and(|it| it.state == State::Dead);
+            if is_dead && known.dead.len() < limit {
+                known.dead.push(id);
+            } else if !timer.has_ended() && known.alive.len() < limit {
+                known.alive.push(Named {
                     id,
                     due: timer.handle_due,
                     handler: timer.handler.clone(),
                 });
             }
         }
-        (alive, dead)
+        known
     }
 
-    /// The end: each timer was delivered or given up. Returns what was broken.
+    /// The end: each timer was delivered or given up, and no occurrence is missing. Returns what was broken.
     pub(crate) fn finish(&mut self) -> &[(Rule, String)] {
         let mut lost = Vec::new();
         for (id, timer) in &self.timers {
-            if timer.cancelled.is_some() || timer.may_be_cancelled() {
-                continue;
-            }
-            let state = timer.last.map(|last| last.state);
-            let is_kept = match state {
+            let is_kept = match timer.last.map(|last| last.state) {
+                _ if timer.may_be_cancelled() => true,
                 Some(State::Well) => true,
                 Some(State::Dead) => self.dead_letters.contains(id),
                 Some(State::Begun | State::Failed) | None => false,
@@ -141,10 +135,15 @@ impl Checker {
                 lost.push(format!("{id:x}: {timer:?}"));
             }
         }
-        for timer in lost {
-            self.breaks(Rule::Lost, timer);
+        let missing = self.service.missing();
+        lost.extend(
+            missing
+                .iter()
+                .map(|time| format!("the occurrence of {time}")),
+        );
+        for lost in lost {
+            self.breaks(Rule::Lost, lost);
         }
-        self.all_occurred();
         for (round, (in_flight, again)) in self.kills.clone() {
             if again > in_flight {
                 let text = format!(

@@ -7,7 +7,6 @@ mod answer;
 mod copy;
 mod delivery;
 mod end;
-mod forget;
 mod over;
 mod rule;
 mod service;
@@ -18,7 +17,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use crate::protocol::{Answer, Line};
+use crate::protocol::{Line, NewTimer, Request};
 use over::Over;
 pub(crate) use rule::{Flight, Rule, Summary, Undone};
 use service::Service;
@@ -36,9 +35,9 @@ pub(crate) struct Checker {
     over: Over,
     service: Service,
     /// The requests of this round that wait for their answers.
-    in_flight: HashMap<u64, InFlight>,
+    in_flight: HashMap<u64, Sent>,
     /// Inserts that were not answered before a kill.
-    unanswered: HashMap<u64, NewTimer>,
+    unanswered: HashMap<u64, Insert>,
     /// Which timer has a key of a handler.
     keys: HashMap<(String, String), u64>,
     /// The ends of this round, to count what is in flight.
@@ -61,29 +60,19 @@ pub(crate) struct Checker {
     broken: Vec<(Rule, String)>,
 }
 
-#[derive(Debug, Clone)]
-struct NewTimer {
-    handler: String,
-    due: i64,
-    key: Option<String>,
-    sent: At,
-    request: u64,
-}
-
 /// A request that waits for its answer.
 #[derive(Debug, Clone)]
-struct InFlight {
+struct Sent {
     line: At,
     thread: usize,
-    what: What,
+    what: Request,
 }
 
 #[derive(Debug, Clone)]
-enum What {
-    Insert(NewTimer),
-    Cancel(u64),
-    Reschedule(u64),
-    Redrive(u64),
+struct Insert {
+    request: u64,
+    sent: At,
+    new: NewTimer,
 }
 
 /// A copy that was begun.
@@ -131,74 +120,14 @@ impl Checker {
                 self.commit = None;
                 self.service.begins_again();
             }
-            Line::Killed => self.ends_round(false),
-            Line::Stopped => self.ends_round(true),
-            Line::Opened | Line::ClockDone => {}
-            Line::Insert {
+            Line::Over { is_clean } => self.ends_round(is_clean),
+            Line::Asked {
                 request,
                 thread,
-                handler,
-                due,
-                key,
-            } => {
-                let new = NewTimer {
-                    handler,
-                    due,
-                    key,
-                    sent: self.line,
-                    request,
-                };
-                self.ask(request, thread, What::Insert(new));
-            }
-            Line::Created { request, timer } => self.inserted(request, true, timer),
-            Line::Existing { request, timer } => self.inserted(request, false, timer),
-            Line::Full { request } => self.refused(request),
-            Line::Unknown { request } => self.unknown(request),
-            Line::Cancel {
-                request,
-                thread,
-                id,
-            } => {
-                if let Some(timer) = self.timers.get_mut(&id) {
-                    timer.cancels += 1;
-                }
-                self.ask(request, thread, What::Cancel(id));
-            }
-            Line::Reschedule {
-                request,
-                thread,
-                id,
-                due,
-            } => {
-                let sent = self.line;
-                if let Some(timer) = self.timers.get_mut(&id) {
-                    timer.wanted.push(Wanted {
-                        request,
-                        due,
-                        sent,
-                        done_by: None,
-                        is_done: false,
-                    });
-                }
-                self.ask(request, thread, What::Reschedule(id));
-            }
-            Line::Redrive {
-                request,
-                thread,
-                id,
-            } => {
-                if let Some(timer) = self.timers.get_mut(&id) {
-                    timer.may_be_redriven = true;
-                    timer.was_dead = true;
-                    timer.not_found = None;
-                    timer.redriven = self.line;
-                }
-                self.ask(request, thread, What::Redrive(id));
-            }
-            Line::Done { request } => self.answered(request, Answer::Done),
-            Line::Fired { request } => self.answered(request, Answer::AlreadyFired),
-            Line::NotFound { request } => self.answered(request, Answer::NotFound),
-            Line::Begin { .. } => self.begins(&line),
+                what,
+            } => self.asked(request, thread, what),
+            Line::Answered { request, answer } => self.answered(request, answer),
+            Line::Begin(begin) => self.begins(&begin),
             Line::End {
                 thread,
                 id,
@@ -232,7 +161,7 @@ impl Checker {
             Line::Copies { number } => self.copies(number),
             Line::Copied { number } => self.copied(number),
             Line::Restored { number } => self.restored(number),
-            Line::Fault { .. } => {}
+            Line::Opened | Line::ClockDone | Line::Disk { .. } | Line::Fault { .. } => {}
             Line::Wrong { text } => self.breaks(Rule::Other, text),
         }
     }
@@ -247,10 +176,45 @@ impl Checker {
         self.broken.push((rule, text));
     }
 
-    fn ask(&mut self, request: u64, thread: usize, what: What) {
+    fn asked(&mut self, request: u64, thread: usize, what: Request) {
         self.summary.requests += 1;
         let line = self.line;
-        self.in_flight
-            .insert(request, InFlight { line, thread, what });
+        let timer = match &what {
+            Request::Insert(_) => None,
+            Request::Cancel { id } | Request::Reschedule { id, .. } | Request::Redrive { id } => {
+                self.timers.get_mut(id)
+            }
+        };
+        match (timer, &what) {
+            (Some(timer), Request::Cancel { .. }) => timer.cancels += 1,
+            (Some(timer), Request::Reschedule { due, .. }) => timer.wanted.push(Wanted {
+                request,
+                due: *due,
+                sent: line,
+                done_by: None,
+                is_done: false,
+            }),
+            (Some(timer), Request::Redrive { .. }) => {
+                timer.may_be_redriven = true;
+                timer.was_dead = true;
+                timer.not_found = None;
+                timer.redriven = line;
+            }
+            _ => {}
+        }
+        self.in_flight.insert(request, Sent { line, thread, what });
+    }
+}
+
+impl Sent {
+    fn insert(self, request: u64) -> Option<Insert> {
+        match self.what {
+            Request::Insert(new) => Some(Insert {
+                request,
+                sent: self.line,
+                new,
+            }),
+            _ => None,
+        }
     }
 }

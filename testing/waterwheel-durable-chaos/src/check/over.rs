@@ -1,8 +1,9 @@
-//! What is over for certain is forgotten, but for a bit: a soak has millions of timers.
+//! What is over for certain is forgotten, but for a bit: a soak has millions of timers. What is said of it from then on is held against it.
 
 use std::collections::HashMap;
 
-use super::timer::At;
+use super::Checker;
+use super::timer::{At, State, Timer};
 
 /// How the low part of an id counts the timers of an opening, and the rest of it the openings.
 const COUNT_BITS: u32 = 40;
@@ -39,4 +40,48 @@ fn place(id: u64) -> (u64, usize, u64) {
     let count = id & ((1 << COUNT_BITS) - 1);
     let word = usize::try_from(count / 64).unwrap_or(usize::MAX);
     (id >> COUNT_BITS, word, 1 << (count % 64))
+}
+
+impl Checker {
+    /// How many lines were read.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Forgets timers that are over for certain, and of which nothing was said since this line.
+    pub(crate) fn forget(&mut self, before: u64) {
+        let over = self.timers.iter();
+        let over: Vec<u64> = over
+            .filter(|(_, timer)| self.is_over(timer, before))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in over {
+            self.over.add(id);
+            let timer = self.timers.remove(&id);
+            if let Some(name) = timer.and_then(|it| Some((it.handler, it.key?)))
+                && self.keys.get(&name) == Some(&id)
+            {
+                self.keys.remove(&name);
+            }
+        }
+        self.over.until = self.line;
+    }
+
+    fn is_over(&self, timer: &Timer, before: At) -> bool {
+        let insert = timer.insert;
+        let is_in_flight = insert.is_none_or(|it| self.in_flight.contains_key(&it))
+            || timer.cancels > 0
+            || timer.wanted.iter().any(|it| it.done_by.is_none());
+        let is_settled = timer.last.is_some_and(|last| {
+            last.state == State::Well && last.line < before && self.is_settled(&last)
+        });
+        let was_cancelled = timer.cancelled.is_some_and(|line| line < before);
+        let is_silent = timer.redriven < before && !timer.may_be_redriven;
+        !is_in_flight && is_silent && (is_settled || was_cancelled)
+    }
+
+    /// How many timers were forgotten.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.over.count
+    }
 }

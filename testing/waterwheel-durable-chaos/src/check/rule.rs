@@ -1,7 +1,5 @@
 //! Which promises there are, and what was seen of them.
 
-use std::fmt;
-
 /// A promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
@@ -25,33 +23,18 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    pub(crate) const ALL: [Rule; 9] = [
-        Rule::Lost,
-        Rule::Early,
-        Rule::AfterDone,
-        Rule::Twice,
-        Rule::Id,
-        Rule::Attempt,
-        Rule::Key,
-        Rule::Answer,
-        Rule::Other,
+    /// All of them, in words.
+    pub(crate) const ALL: [(Rule, &str); 9] = [
+        (Rule::Lost, "lost"),
+        (Rule::Early, "early"),
+        (Rule::AfterDone, "delivered after Done"),
+        (Rule::Twice, "delivered twice, not in flight"),
+        (Rule::Id, "another id"),
+        (Rule::Attempt, "wrong attempt"),
+        (Rule::Key, "wrong key"),
+        (Rule::Answer, "wrong answer"),
+        (Rule::Other, "other"),
     ];
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Rule::Lost => "lost",
-            Rule::Early => "early",
-            Rule::AfterDone => "delivered after Done",
-            Rule::Twice => "delivered twice, not in flight",
-            Rule::Id => "another id",
-            Rule::Attempt => "wrong attempt",
-            Rule::Key => "wrong key",
-            Rule::Answer => "wrong answer",
-            Rule::Other => "other",
-        })
-    }
 }
 
 /// What a restore has undone.
@@ -97,16 +80,8 @@ pub(crate) struct Flight {
     pub(crate) running: usize,
     /// Ended deliveries that may not be settled.
     pub(crate) unsettled: usize,
-    pub(crate) inserts: usize,
-    pub(crate) cancels: usize,
-    pub(crate) reschedules: usize,
-    pub(crate) redrives: usize,
+    /// Inserts, cancels, reschedules and redrives that wait for their answers.
+    pub(crate) unanswered: [usize; 4],
     /// The steps of the commit that the store was busy with.
     pub(crate) commit: Option<usize>,
-}
-
-impl Flight {
-    pub(crate) fn unanswered(&self) -> usize {
-        self.inserts + self.cancels + self.reschedules + self.redrives
-    }
 }

@@ -9,7 +9,7 @@ pub(super) type At = u64;
 /// for a processor takes so long at most.
 pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Timer {
     pub(super) handler: String,
     pub(super) key: Option<String>,
@@ -50,13 +50,6 @@ pub(super) struct Wanted {
     /// If it was done at all, then before this line.
     pub(super) done_by: Option<At>,
     pub(super) is_done: bool,
-}
-
-impl Wanted {
-    /// Its request waits for an answer.
-    pub(super) fn is_open(&self) -> bool {
-        self.done_by.is_none()
-    }
 }
 
 /// The last that a handler has said of a timer.
@@ -130,8 +123,9 @@ impl Timer {
     pub(super) fn has_key(&self) -> bool {
         !self.may_be_cancelled() && !self.has_ended() && !self.was_dead
     }
+}
 
-    pub(super) fn rounded_up(micros: i64) -> i64 {
-        micros.div_euclid(1_000) + i64::from(micros.rem_euclid(1_000) > 0)
-    }
+/// In milliseconds.
+pub(super) fn rounded_up(micros: i64) -> i64 {
+    micros.div_euclid(1_000) + i64::from(micros.rem_euclid(1_000) > 0)
 }

@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use waterwheel_durable::{Durable, Handle, Id};
+use waterwheel_durable_core::store::Due;
 
-use super::calls::{Calls, Wish};
+use super::calls::Calls;
 use super::handlers::NAMES;
-use super::log::Stop;
 use super::soak;
-use crate::protocol::ChildOptions;
+use crate::protocol::{ChildOptions, Known, NewTimer};
 
 /// The longest pause between two requests of a caller.
 const PAUSE_MILLIS: u64 = 16;
@@ -31,69 +32,46 @@ enum Load {
     Steady(Duration),
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Request {
-    Insert,
-    InsertMany,
-    /// A key that many ask for at the same time.
-    InsertAtOnce,
-    Cancel,
-    Reschedule,
-    Redrive,
-}
-
-impl Load {
-    fn of(options: &ChildOptions) -> Load {
-        let callers = u32::try_from(options.callers).unwrap_or(u32::MAX);
-        match options.rate {
-            0 => Load::Mixed,
-            rate => Load::Steady(Duration::from_secs(1) * callers / rate),
-        }
-    }
-
-    fn request(self, rng: &mut Rng) -> Request {
-        match (self, rng.u16(..1_000)) {
-            (Load::Mixed, 0..440) | (Load::Steady(_), 0..700) => Request::Insert,
-            (Load::Mixed, 440..480) | (Load::Steady(_), 700..710) => Request::InsertMany,
-            (Load::Mixed, 480..500) | (Load::Steady(_), 710..712) => Request::InsertAtOnce,
-            (Load::Mixed, 500..720) | (Load::Steady(_), 712..860) => Request::Cancel,
-            (Load::Mixed, 720..960) | (Load::Steady(_), 860..990) => Request::Reschedule,
-            _ => Request::Redrive,
-        }
-    }
-}
-
 struct Caller {
     load: Load,
     timers: Durable,
     calls: Arc<Calls>,
-    stop: Arc<Stop>,
+    stop: watch::Receiver<bool>,
     rng: Rng,
     own: Vec<Handle>,
     /// Timers that several callers know.
     common: Arc<Mutex<Vec<Handle>>>,
     /// To be redriven: each is one caller's.
-    dead: Vec<Id>,
+    dead: Vec<u64>,
 }
 
 pub(super) fn start(
     timers: &Durable,
     calls: &Arc<Calls>,
     options: &ChildOptions,
-    stop: &Arc<Stop>,
-    alive: Vec<Handle>,
-    mut dead: Vec<Id>,
+    stop: &watch::Receiver<bool>,
+    Known { alive, mut dead }: Known,
 ) -> Vec<JoinHandle<()>> {
-    let common = Arc::new(Mutex::new(alive));
+    let alive = alive.into_iter().map(|it| Handle {
+        id: Id::from_stored(it.id),
+        due: Due::from_millis(it.due),
+        handler: it.handler.into(),
+    });
+    let common = Arc::new(Mutex::new(alive.collect()));
     let share = dead.len().div_ceil(options.callers.max(1));
+    let number_of = u32::try_from(options.callers).unwrap_or(u32::MAX);
+    let load = match options.rate {
+        0 => Load::Mixed,
+        rate => Load::Steady(Duration::from_secs(1) * number_of / rate),
+    };
     let callers = 0..options.callers;
     callers
         .map(|number| {
             let caller = Caller {
-                load: Load::of(options),
+                load,
                 timers: timers.clone(),
                 calls: Arc::clone(calls),
-                stop: Arc::clone(stop),
+                stop: stop.clone(),
                 rng: Rng::with_seed(options.seed ^ (number as u64 + 1) << 32),
                 own: Vec::new(),
                 common: Arc::clone(&common),
@@ -107,9 +85,8 @@ pub(super) fn start(
 impl Caller {
     async fn live(mut self) {
         let mut next = Instant::now();
-        while !self.stop.is_set() {
-            let request = self.load.request(&mut self.rng);
-            self.ask(request).await;
+        while !*self.stop.borrow() {
+            self.ask().await;
             next = match self.load {
                 Load::Mixed => {
                     Instant::now() + Duration::from_micros(self.rng.u64(..PAUSE_MILLIS * 1_000))
@@ -121,40 +98,39 @@ impl Caller {
         }
     }
 
-    async fn ask(&mut self, request: Request) {
-        match request {
-            Request::Insert => {
-                let wish = self.wish();
-                let inserted = self.calls.insert(&self.timers, &wish).await;
+    async fn ask(&mut self) {
+        match (self.load, self.rng.u16(..1_000)) {
+            (Load::Mixed, 0..440) | (Load::Steady(_), 0..700) => {
+                let new = self.new_timer();
+                let inserted = self.calls.insert(&self.timers, &new).await;
                 self.remember(inserted);
             }
-            Request::InsertMany => {
+            (Load::Mixed, 440..480) | (Load::Steady(_), 700..710) => {
                 let count = self.rng.usize(2..30);
-                let wishes: Vec<_> = (0..count).map(|_| self.wish()).collect();
-                let inserted = self.calls.insert_many(&self.timers, &wishes).await;
+                let all = (0..count).map(|_| self.new_timer()).collect();
+                let inserted = self.calls.insert_many(&self.timers, all).await;
                 self.remember(inserted);
             }
-            Request::InsertAtOnce => self.insert_at_once().await,
-            Request::Cancel => {
+            (Load::Mixed, 480..500) | (Load::Steady(_), 710..712) => self.insert_at_once().await,
+            (Load::Mixed, 500..720) | (Load::Steady(_), 712..860) => {
                 if let Some(handle) = self.choose()
                     && self.calls.cancel(&self.timers, &handle).await
                 {
                     self.remember([handle]);
                 }
             }
-            Request::Reschedule => {
+            (Load::Mixed, 720..960) | (Load::Steady(_), 860..990) => {
                 if let Some(handle) = self.choose() {
-                    let due = self.wish().due;
-                    let due = match self.load {
-                        Load::Mixed => due,
-                        Load::Steady(_) => soak::ahead(&handle.handler, due, self.calls.log.wall()),
-                    };
+                    let mut due = self.new_timer().due;
+                    if let Load::Steady(_) = self.load {
+                        due = soak::ahead(&handle.handler, due, self.calls.log.wall());
+                    }
                     if self.calls.reschedule(&self.timers, &handle, due).await {
                         self.remember([handle]);
                     }
                 }
             }
-            Request::Redrive => {
+            _ => {
                 if let Some(id) = self.dead.pop() {
                     self.calls.redrive(&self.timers, id).await;
                 }
@@ -164,40 +140,32 @@ impl Caller {
 
     /// A key that many ask for at the same time.
     async fn insert_at_once(&mut self) {
-        let mut wish = self.wish();
+        let mut new = self.new_timer();
         if let Load::Steady(_) = self.load {
             // Where a key is free again as soon as its timer is settled.
-            wish.handler = "keyed/order";
+            new.handler = "keyed/order".into();
         }
-        wish.key = Some(format!("at-once-{}", self.rng.u16(..)));
+        new.key = Some(format!("at-once-{}", self.rng.u16(..)));
         let inserts: Vec<_> = (0..20)
             .map(|_| {
                 let (timers, calls) = (self.timers.clone(), Arc::clone(&self.calls));
-                let wish = wish.clone();
-                tokio::spawn(async move { calls.insert(&timers, &wish).await })
+                let new = new.clone();
+                tokio::spawn(async move { calls.insert(&timers, &new).await })
             })
             .collect();
         for insert in inserts {
-            let inserted = insert.await.ok().flatten();
-            self.own.extend(inserted);
+            self.own.extend(insert.await.ok().flatten());
         }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn new_timer(&mut self) -> NewTimer {
+        let (rng, now) = (&mut self.rng, self.calls.log.wall());
         if let Load::Steady(_) = self.load {
-            return soak::wish(&mut self.rng, self.calls.log.wall());
+            return soak::new_timer(rng, now);
         }
-        let is_keyed = self.rng.u8(..5) == 0;
-        Wish {
-            handler: self.rng.choice(NAMES).unwrap_or(NAMES[0]),
-            due: self.due(),
-            key: is_keyed.then(|| format!("key-{}", self.rng.u16(..400))),
-        }
-    }
-
-    /// Most are due soon, and some in all levels of the store.
-    fn due(&mut self) -> i64 {
-        let rng = &mut self.rng;
+        let is_keyed = rng.u8(..5) == 0;
+        let handler = rng.choice(NAMES).unwrap_or(NAMES[0]).into();
+        // Most are due soon, and some in all levels of the store.
         let delay = match rng.u8(..100) {
             0..5 => rng.i64(-SECOND..0),
             5..35 => rng.i64(0..300_000),
@@ -207,7 +175,11 @@ impl Caller {
             90..96 => rng.i64(3_600 * SECOND..36 * 3_600 * SECOND),
             _ => rng.i64(86_400 * SECOND..40 * 86_400 * SECOND),
         };
-        self.calls.log.wall() + delay
+        NewTimer {
+            handler,
+            due: now + delay,
+            key: is_keyed.then(|| format!("key-{}", rng.u16(..400))),
+        }
     }
 
     fn remember(&mut self, handles: impl IntoIterator<Item = Handle>) {

@@ -9,7 +9,7 @@ use waterwheel_durable::{
 };
 
 use super::log::Log;
-use crate::protocol::{Answer, ChildOptions, Line, Named};
+use crate::protocol::{self, Answer, ChildOptions, Line, Named, Request};
 
 #[derive(Debug)]
 pub(crate) struct Calls {
@@ -18,15 +18,6 @@ pub(crate) struct Calls {
     next: AtomicU64,
     /// How many bytes payloads have at most, but for a few of 5 000.
     largest: usize,
-}
-
-/// A timer to insert.
-#[derive(Debug, Clone)]
-pub(crate) struct Wish {
-    pub(crate) handler: &'static str,
-    /// In microseconds of the wall clock.
-    pub(crate) due: i64,
-    pub(crate) key: Option<String>,
 }
 
 impl Calls {
@@ -38,77 +29,94 @@ impl Calls {
         }
     }
 
-    fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn payload(&self, request: u64) -> Vec<u8> {
-        payload(request, length(request, self.largest))
-    }
-
-    /// Announces an insert. What the timer carries names the request.
-    fn announce(&self, wish: &Wish) -> (u64, NewTimer) {
-        let request = self.number();
-        self.log.say(&Line::Insert {
+    /// Announces a request.
+    fn asks(&self, what: Request) -> u64 {
+        let request = self.next.fetch_add(1, Ordering::Relaxed);
+        self.log.say(&Line::Asked {
             request,
             thread: self.log.thread(),
-            handler: wish.handler.into(),
-            due: wish.due,
-            key: wish.key.clone(),
+            what,
         });
-        let timer = NewTimer::at(wish.handler, time(wish.due)).bytes(self.payload(request));
-        let timer = match &wish.key {
-            Some(key) => timer.key(key),
-            None => timer,
-        };
-        (request, timer)
+        request
     }
 
-    fn inserted(&self, request: u64, inserted: Inserted) -> Handle {
-        let timer = named(inserted.handle());
-        self.log.say(&match inserted.is_new() {
-            true => Line::Created { request, timer },
-            false => Line::Existing { request, timer },
-        });
-        inserted.into_handle()
-    }
-
-    pub(crate) async fn insert(&self, timers: &Durable, wish: &Wish) -> Option<Handle> {
-        let (request, _) = self.announce(wish);
-        let insert = timers
-            .at(wish.handler, time(wish.due))
-            .bytes(self.payload(request));
-        let insert = match &wish.key {
-            Some(key) => insert.key(key),
-            None => insert,
-        };
-        match insert.insert().await {
-            Ok(inserted) => Some(self.inserted(request, inserted)),
-            Err(Error::Full) => {
-                self.log.say(&Line::Full { request });
+    /// The store of a child has no faults, and a full disk is one for inserts alone: no request fails.
+    fn answers(&self, request: u64, answer: Result<Answer, Error>) -> Option<Answer> {
+        match answer {
+            Ok(answer) => {
+                self.log.say(&Line::Answered {
+                    request,
+                    answer: answer.clone(),
+                });
+                Some(answer)
+            }
+            Err(error) => {
+                self.log.wrong(format!("{request} has failed: {error}"));
                 None
             }
-            Err(error) => self.failed("an insert", &error),
         }
     }
 
-    pub(crate) async fn insert_many(&self, timers: &Durable, wishes: &[Wish]) -> Vec<Handle> {
-        let (requests, batch): (Vec<_>, Vec<_>) =
-            wishes.iter().map(|wish| self.announce(wish)).unzip();
+    fn inserted(&self, request: u64, inserted: Result<Inserted, Error>) -> Option<Handle> {
+        let (answer, handle) = match inserted {
+            Ok(inserted) => {
+                let named = named(inserted.handle());
+                let answer = match inserted.is_new() {
+                    true => Answer::Created(named),
+                    false => Answer::Existing(named),
+                };
+                (Ok(answer), Some(inserted.into_handle()))
+            }
+            Err(Error::Full) => (Ok(Answer::Full), None),
+            Err(error) => (Err(error), None),
+        };
+        self.answers(request, answer);
+        handle
+    }
+
+    pub(crate) async fn insert(
+        &self,
+        timers: &Durable,
+        new: &protocol::NewTimer,
+    ) -> Option<Handle> {
+        let request = self.asks(Request::Insert(new.clone()));
+        let insert = timers.at(&new.handler, time(new.due));
+        let insert = insert.bytes(payload(request, self.length(request)));
+        let insert = match &new.key {
+            Some(key) => insert.key(key),
+            None => insert,
+        };
+        self.inserted(request, insert.insert().await)
+    }
+
+    pub(crate) async fn insert_many(
+        &self,
+        timers: &Durable,
+        all: Vec<protocol::NewTimer>,
+    ) -> Vec<Handle> {
+        let (requests, batch): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .map(|new| {
+                let request = self.asks(Request::Insert(new.clone()));
+                let timer = NewTimer::at(&new.handler, time(new.due));
+                let timer = timer.bytes(payload(request, self.length(request)));
+                (request, new.key.iter().fold(timer, NewTimer::key))
+            })
+            .unzip();
         match timers.insert_many(batch).await {
             Ok(all) => {
                 let all = requests.into_iter().zip(all);
-                all.map(|(request, it)| self.inserted(request, it))
+                all.filter_map(|(request, it)| self.inserted(request, Ok(it)))
                     .collect()
             }
-            Err(Error::Full) => {
-                for request in requests {
-                    self.log.say(&Line::Unknown { request });
-                }
-                Vec::new()
-            }
             Err(error) => {
-                self.failed::<()>("inserts", &error);
+                let is_full = matches!(error, Error::Full);
+                if !is_full {
+                    self.log.wrong(format!("inserts have failed: {error}"));
+                }
+                for request in requests.into_iter().filter(|_| is_full) {
+                    self.answers(request, Ok(Answer::Unknown));
+                }
                 Vec::new()
             }
         }
@@ -116,63 +124,47 @@ impl Calls {
 
     /// Returns whether the timer may still be there.
     pub(crate) async fn cancel(&self, timers: &Durable, handle: &Handle) -> bool {
-        let request = self.number();
-        self.log.say(&Line::Cancel {
-            request,
-            thread: self.log.thread(),
-            id: handle.id.get(),
+        let id = handle.id.get();
+        let request = self.asks(Request::Cancel { id });
+        let answer = timers.cancel(handle).await.map(|answer| match answer {
+            Cancelled::Done => Answer::Done,
+            Cancelled::AlreadyFired => Answer::AlreadyFired,
+            Cancelled::NotFound => Answer::NotFound,
         });
-        let answer = match timers.cancel(handle).await {
-            Ok(Cancelled::Done) => Answer::Done,
-            Ok(Cancelled::AlreadyFired) => Answer::AlreadyFired,
-            Ok(Cancelled::NotFound) => Answer::NotFound,
-            Err(error) => return self.failed::<()>("a cancel", &error).is_some(),
-        };
-        self.log.say(&answer.line(request));
-        answer == Answer::AlreadyFired
+        self.answers(request, answer) == Some(Answer::AlreadyFired)
     }
 
     /// Returns whether the timer may still be there.
     pub(crate) async fn reschedule(&self, timers: &Durable, handle: &Handle, due: i64) -> bool {
-        let request = self.number();
-        self.log.say(&Line::Reschedule {
-            request,
-            thread: self.log.thread(),
-            id: handle.id.get(),
-            due,
+        let id = handle.id.get();
+        let request = self.asks(Request::Reschedule { id, due });
+        let answer = timers.reschedule(handle, time(due)).await;
+        let answer = answer.map(|answer| match answer {
+            Rescheduled::Done => Answer::Done,
+            Rescheduled::AlreadyFired => Answer::AlreadyFired,
+            Rescheduled::NotFound => Answer::NotFound,
         });
-        let answer = match timers.reschedule(handle, time(due)).await {
-            Ok(Rescheduled::Done) => Answer::Done,
-            Ok(Rescheduled::AlreadyFired) => Answer::AlreadyFired,
-            Ok(Rescheduled::NotFound) => Answer::NotFound,
-            Err(error) => return self.failed::<()>("a reschedule", &error).is_some(),
-        };
-        self.log.say(&answer.line(request));
-        answer != Answer::NotFound
+        let answer = self.answers(request, answer);
+        answer.is_some_and(|it| it != Answer::NotFound)
     }
 
-    pub(crate) async fn redrive(&self, timers: &Durable, id: Id) {
-        let request = self.number();
-        self.log.say(&Line::Redrive {
-            request,
-            thread: self.log.thread(),
-            id: id.get(),
+    pub(crate) async fn redrive(&self, timers: &Durable, id: u64) {
+        let request = self.asks(Request::Redrive { id });
+        let answer = timers.redrive(Id::from_stored(id)).await;
+        let answer = answer.map(|answer| match answer {
+            Redriven::Done => Answer::Done,
+            Redriven::NotFound => Answer::NotFound,
         });
-        let answer = match timers.redrive(id).await {
-            Ok(Redriven::Done) => Answer::Done,
-            Ok(Redriven::NotFound) => Answer::NotFound,
-            Err(error) => {
-                self.failed::<()>("a redrive", &error);
-                return;
-            }
-        };
-        self.log.say(&answer.line(request));
+        self.answers(request, answer);
     }
 
-    /// The store of a child has no faults, and a full disk is one for inserts alone: no request fails.
-    fn failed<T>(&self, what: &str, error: &Error) -> Option<T> {
-        self.log.wrong(format!("{what} has failed: {error}"));
-        None
+    /// How many bytes follow in the payload of a request: so many at most, but for a few.
+    fn length(&self, request: u64) -> usize {
+        let mut rng = fastrand::Rng::with_seed(!request);
+        match rng.u8(..) {
+            0 => 5_000,
+            _ => rng.usize(0..self.largest),
+        }
     }
 }
 
@@ -195,15 +187,6 @@ fn payload(request: u64, length: usize) -> Vec<u8> {
     payload.extend((length as u64).to_le_bytes());
     payload.extend(std::iter::repeat_with(|| rng.u8(..)).take(length));
     payload
-}
-
-/// How many bytes follow in the payload of a request: so many at most, but for a few.
-fn length(request: u64, largest: usize) -> usize {
-    let mut rng = fastrand::Rng::with_seed(!request);
-    match rng.u8(..) {
-        0 => 5_000,
-        _ => rng.usize(0..largest),
-    }
 }
 
 /// The request's number, if nothing has become of the payload.

@@ -1,18 +1,19 @@
 //! The handlers, each with a line at its begin and one at its end.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use waterwheel_durable::{Dead, Delivery, Durable, Failure, HandlerOptions, Retry};
+use waterwheel_durable::{Dead, Delivery, Durable, HandlerOptions, Retry};
 
-use super::calls::{Calls, Wish, request_of};
-use crate::protocol::{ChildOptions, How, Line};
+use super::calls::{Calls, request_of};
+use crate::protocol::{Begin, ChildOptions, How, Line, NewTimer};
 
 /// `late` is registered when the child has run for a while.
 pub(crate) const NAMES: [&str; 4] = ["plain", "fails", "slow", "late"];
 
 /// Says how the attempt has ended, also if its future panics or is dropped.
-pub(super) struct Attempt {
+struct Attempt {
     calls: Arc<Calls>,
     id: u64,
     number: u32,
@@ -20,7 +21,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn begin(calls: &Arc<Calls>, delivery: &Delivery) -> Attempt {
+    fn begin(calls: &Arc<Calls>, delivery: &Delivery) -> Attempt {
         let log = &calls.log;
         // First of all: this is the time that counts.
         let wall = log.wall();
@@ -32,7 +33,7 @@ impl Attempt {
             0
         });
         let key = delivery.key();
-        log.say(&Line::Begin {
+        log.say(&Line::Begin(Begin {
             at: log.at(),
             id,
             insert,
@@ -41,7 +42,7 @@ impl Attempt {
             due: i64::try_from(due).unwrap_or(i64::MAX),
             handler: delivery.handler().into(),
             key: key.map(|key| String::from_utf8_lossy(key).into_owned()),
-        });
+        }));
         Attempt {
             calls: Arc::clone(calls),
             id,
@@ -50,7 +51,7 @@ impl Attempt {
         }
     }
 
-    pub(super) fn end(mut self, how: How) {
+    fn end(mut self, how: How) {
         self.how = how;
     }
 }
@@ -68,83 +69,90 @@ impl Drop for Attempt {
     }
 }
 
+/// A handler with a line at the begin and one at the end of each attempt.
+pub(super) fn handle<F, A>(
+    timers: &Durable,
+    calls: &Arc<Calls>,
+    name: &str,
+    options: HandlerOptions,
+    work: F,
+) where
+    F: Fn(Arc<Calls>, Delivery) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = How> + Send,
+{
+    let calls = Arc::clone(calls);
+    timers.handle_with(name, options, move |delivery| {
+        let (calls, work) = (Arc::clone(&calls), work.clone());
+        async move {
+            let attempt = Attempt::begin(&calls, &delivery);
+            let how = work(calls, delivery).await;
+            if how == How::Dropped {
+                // Prints nothing.
+                std::panic::resume_unwind(Box::new("by chance"));
+            }
+            attempt.end(how);
+            match how {
+                How::Well => Ok(()),
+                How::Dead => Err(Dead::because("by chance")),
+                How::Failed | How::Dropped => Err(Retry::backoff("by chance")),
+            }
+        }
+    });
+}
+
 pub(super) fn add(
     timers: &Durable,
     calls: &Arc<Calls>,
     options: &ChildOptions,
     rng: &mut fastrand::Rng,
 ) {
-    let (plain, has_callers) = (Arc::clone(calls), options.callers > 0);
-    timers.handle("plain", move |delivery| {
-        let calls = Arc::clone(&plain);
-        async move {
-            let attempt = Attempt::begin(&calls, &delivery);
+    let has_callers = options.callers > 0;
+    let plain = HandlerOptions::default;
+    handle(
+        timers,
+        calls,
+        "plain",
+        plain(),
+        move |calls, delivery| async move {
             if has_callers && fastrand::u8(..) < 8 {
-                let due = calls.log.wall() + fastrand::i64(0..2_000_000);
-                let wish = Wish {
-                    handler: "plain",
-                    due,
+                let new = NewTimer {
+                    handler: "plain".into(),
+                    due: calls.log.wall() + fastrand::i64(0..2_000_000),
                     key: None,
                 };
-                calls.insert(delivery.timers(), &wish).await;
+                calls.insert(delivery.timers(), &new).await;
             }
-            attempt.end(How::Well);
-            Ok(())
-        }
-    });
-
-    let fails = Arc::clone(calls);
-    timers.handle("fails", move |delivery| {
-        let calls = Arc::clone(&fails);
-        async move {
-            let attempt = Attempt::begin(&calls, &delivery);
-            let failed = match fastrand::u8(..100) {
-                0..60 => {
-                    attempt.end(How::Well);
-                    return Ok(());
-                }
-                60..92 => Retry::backoff("by chance"),
-                92..96 => {
-                    attempt.end(How::Dead);
-                    return Err(Dead::because("by chance"));
-                }
-                // Prints nothing.
-                _ => std::panic::resume_unwind(Box::new("by chance")),
-            };
-            attempt.end(How::Failed);
-            Err::<(), Failure>(failed)
-        }
-    });
-
-    let slow = Arc::clone(calls);
-    let options = HandlerOptions::default()
+            How::Well
+        },
+    );
+    handle(
+        timers,
+        calls,
+        "fails",
+        plain(),
+        async |_, _| match fastrand::u8(..100) {
+            0..60 => How::Well,
+            60..92 => How::Failed,
+            92..96 => How::Dead,
+            _ => How::Dropped,
+        },
+    );
+    let limited = plain()
         .concurrency(16)
         .attempt_limit(Duration::from_millis(60));
-    timers.handle_with("slow", options, move |delivery| {
-        let calls = Arc::clone(&slow);
-        async move {
-            let attempt = Attempt::begin(&calls, &delivery);
-            // Some beyond the limit.
-            let millis = match fastrand::u8(..) {
-                0..4 => 200,
-                _ => fastrand::u64(1..15),
-            };
-            tokio::time::sleep(Duration::from_millis(millis)).await;
-            attempt.end(How::Well);
-            Ok(())
-        }
+    handle(timers, calls, "slow", limited, async |_, _| {
+        // Some beyond the limit.
+        let millis = match fastrand::u8(..) {
+            0..4 => 200,
+            _ => fastrand::u64(1..15),
+        };
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+        How::Well
     });
-
-    let (late, owner) = (Arc::clone(calls), timers.clone());
+    let (calls, timers) = (Arc::clone(calls), timers.clone());
     let delay = Duration::from_millis(rng.u64(..1_500));
     tokio::spawn(async move {
         tokio::time::sleep(delay).await;
-        owner.handle("late", move |delivery| {
-            let attempt = Attempt::begin(&late, &delivery);
-            async move {
-                attempt.end(How::Well);
-                Ok(())
-            }
-        });
+        handle(&timers, &calls, "late", plain(), async |_, _| How::Well);
     });
 }

@@ -1,11 +1,10 @@
-//! Where a child says what it does, and where it hears that it is to stop.
+//! Where a child says what it does.
 
 use std::io::{Write, stdout};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tokio::sync::Notify;
 use waterwheel_durable::Shift;
 
 use crate::protocol::Line;
@@ -66,41 +65,5 @@ impl Log {
         let machine = SystemTime::now().duration_since(UNIX_EPOCH);
         let machine = machine.map_or(0, |since| since.as_micros());
         i64::try_from(machine).unwrap_or(i64::MAX) + self.shift.wall()
-    }
-}
-
-/// The parent's command to stop.
-#[derive(Debug, Default)]
-pub(super) struct Stop {
-    is_set: AtomicBool,
-    changed: Notify,
-}
-
-impl Stop {
-    pub(super) fn set(&self) {
-        self.is_set.store(true, Ordering::SeqCst);
-        self.changed.notify_waiters();
-    }
-
-    pub(super) fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::SeqCst)
-    }
-
-    pub(super) async fn wait(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.is_set() {
-                return;
-            }
-            changed.await;
-        }
-    }
-}
-
-pub(super) fn in_words(error: impl std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }

@@ -4,35 +4,34 @@ mod callers;
 mod calls;
 mod handlers;
 mod log;
-mod memory;
 mod moves;
 mod soak;
 mod watched;
 
+use std::fs;
 use std::io::{BufRead, stdin};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
+use tokio::sync::watch;
+use waterwheel_durable::{Drain, Durable, Event, Shift};
+use waterwheel_durable_faults::{Content, Disk};
 use waterwheel_durable_sqlite::{OpenOptions, Options, SqliteStore};
 
 use crate::planted::plant;
-use crate::protocol::{ChildOptions, Line, RETRY_DELAYS_MILLIS, WITHOUT_RESERVE, WORKERS};
+use crate::power_cut::{FILE, IN_MEMORY, WAL};
+use crate::protocol::{ChildOptions, Known, Line, WITHOUT_RESERVE, WORKERS, retry_delays};
+use crate::report::in_words;
 use calls::Calls;
-use log::{Log, Stop, in_words};
-use memory::Memory;
+use log::Log;
+use moves::Mover;
 use watched::Watched;
 
 /// No request waits for so long, even on a busy machine.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
-
-/// What the parent says before the child begins.
-#[derive(Debug, Default)]
-struct Before {
-    alive: Vec<Handle>,
-    dead: Vec<Id>,
-}
+/// Of a disk in memory. Without the reserve: at the end there is space.
+const FILES: [&str; 2] = [FILE, WAL];
 
 pub(crate) fn run(options: &str) -> Result<ExitCode, String> {
     let options: ChildOptions = serde_json::from_str(options).map_err(in_words)?;
@@ -44,8 +43,7 @@ pub(crate) fn run(options: &str) -> Result<ExitCode, String> {
         false => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder.enable_time().worker_threads(WORKERS).build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(live(options))?;
+    runtime.map_err(in_words)?.block_on(live(options))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -53,25 +51,25 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     let shift = Arc::new(Shift::default());
     shift.set_wall(options.shift);
     let log = Arc::new(Log::new(Arc::clone(&shift)));
-    let before = before();
-    let stop = Arc::new(Stop::default());
-    let waits = Arc::clone(&stop);
-    let disk = (options.memory > 0)
-        .then(|| Memory::of(&options))
-        .transpose()?;
-    let fills = disk.clone();
-    let confirms = Arc::clone(&log);
+    let mut known = String::new();
+    stdin().lock().read_line(&mut known).map_err(in_words)?;
+    let known: Known = serde_json::from_str(&known).map_err(in_words)?;
+    let disk = (options.memory > 0).then(|| in_memory(&options));
+    let disk = disk.transpose()?;
+    let (stops, stop) = watch::channel(false);
+    let (fills, confirms) = (disk.clone(), Arc::clone(&log));
     // The end of the input is the parent's command to stop.
     std::thread::spawn(move || {
         for line in stdin().lines().map_while(Result::ok) {
-            // A copy was made: what is said from now on is not in it.
-            if let Ok(line @ Line::Copied { .. }) = line.parse() {
-                confirms.say(&line);
-            } else if let Some(disk) = &fills {
-                disk.obey(&line);
+            match (line.parse(), &fills) {
+                // A copy was made: what is said from now on is not in it.
+                (Ok(line @ Line::Copied { .. }), _) => confirms.say(&line),
+                (Ok(Line::Disk { is_full: true }), Some(disk)) => drop(disk.fill()),
+                (Ok(Line::Disk { is_full: false }), Some(disk)) => disk.set_foreign(0),
+                _ => {}
             }
         }
-        waits.set();
+        stops.send_replace(true);
     });
 
     let mut rng = fastrand::Rng::with_seed(options.seed);
@@ -79,25 +77,26 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     log.say(&Line::Opened);
     let calls = Arc::new(Calls::new(Arc::clone(&log), &options));
     handlers::add(&timers, &calls, &options, &mut rng);
+    let mover = || Mover {
+        timers: timers.clone(),
+        calls: Arc::clone(&calls),
+        shift: Arc::clone(&shift),
+        stop: stop.clone(),
+    };
     let faults = match options.soak {
         0 => None,
-        _ => Some(soak::set_up(&timers, &calls, &options, &shift, &stop).await?),
+        _ => soak::set_up(mover(), &options).await?,
     };
-    let callers = callers::start(&timers, &calls, &options, &stop, before.alive, before.dead);
-    let mover = options.moves.then(|| {
-        let seed = options.seed;
-        tokio::spawn(moves::play(
-            timers.clone(),
-            Arc::clone(&calls),
-            shift,
-            Arc::clone(&stop),
-            seed,
-        ))
-    });
-    stop.wait().await;
-    for task in callers.into_iter().chain(mover).chain(faults) {
+    let mut tasks = callers::start(&timers, &calls, &options, &stop, known);
+    tasks.extend(faults);
+    if options.moves {
+        tasks.push(tokio::spawn(moves::play(mover(), options.seed)));
+    }
+    // The thread that reads the input goes last.
+    let _ = stop.clone().wait_for(|is_set| *is_set).await;
+    for task in tasks {
         match tokio::time::timeout(LONGEST_ANSWER, task).await {
-            Ok(ended) => ended.map_err(|error| error.to_string())?,
+            Ok(ended) => ended.map_err(in_words)?,
             Err(_) => log.wrong("a request is not answered"),
         }
     }
@@ -106,37 +105,34 @@ async fn live(options: ChildOptions) -> Result<(), String> {
         Ok(stopped) if stopped.abandoned == 0 => {}
         other => log.wrong(format!("the shutdown: {other:?}")),
     }
-    if let Some(disk) = &disk {
-        disk.write_to(&options.file)?;
+    // To a real folder, now that the store is closed.
+    for name in FILES {
+        if let Some(disk) = &disk {
+            let bytes = disk.read(name).unwrap_or_default();
+            fs::write(options.file.with_file_name(name), bytes).map_err(in_words)?;
+        }
     }
     dead_letters(&options, &log).await
 }
 
-/// Lines `alive HANDLE` and `dead ID`, and an empty one.
-fn before() -> Before {
-    let mut before = Before::default();
-    for line in stdin().lock().lines().map_while(Result::ok) {
-        match line.split_once(' ') {
-            Some(("alive", handle)) => before.alive.extend(handle.parse::<Handle>()),
-            Some(("dead", id)) => {
-                let id = u64::from_str_radix(id, 16).map(Id::from_stored);
-                before.dead.extend(id);
-            }
-            _ => break,
-        }
-    }
-    before
+/// A disk in memory with a capacity, for machines on which no small file system can be mounted. It has what the file and its WAL have.
+fn in_memory(options: &ChildOptions) -> Result<Disk, String> {
+    let disk = Disk::new()?;
+    let read = |name| Some((name, fs::read(options.file.with_file_name(name)).ok()?));
+    disk.put(Content::of(FILES.into_iter().filter_map(read)));
+    disk.set_capacity(options.memory, 0);
+    Ok(disk)
 }
 
 async fn open(
     options: &ChildOptions,
     log: &Arc<Log>,
-    disk: Option<&Memory>,
+    disk: Option<&Disk>,
     rng: &mut fastrand::Rng,
 ) -> Result<Durable, String> {
     let events = Arc::clone(log);
     // In the end, all is due at once: it must not fit.
-    let limit = match rng.u8(..3) {
+    let in_memory = match rng.u8(..3) {
         _ if options.callers == 0 => 200,
         // Of its own accord.
         _ if options.rate > 0 => 65_536,
@@ -145,11 +141,9 @@ async fn open(
         _ => 32_768,
     };
     let builder = Durable::builder()
-        .retry_delays(
-            RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs())),
-        )
+        .retry_delays(retry_delays())
         .window(Duration::from_secs(rng.u64(1..=3)))
-        .max_in_memory(limit)
+        .max_in_memory(in_memory)
         .shifted_clocks(log.clocks())
         .on_event(move |event| {
             if let Event::Failed { error, .. } = event {
@@ -160,22 +154,29 @@ async fn open(
     if options.callers == 0 {
         return builder.open(&options.file).await.map_err(in_words);
     }
-    let store = match disk {
-        Some(disk) => disk.open(options),
-        None if options.fault == WITHOUT_RESERVE => {
-            let without = OpenOptions {
-                reserve: (0, 0),
-                ..OpenOptions::DEFAULT
-            };
-            SqliteStore::open_with_options(&options.file, &without)
-        }
-        None if options.limit > 0 => {
-            SqliteStore::open_with(&options.file, &Options::default().limit(options.limit))
-        }
-        None => SqliteStore::open(&options.file),
+    let limit = (options.limit > 0).then_some(options.limit);
+    let mut open = OpenOptions {
+        limit,
+        ..OpenOptions::DEFAULT
     };
-    let store = store.map_err(in_words)?;
-    let store = Watched::new(store, Arc::clone(log));
+    if options.fault == WITHOUT_RESERVE {
+        open.reserve = (0, 0);
+    }
+    let store = match disk {
+        Some(disk) => {
+            (open.vfs, open.files) = (Some(disk.vfs()), IN_MEMORY);
+            SqliteStore::open_with_options(&disk.path(FILE), &open)
+        }
+        None if options.fault == WITHOUT_RESERVE => {
+            SqliteStore::open_with_options(&options.file, &open)
+        }
+        None => {
+            let plain = Options::default();
+            let plain = limit.map_or(plain.clone(), |limit| plain.limit(limit));
+            SqliteStore::open_with(&options.file, &plain)
+        }
+    };
+    let store = Watched::new(store.map_err(in_words)?, Arc::clone(log));
     builder.open_store(store).await.map_err(in_words)
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use waterwheel_durable::{Durable, Shift};
 
-use super::calls::{Calls, Wish};
-use super::log::Stop;
-use crate::protocol::Line;
+use super::calls::Calls;
+use crate::protocol::{Line, NewTimer};
 
 const SECOND: i64 = 1_000_000;
 pub(super) const HOUR: i64 = 3_600 * SECOND;
@@ -16,23 +16,29 @@ pub(super) struct Mover {
     pub(super) timers: Durable,
     pub(super) calls: Arc<Calls>,
     pub(super) shift: Arc<Shift>,
+    /// The parent's command to stop.
+    pub(super) stop: watch::Receiver<bool>,
 }
 
 impl Mover {
-    fn to(&self, wall: i64) {
+    fn moves(&self, how: impl FnOnce(&Shift)) {
         let log = &self.calls.log;
         log.say(&Line::ClockMoves {
             at: log.at(),
             wall: log.wall(),
         });
-        self.shift.set_wall(wall);
+        how(&self.shift);
         log.say(&Line::ClockMoved { at: log.at() });
+    }
+
+    fn slew(&self, micros: i64) {
+        self.moves(|shift| shift.set_wall(shift.wall() + micros));
     }
 
     /// Moves the clock by a second or more: the service notices it.
     pub(super) async fn by(&self, micros: i64) {
         let before = self.timers.metrics().clock_jumps;
-        self.to(self.shift.wall() + micros);
+        self.slew(micros);
         // It is noticed within moments. On a machine that is busy, that can be long.
         for _ in 0..3_000 {
             if self.timers.metrics().clock_jumps > before {
@@ -40,34 +46,26 @@ impl Mover {
             }
             pause(10).await;
         }
-        let log = &self.calls.log;
-        log.wrong(format!(
-            "no jump was counted when the clock went {micros} us"
-        ));
+        let text = format!("no jump was counted when the clock went {micros} us");
+        self.calls.log.wrong(text);
     }
 
     /// Not a jump: both clocks go on.
     pub(super) fn suspend(&self, micros: u64) {
-        let log = &self.calls.log;
-        log.say(&Line::ClockMoves {
-            at: log.at(),
-            wall: log.wall(),
-        });
-        self.shift.suspend(micros);
-        log.say(&Line::ClockMoved { at: log.at() });
+        self.moves(|shift| shift.suspend(micros));
     }
 
     /// Sets the clock back by an hour in the moment at which a timer is due.
     async fn back_at_a_due_time(&self, rng: &mut fastrand::Rng) {
         let log = &self.calls.log;
         let due = (log.wall() + 120_000) / 1_000 * 1_000;
-        let wish = Wish {
-            handler: "plain",
+        let new = NewTimer {
+            handler: "plain".into(),
             due,
             key: None,
         };
-        let wishes = vec![wish; 20];
-        self.calls.insert_many(&self.timers, &wishes).await;
+        let all = vec![new; 20];
+        self.calls.insert_many(&self.timers, all).await;
         let left = due - log.wall() - 2_000;
         if left > 0 {
             tokio::time::sleep(Duration::from_micros(left.unsigned_abs())).await;
@@ -80,13 +78,6 @@ impl Mover {
         pause(50).await;
         self.by(HOUR).await;
     }
-
-    async fn slew(&self, step: i64) {
-        for _ in 0..60 {
-            self.to(self.shift.wall() + step);
-            pause(5).await;
-        }
-    }
 }
 
 async fn pause(millis: u64) {
@@ -94,35 +85,27 @@ async fn pause(millis: u64) {
 }
 
 /// Plays all moves, and then waits for the end.
-pub(super) async fn play(
-    timers: Durable,
-    calls: Arc<Calls>,
-    shift: Arc<Shift>,
-    stop: Arc<Stop>,
-    seed: u64,
-) {
+pub(super) async fn play(mover: Mover, seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mover = Mover {
-        timers,
-        calls,
-        shift,
-    };
     pause(300).await;
     for step in 0.. {
-        if stop.is_set() {
+        if *mover.stop.borrow() {
             break;
         }
         match step {
-            0 => mover.by(HOUR).await,
+            0 | 4 => mover.by(HOUR).await,
             1 | 3 => mover.by(-HOUR).await,
             2 => {
                 for _ in 0..5 {
                     mover.back_at_a_due_time(&mut rng).await;
                 }
             }
-            4 => mover.by(HOUR).await,
-            5 => mover.slew(700).await,
-            6 => mover.slew(-700).await,
+            5 | 6 => {
+                for _ in 0..60 {
+                    mover.slew(if step == 5 { 700 } else { -700 });
+                    pause(5).await;
+                }
+            }
             7 => mover.suspend(rng.u64(1..20) * HOUR.unsigned_abs()),
             8 => mover.by(365 * 24 * HOUR).await,
             9 => mover.by(-365 * 24 * HOUR).await,

@@ -1,19 +1,17 @@
 //! A service with namespaces and a calendar, under a steady load, and what goes wrong in its life.
 
-use std::future::Future;
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fastrand::Rng;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use waterwheel_durable::{Calendar, Durable, Error, Namespace, Policy, Rate, Retry, Shift};
+use tokio::time::{Instant, timeout_at};
+use waterwheel_durable::{Calendar, Error, HandlerOptions, Namespace, Policy, Rate};
 
-use super::calls::{Calls, Wish};
-use super::handlers::Attempt;
-use super::log::{Stop, in_words};
+use super::handlers::handle;
 use super::moves::{HOUR, Mover};
-use crate::protocol::{ChildOptions, How, Line, MEASURED, RETRY_DELAYS_MILLIS, SUSPENDED_HOURS};
+use crate::protocol::{ChildOptions, How, Line, MEASURED, NewTimer, SUSPENDED_HOURS, retry_delays};
+use crate::report::in_words;
 
 /// Limited, and paused for a while. What was delivered is kept for a day.
 const LIMITED: &str = "limited";
@@ -42,62 +40,25 @@ const SECOND: i64 = 1_000_000;
 
 /// Creates the namespaces, their handlers and the calendar, and lets things go wrong. Without callers, nothing goes wrong, and the calendar ends.
 pub(super) async fn set_up(
-    timers: &Durable,
-    calls: &Arc<Calls>,
+    mover: Mover,
     options: &ChildOptions,
-    shift: &Arc<Shift>,
-    stop: &Arc<Stop>,
-) -> Result<JoinHandle<()>, String> {
-    let (hangs, is_hanging) = watch::channel(false);
-    let limited = limited(options);
-    create(timers, limited.clone()).await.map_err(in_words)?;
-    handle(timers, calls, is_hanging);
-    let namespace = timers.namespace(LIMITED).map_err(in_words)?;
-    let faults = Faults {
-        mover: Mover {
-            timers: timers.clone(),
-            calls: Arc::clone(calls),
-            shift: Arc::clone(shift),
-        },
-        namespace,
-        policy: limited,
-        hangs,
-    };
-    // A process that was killed may have left it paused.
-    faults.resume().await.map_err(in_words)?;
-    let is_last = options.callers == 0;
-    match is_last {
-        true => drop(timers.remove_calendar(CALENDAR).await.map_err(in_words)?),
-        false => {
-            let each_second = Calendar::cron("* * * * * *");
-            let declared = timers.calendar(CALENDAR, each_second);
-            declared.await.map_err(in_words)?;
-        }
-    }
+) -> Result<Option<JoinHandle<()>>, String> {
+    let faults = begin(mover, options).await.map_err(in_words)?;
     let life = Duration::from_millis(options.soak);
-    let stop = Arc::clone(stop);
-    Ok(tokio::spawn(async move {
-        if !is_last {
-            faults.play(life, &stop).await;
-        }
-    }))
+    let is_last = options.callers == 0;
+    Ok((!is_last).then(|| tokio::spawn(faults.play(life))))
 }
 
-fn limited(options: &ChildOptions) -> Policy {
-    let rate = Rate::per_second((options.rate / 8).max(20));
-    Policy::default()
-        .rate(rate)
+async fn begin(mover: Mover, options: &ChildOptions) -> Result<Faults, Error> {
+    let timers = &mover.timers;
+    let limited = Policy::default()
+        .rate(Rate::per_second((options.rate / 8).max(20)))
         .concurrency(16)
         .priority(3)
-        .retention(1)
-}
-
-async fn create(timers: &Durable, limited: Policy) -> Result<(), Error> {
-    let retry_delays =
-        RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs()));
-    let retrying = Policy::default().retry_delays(retry_delays).retention(1);
+        .retention(1);
+    let retrying = Policy::default().retry_delays(retry_delays()).retention(1);
     for (name, policy) in [
-        (LIMITED, limited),
+        (LIMITED, limited.clone()),
         (RETRYING, retrying),
         (KEYED, Policy::default()),
         (STUCK, Policy::default().concurrency(32)),
@@ -105,37 +66,54 @@ async fn create(timers: &Durable, limited: Policy) -> Result<(), Error> {
         let namespace = timers.create_namespace(name, policy.clone()).await?;
         namespace.set_policy(policy).await?;
     }
-    Ok(())
+    let (hangs, is_hanging) = watch::channel(false);
+    add_handlers(&mover, is_hanging);
+    match options.callers {
+        0 => drop(timers.remove_calendar(CALENDAR).await?),
+        _ => {
+            let each_second = Calendar::cron("* * * * * *");
+            timers.calendar(CALENDAR, each_second).await?;
+        }
+    }
+    let faults = Faults {
+        namespace: timers.namespace(LIMITED)?,
+        mover,
+        policy: limited,
+        hangs,
+    };
+    // A process that was killed may have left it paused.
+    faults.resume().await?;
+    Ok(faults)
 }
 
-fn handle(timers: &Durable, calls: &Arc<Calls>, is_hanging: watch::Receiver<bool>) {
+fn add_handlers(Mover { timers, calls, .. }: &Mover, is_hanging: watch::Receiver<bool>) {
+    let plain = HandlerOptions::default;
     for name in ["limited/mail", "keyed/order"] {
-        attempts(timers, calls, name, async || Ok(()));
+        handle(timers, calls, name, plain(), async |_, _| How::Well);
     }
-    attempts(
+    handle(
         timers,
         calls,
         "retrying/notify",
-        async || match fastrand::u8(..4) {
-            0 => Err("by chance"),
-            _ => Ok(()),
+        plain(),
+        async |_, _| match fastrand::u8(..4) {
+            0 => How::Failed,
+            _ => How::Well,
         },
     );
-    attempts(timers, calls, "stuck/call", move || {
+    handle(timers, calls, "stuck/call", plain(), move |_, _| {
         let mut is_hanging = is_hanging.clone();
         async move {
             // The end of the process is the end of it as well.
             let _ = is_hanging.wait_for(|is_hanging| !is_hanging).await;
-            Ok(())
+            How::Well
         }
     });
-    let calls = Arc::clone(calls);
+    let calls = calls.clone();
     timers.handle(CALENDAR, move |delivery| {
         let log = &calls.log;
-        let time = delivery
-            .occurrence()
-            .map(|it| it.duration_since(UNIX_EPOCH));
-        match time {
+        let time = delivery.occurrence();
+        match time.map(|it| it.duration_since(UNIX_EPOCH)) {
             Some(Ok(since)) => log.say(&Line::Occurred {
                 at: log.at(),
                 wall: log.wall(),
@@ -144,30 +122,6 @@ fn handle(timers: &Durable, calls: &Arc<Calls>, is_hanging: watch::Receiver<bool
             _ => log.wrong("a calendar's timer is no occurrence"),
         }
         async { Ok(()) }
-    });
-}
-
-/// A handler with a line at the begin and one at the end of each attempt.
-fn attempts<F, A>(timers: &Durable, calls: &Arc<Calls>, name: &str, attempt: F)
-where
-    F: Fn() -> A + Send + Sync + 'static,
-    A: Future<Output = Result<(), &'static str>> + Send + 'static,
-{
-    let calls = Arc::clone(calls);
-    timers.handle(name, move |delivery| {
-        let calls = Arc::clone(&calls);
-        let attempted = attempt();
-        async move {
-            let attempt = Attempt::begin(&calls, &delivery);
-            match attempted.await {
-                Ok(()) => attempt.end(How::Well),
-                Err(why) => {
-                    attempt.end(How::Failed);
-                    return Err(Retry::backoff(why));
-                }
-            }
-            Ok(())
-        }
     });
 }
 
@@ -183,16 +137,14 @@ pub(super) fn ahead(handler: &str, due: i64, wall: i64) -> i64 {
 }
 
 /// What a caller asks for: nearly all is due within half a minute.
-pub(super) fn wish(rng: &mut Rng, wall: i64) -> Wish {
+pub(super) fn new_timer(rng: &mut Rng, wall: i64) -> NewTimer {
     let mut share = rng.u8(..100);
-    let mut handler = SHARES[0].0;
-    for (name, of) in SHARES {
-        if share < of {
-            handler = name;
-            break;
-        }
-        share -= of;
-    }
+    let chosen = SHARES.iter().find(|(_, of)| {
+        let is_it = share < *of;
+        share = share.saturating_sub(*of);
+        is_it
+    });
+    let handler = chosen.map_or(MEASURED, |(name, _)| name);
     let delay = match rng.u16(..1_000) {
         0..50 => rng.i64(-SECOND..0),
         50..400 => rng.i64(0..SECOND),
@@ -204,8 +156,8 @@ pub(super) fn wish(rng: &mut Rng, wall: i64) -> Wish {
         0 => format!("order-{}", rng.u16(..400)),
         _ => format!("{:016x}", rng.u64(..)),
     });
-    Wish {
-        handler,
+    NewTimer {
+        handler: handler.into(),
         due: ahead(handler, wall + delay, wall),
         key,
     }
@@ -218,45 +170,45 @@ struct Faults {
     hangs: watch::Sender<bool>,
 }
 
-/// What goes wrong, and when, in thousandths of a life.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    ClockForward,
-    ClockBack,
-    Hangs,
-    Answers,
-    Pauses,
-    Resumes,
+    Clock(i64),
+    Hangs(bool),
+    Paused(bool),
     Suspended,
-    OtherPolicy,
-    Policy,
+    Policy(usize, u32),
 }
 
-const PLAN: [(u32, Fault); 10] = [
-    (100, Fault::ClockForward),
-    (140, Fault::ClockBack),
-    (240, Fault::Hangs),
-    (320, Fault::Answers),
-    (440, Fault::Pauses),
-    (500, Fault::Resumes),
+/// What goes wrong, and when, in thousandths of a life.
+const PLAN: [(u32, &str, Fault); 10] = [
+    (100, "the clock goes forward by an hour", Fault::Clock(HOUR)),
+    (140, "the clock goes back by an hour", Fault::Clock(-HOUR)),
+    (240, "a handler hangs", Fault::Hangs(true)),
+    (320, "it goes on", Fault::Hangs(false)),
+    (440, "a namespace is paused", Fault::Paused(true)),
+    (500, "it is resumed", Fault::Paused(false)),
     // What is kept expires when the day after the next one begins.
-    (600, Fault::Suspended),
-    (640, Fault::Suspended),
-    (740, Fault::OtherPolicy),
-    (780, Fault::Policy),
+    (600, "a suspension of 25 hours", Fault::Suspended),
+    (640, "a suspension of 25 hours", Fault::Suspended),
+    (740, "another policy", Fault::Policy(2, 2)),
+    (780, "the policy as before", Fault::Policy(16, 1)),
 ];
 
 impl Faults {
-    async fn play(&self, life: Duration, stop: &Stop) {
-        let start = tokio::time::Instant::now();
-        for (part, fault) in PLAN {
+    async fn play(self, life: Duration) {
+        let (start, log) = (Instant::now(), &self.mover.calls.log);
+        for (part, text, fault) in PLAN {
             let at = start + life * part / 1_000;
-            if tokio::time::timeout_at(at, stop.wait()).await.is_ok() {
+            let mut stop = self.mover.stop.clone();
+            if timeout_at(at, stop.wait_for(|is_set| *is_set))
+                .await
+                .is_ok()
+            {
                 break;
             }
+            log.say(&Line::Fault { text: text.into() });
             if let Err(error) = self.begin(fault).await {
-                let error = in_words(error);
-                self.mover.calls.log.wrong(format!("{fault:?}: {error}"));
+                log.wrong(format!("{text}: {}", in_words(error)));
             }
         }
         self.hangs.send_replace(false);
@@ -264,61 +216,29 @@ impl Faults {
 
     async fn begin(&self, fault: Fault) -> Result<(), Error> {
         let log = &self.mover.calls.log;
-        let say = |text: &str| {
-            log.say(&Line::Fault {
-                text: text.to_owned(),
-            });
-        };
         match fault {
-            Fault::ClockForward => {
-                say("the clock is set forward by an hour");
-                self.mover.by(HOUR).await;
-            }
-            Fault::ClockBack => {
-                say("the clock is set back by an hour");
-                self.mover.by(-HOUR).await;
-            }
-            Fault::Hangs => {
-                say("a handler hangs");
-                self.hangs.send_replace(true);
-            }
-            Fault::Answers => {
-                self.hangs.send_replace(false);
-                say("it goes on");
-            }
-            Fault::Pauses => {
-                say("a namespace is paused");
+            Fault::Clock(by) => self.mover.by(by).await,
+            Fault::Hangs(is_hanging) => drop(self.hangs.send_replace(is_hanging)),
+            Fault::Paused(true) => {
                 self.namespace.pause().await?;
                 log.say(&Line::Paused {
                     at: log.at(),
                     namespace: LIMITED.into(),
                 });
             }
-            Fault::Resumes => {
-                self.resume().await?;
-                say("it is resumed");
-            }
-            Fault::Suspended => {
-                say("a suspension of 25 hours");
-                self.mover.suspend((SUSPENDED_HOURS * HOUR).unsigned_abs());
-            }
-            Fault::OtherPolicy => {
-                say("another policy");
-                let policy = self.policy.clone().concurrency(2).retention(2);
+            Fault::Paused(false) => self.resume().await?,
+            Fault::Suspended => self.mover.suspend((SUSPENDED_HOURS * HOUR).unsigned_abs()),
+            Fault::Policy(concurrency, days) => {
+                let policy = self.policy.clone().concurrency(concurrency).retention(days);
                 self.namespace.set_policy(policy).await?;
-            }
-            Fault::Policy => {
-                say("the policy as before");
-                self.namespace.set_policy(self.policy.clone()).await?;
             }
         }
         Ok(())
     }
 
     async fn resume(&self) -> Result<(), Error> {
-        self.mover.calls.log.say(&Line::Resumes {
-            namespace: LIMITED.into(),
-        });
+        let namespace = LIMITED.into();
+        self.mover.calls.log.say(&Line::Resumes { namespace });
         self.namespace.resume().await
     }
 }

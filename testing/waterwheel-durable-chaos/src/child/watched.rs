@@ -22,8 +22,7 @@ impl<S: Store> Store for Watched<S> {
     forward!(this => this.store; begin);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
-        let steps_count = steps.len();
-        self.log.say(&Line::CommitBegins { steps: steps_count });
+        self.log.say(&Line::CommitBegins { steps: steps.len() });
         let outcomes = self.store.commit(number, steps);
         if let Err(error) = &outcomes {
             // On a full disk as well: it keeps space for what must be written.
@@ -32,7 +31,6 @@ impl<S: Store> Store for Watched<S> {
         let done = outcomes.as_deref().unwrap_or_default();
         self.log.say(&Line::CommitReturned {
             settled: steps.iter().zip(done).filter(settles).count() as u64,
-            full: done.iter().filter(|it| **it == Outcome::Full).count() as u64,
         });
         outcomes
     }

@@ -14,7 +14,8 @@ use super::model::{Contents, Model};
 use super::steps::{HANDLERS, are_same};
 use crate::look::look;
 
-const FILE: &str = "timers.db";
+pub(crate) const FILE: &str = "timers.db";
+pub(crate) const WAL: &str = "timers.db-wal";
 
 /// The files that a disk has.
 pub(crate) const IN_MEMORY: Files = Files {
@@ -266,12 +267,7 @@ impl<'a> Life<'a> {
             model.add_command(other.last_insert_rowid());
         }
         drop(other);
-        let names = [
-            FILE,
-            "timers.db-wal",
-            "timers.db-reserve",
-            "timers.db-acknowledged",
-        ];
+        let names = [FILE, WAL, "timers.db-reserve", "timers.db-acknowledged"];
         let files: Vec<_> = names
             .into_iter()
             .filter_map(|name| Some((name, self.disk.read(name)?)))

@@ -17,9 +17,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-pub(crate) use life::IN_MEMORY;
 use life::Life;
 use life::{During, Fell};
+pub(crate) use life::{FILE, IN_MEMORY, WAL};
 use waterwheel_durable_faults::Disk;
 use waterwheel_durable_sqlite::OpenOptions;
 
