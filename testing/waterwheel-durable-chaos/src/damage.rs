@@ -1,7 +1,5 @@
 //! How is the WAL of a file damaged, and what does the store make of it?
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use waterwheel_durable::{Drain, Durable, Event};
-use waterwheel_durable_sqlite::{Loss, OpenError, SqliteStore};
+use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 
 use crate::look::{Look, look_at};
 use crate::report::{in_words, temporary_folder};
@@ -61,67 +59,12 @@ impl Damage {
 
 /// The outcome of an opening after the damage.
 pub(crate) enum Fate {
-    Opened {
-        all_is_there: bool,
-    },
+    Opened,
     /// Acknowledged work is gone, or perhaps nothing is.
     Refused {
-        loss: Loss,
         is_needless: bool,
     },
-    Failed(OpenError),
-}
-
-impl fmt::Display for Fate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fate::Opened { all_is_there: true } => f.write_str("opened: all is there"),
-            Fate::Opened { .. } => {
-                f.write_str("opened: a commit that was not acknowledged is gone")
-            }
-            Fate::Refused { loss, .. } => write!(f, "refused: {loss}"),
-            Fate::Failed(error) => write!(f, "refused for another reason: {error}"),
-        }
-    }
-}
-
-/// The fates after each damage.
-#[derive(Debug, Default)]
-pub(crate) struct Counts(BTreeMap<Damage, Count>);
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    opened: u32,
-    refused: u32,
-    /// How many of these were refused even with the loss accepted: the file was damaged.
-    damaged: u32,
-    /// How many of these had lost nothing.
-    needless: u32,
-    broken: u32,
-}
-
-impl Counts {
-    pub(crate) fn note(&mut self, damage: Damage, fate: &Fate, is_damaged: bool, is_broken: bool) {
-        let count = self.0.entry(damage).or_default();
-        count.broken += u32::from(is_broken);
-        count.damaged += u32::from(is_damaged);
-        match fate {
-            Fate::Opened { .. } => count.opened += 1,
-            Fate::Refused { is_needless, .. } => {
-                count.refused += 1;
-                count.needless += u32::from(*is_needless);
-            }
-            Fate::Failed(_) => {}
-        }
-    }
-
-    /// Prints them. Returns whether nothing was broken.
-    pub(crate) fn is_kept(&self) -> bool {
-        for (damage, count) in &self.0 {
-            println!("{damage:?}: {count:?}");
-        }
-        self.0.values().all(|it| it.broken == 0)
-    }
+    Failed,
 }
 
 /// Damages the WAL, and opens the file by the store.
@@ -130,11 +73,10 @@ pub(crate) fn strike(
     damage: Damage,
     has_note: bool,
     rng: &mut Rng,
-) -> Result<Fate, String> {
+) -> Result<(Fate, String), String> {
     let before = copied(file)?;
-    damage
-        .strike(&beside(file, "-wal"), rng)
-        .map_err(in_words)?;
+    let damaged = damage.strike(&beside(file, "-wal"), rng);
+    damaged.map_err(in_words)?;
     let after = copied(file);
     if !has_note {
         let _: std::io::Result<()> = fs::remove_file(beside(file, "-acknowledged"));
@@ -142,15 +84,17 @@ pub(crate) fn strike(
     Ok(match SqliteStore::open(file) {
         Ok(store) => {
             drop(store);
-            // A commit that was under way at the kill was not acknowledged.
-            let all_is_there = copied(file)? == before;
-            Fate::Opened { all_is_there }
+            let text = match copied(file)? == before {
+                true => "opened: all is there",
+                false => "opened: a commit that was not acknowledged is gone",
+            };
+            (Fate::Opened, text.to_owned())
         }
-        Err(OpenError::AcknowledgedLost(loss)) => Fate::Refused {
-            loss,
-            is_needless: after.is_ok_and(|after| after == before),
-        },
-        Err(error) => Fate::Failed(error),
+        Err(OpenError::AcknowledgedLost(loss)) => {
+            let is_needless = after.is_ok_and(|after| after == before);
+            (Fate::Refused { is_needless }, format!("refused: {loss}"))
+        }
+        Err(error) => (Fate::Failed, format!("refused for another reason: {error}")),
     })
 }
 

@@ -48,25 +48,6 @@ impl Look {
         self.rows.iter().filter(|it| it.dead.is_none()).count()
     }
 
-    /// In what it differs from another one.
-    pub(crate) fn differs(&self, other: &Look) -> String {
-        let extra = |one: &Look, other: &Look| {
-            let mut extra = one.rows.iter().filter(|it| !other.rows.contains(it));
-            extra.next().map(|it| format!("{:x}", it.id))
-        };
-        format!(
-            "the first row too many is {:?}, the first that is missing {:?}; {} notes of moves and {}, {} archived and {}; settings are the same: {}, commands: {}",
-            extra(self, other),
-            extra(other, self),
-            self.moved,
-            other.moved,
-            self.archived,
-            other.archived,
-            self.settings == other.settings,
-            self.commands == other.commands,
-        )
-    }
-
     pub(crate) fn dead(&self) -> usize {
         self.rows.len() - self.timers()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -30,6 +30,8 @@ const ENOUGH_TO_END: usize = 50;
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
 /// After so long, a child that is stopped has said its last line, and it was read.
 const STILL: Duration = Duration::from_millis(10);
+/// So many lines are read before the present step is looked at.
+const AT_ONCE: usize = 1_000;
 /// A step for whose end there is no evidence after so long has failed, even on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -97,14 +99,14 @@ impl Parent {
         };
         let known = self.checker.known(KNOWN);
         round.send(&serde_json::to_string(&known).map_err(in_words)?);
-        let chunks = read_chunks(&mut round.child);
-        let mut rest = VecDeque::new();
+        let lines = read_lines(&mut round.child);
         loop {
-            match chunks.recv_timeout(Duration::from_millis(20)) {
-                Ok(chunk) => {
-                    rest.extend(chunk);
+            match lines.recv_timeout(Duration::from_millis(20)) {
+                Ok(line) => {
                     round.last_line = Instant::now();
-                    self.read(&mut rest)?;
+                    for line in [line].into_iter().chain(lines.try_iter().take(AT_ONCE)) {
+                        self.read(&line)?;
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -126,7 +128,7 @@ impl Parent {
             Ok(line) => line.map_or(Ok(()), |line| self.note(line))?,
             Err(text) => self.note(Line::Wrong { text })?,
         }
-        self.end(&round, status, !rest.is_empty())?;
+        self.end(&round, status)?;
         Ok(Played {
             flight,
             lived: start.elapsed(),
@@ -135,15 +137,12 @@ impl Parent {
         })
     }
 
-    /// Reads the whole lines; the rest of one stays.
-    fn read(&mut self, rest: &mut VecDeque<u8>) -> Result<(), String> {
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            let text = String::from_utf8_lossy(&line[..end]);
-            match text.parse::<Line>() {
-                Ok(line) => self.note(line)?,
-                Err(_) => self.checker.unreadable(&text),
-            }
+    fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        let text = String::from_utf8_lossy(line);
+        match (text.strip_suffix('\n'), text.parse::<Line>()) {
+            (None, _) => self.torn += 1,
+            (_, Ok(line)) => self.note(line)?,
+            (Some(text), Err(_)) => self.checker.unreadable(text),
         }
         Ok(())
     }
@@ -241,8 +240,7 @@ impl Parent {
         Ok(())
     }
 
-    fn end(&mut self, round: &Round, status: ExitStatus, is_torn: bool) -> Result<(), String> {
-        self.torn += usize::from(is_torn);
+    fn end(&mut self, round: &Round, status: ExitStatus) -> Result<(), String> {
         let is_killed = round.is_killed && !round.is_hung;
         let is_clean = !round.is_killed && round.stopped_at.is_some() && status.success();
         if !is_killed && !is_clean {
@@ -342,19 +340,16 @@ fn start_child(options: &ChildOptions) -> io::Result<Child> {
 }
 
 /// Reads what the child says, in a thread, until its end of the pipe is closed. What it had said before a kill is all there.
-fn read_chunks(child: &mut Child) -> Receiver<Vec<u8>> {
+fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     let output = child.stdout.take();
     std::thread::spawn(move || {
-        let Some(mut output) = output else {
-            return;
-        };
-        let mut chunk = vec![0; 65_536];
-        while let Ok(length @ 1..) = output.read(&mut chunk) {
-            if sender.send(chunk[..length].to_vec()).is_err() {
-                break;
-            }
-        }
+        let mut output = output.map(BufReader::new);
+        let mut line = Vec::new();
+        while let Some(output) = &mut output
+            && let Ok(1..) = output.read_until(b'\n', &mut line)
+            && sender.send(std::mem::take(&mut line)).is_ok()
+        {}
     });
     receiver
 }

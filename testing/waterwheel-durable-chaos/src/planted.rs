@@ -1,24 +1,17 @@
 //! Faults that are planted in the engine, to show that the commands find them.
 
+#[cfg(feature = "planted")]
+use waterwheel_durable_core::engine::planted::{Planted, plant_everywhere};
+
 /// Plants a fault in this process.
 #[cfg(feature = "planted")]
 pub(crate) fn plant(name: &str) -> Result<(), String> {
-    if let Some(fault) = named(name)? {
-        waterwheel_durable_core::engine::planted::plant_everywhere(fault);
-    }
+    named(name)?.into_iter().for_each(plant_everywhere);
     Ok(())
 }
 
-/// Whether there is a fault of this name.
 #[cfg(feature = "planted")]
-pub(crate) fn check(name: &str) -> Result<(), String> {
-    named(name).map(drop)
-}
-
-#[cfg(feature = "planted")]
-fn named(name: &str) -> Result<Option<waterwheel_durable_core::engine::planted::Planted>, String> {
-    use waterwheel_durable_core::engine::planted::Planted;
-
+fn named(name: &str) -> Result<Option<Planted>, String> {
     Ok(Some(match name {
         "" => return Ok(None),
         "ack-before-commit" => Planted::AnswerBeforeCommit,
@@ -34,14 +27,19 @@ fn named(name: &str) -> Result<Option<waterwheel_durable_core::engine::planted::
 }
 
 #[cfg(not(feature = "planted"))]
-pub(crate) fn check(name: &str) -> Result<(), String> {
-    plant(name)
+pub(crate) fn plant(name: &str) -> Result<(), String> {
+    named(name)
 }
 
 #[cfg(not(feature = "planted"))]
-pub(crate) fn plant(name: &str) -> Result<(), String> {
+fn named(name: &str) -> Result<(), String> {
     match name {
         "" => Ok(()),
         _ => Err("faults are planted by a build with --features planted".into()),
     }
+}
+
+/// Whether there is a fault of this name.
+pub(crate) fn check(name: &str) -> Result<(), String> {
+    named(name).map(drop)
 }

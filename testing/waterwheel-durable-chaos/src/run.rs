@@ -1,5 +1,6 @@
 //! What comes of a schedule?
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use waterwheel_durable_sqlite::{Finding, check};
 
 use crate::check::Summary;
 use crate::copies::Made;
-use crate::damage::{Counts, Damage, Fate, accept_loss, strike};
+use crate::damage::{Damage, Fate, accept_loss, strike};
 use crate::flat::judge;
 use crate::gauge::{Gauge, HEADING, Minute, max_memory};
 use crate::look::{Look, look_at};
@@ -22,6 +23,9 @@ use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule,
 
 /// In a shorter soak, a few moments decide, and the start of a process.
 const JUDGED_FROM: Duration = Duration::from_secs(10 * 60);
+
+/// What has come of a damage, if a promise was broken.
+const BROKEN: &str = "broken";
 
 /// A schedule that is being played.
 pub(crate) struct Run {
@@ -47,7 +51,8 @@ pub(crate) struct Evidence {
     pub(crate) torn: usize,
     /// Requests that were answered while copies were made.
     pub(crate) beside: u64,
-    damages: Counts,
+    /// What has come of each damage.
+    damages: BTreeMap<(Damage, &'static str), u32>,
     quarters: Vec<Vec<Minute>>,
 }
 
@@ -231,11 +236,12 @@ impl Run {
 
     /// Damages the WAL of the file, and looks at what the store makes of it. Then another file begins.
     fn damage(&mut self, how: Damage, has_note: bool) -> Result<(), String> {
-        let fate = strike(&self.options.file, how, has_note, &mut self.rng)?;
-        let mut is_damaged = false;
-        // The note says how it went, and the error what was broken.
-        let went = match &fate {
-            Fate::Opened { .. } => {
+        let (fate, text) = strike(&self.options.file, how, has_note, &mut self.rng)?;
+        let mut seen = Vec::new();
+        // The note says how it went on, and the error what was broken.
+        let went = match fate {
+            Fate::Opened => {
+                seen.push("opened");
                 set(&mut self.options, Clock::OnBy(60 * DAY), &mut self.rng);
                 // Now the promises are looked at as after any kill.
                 let mut options = self.options.clone();
@@ -246,22 +252,25 @@ impl Run {
                     None => Ok(String::new()),
                 }
             }
-            Fate::Refused { .. } => {
+            Fate::Refused { is_needless } => {
+                seen.push("refused");
+                seen.extend(is_needless.then_some("refused, and had lost nothing"));
                 let given = self.parent.checker.last_id();
                 accept_loss(&self.options.file, given).map(|damaged| {
-                    is_damaged = damaged.is_some();
+                    seen.extend(damaged.as_ref().map(|_| "refused, and damaged"));
                     damaged.unwrap_or_default()
                 })
             }
-            Fate::Failed(_) => Err(String::new()),
+            Fate::Failed => Err(String::new()),
         };
         let is_broken = went.is_err();
+        seen.extend(is_broken.then_some(BROKEN));
+        for seen in seen {
+            *self.evidence.damages.entry((how, seen)).or_default() += 1;
+        }
         let verdict = if is_broken { "BROKEN: " } else { "" };
-        let (Ok(text) | Err(text)) = went;
-        println!("{:11}  {verdict}{fate}; {text}", format!("{how:?}"));
-        self.evidence
-            .damages
-            .note(how, &fate, is_damaged, is_broken);
+        let (Ok(more) | Err(more)) = went;
+        println!("{:11}  {verdict}{text}; {more}", format!("{how:?}"));
         self.begin_afresh(is_broken)
     }
 
@@ -329,7 +338,10 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
 impl Evidence {
     /// Nothing was broken by a damaged WAL.
     pub(crate) fn is_undamaged(&self) -> bool {
-        self.damages.is_kept()
+        for ((damage, seen), count) in &self.damages {
+            println!("{damage:?}: {count} {seen}");
+        }
+        !self.damages.keys().any(|(_, seen)| *seen == BROKEN)
     }
 
     /// The last quarter of a soak is as the first.

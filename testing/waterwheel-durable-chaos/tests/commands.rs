@@ -2,44 +2,63 @@
 
 use std::process::{Command, Output};
 
-fn run(arguments: &[&str]) -> (bool, String) {
-    let Output { status, stdout, .. } =
-        Command::new(env!("CARGO_BIN_EXE_waterwheel-durable-chaos"))
-            .args(arguments)
-            .output()
-            .unwrap();
+fn output(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_waterwheel-durable-chaos"))
+        .args(arguments.split(' '))
+        .output()
+        .unwrap()
+}
+
+fn run(arguments: &str) -> (bool, String) {
+    let Output { status, stdout, .. } = output(arguments);
     let text = String::from_utf8(stdout).unwrap();
     println!("{text}");
     (status.success(), text)
 }
 
+#[track_caller]
+fn is_kept(arguments: &str) -> String {
+    let (is_kept, text) = run(arguments);
+    assert!(is_kept && text.contains("every promise was kept"));
+    text
+}
+
+/// Whether a fault is found. What the command has kept for a look is deleted.
+fn is_found(arguments: &str, is_it: impl Fn(&str) -> bool) -> bool {
+    let (is_kept, text) = run(arguments);
+    if is_kept {
+        return false;
+    }
+    assert!(text.contains("A PROMISE WAS BROKEN. Seed "));
+    let (_, folder) = text.rsplit_once(" are in ").unwrap();
+    std::fs::remove_dir_all(folder.trim()).unwrap();
+    is_it(&text)
+}
+
+/// Whether a rule is counted, in what a command has printed of broken promises.
+fn has(text: &str, rule: &str) -> bool {
+    let counts = text.lines().find(|line| line.starts_with("lost "));
+    let counts = counts.unwrap().split(", ");
+    let mut counts = counts.filter_map(|it| it.rsplit_once(' '));
+    let (_, count) = counts.find(|(name, _)| name.ends_with(rule)).unwrap();
+    count != "0"
+}
+
 #[test]
 fn kills_in_the_middle_of_commits_break_no_promise() {
-    let (is_kept, text) = run(&["kill", "--rounds", "5", "--seed", "5"]);
-    assert!(is_kept && text.contains("every promise was kept"));
+    let text = is_kept("kill --rounds 5 --seed 5");
     assert!(text.contains("lost 0, early 0, delivered after Done 0, delivered twice"));
 }
 
 #[test]
 fn a_clock_that_is_moved_breaks_no_promise() {
-    let (is_kept, text) = run(&["clocks", "--rounds", "1", "--seed", "5"]);
-    assert!(is_kept && text.contains("every promise was kept"));
+    is_kept("clocks --rounds 1 --seed 5");
 }
 
 #[test]
 fn a_full_disk_refuses_inserts_and_breaks_no_promise() {
     for place in ["false", "true"] {
-        let arguments = [
-            "disk-full",
-            "--rounds",
-            "2",
-            "--seed",
-            "5",
-            "--memory",
-            place,
-        ];
-        let (is_kept, text) = run(&arguments);
-        assert!(is_kept && text.contains("every promise was kept"));
+        let text = is_kept(&format!("disk-full --rounds 2 --seed 5 --memory {place}"));
         for step in [
             "on a full disk",
             "at the limit",
@@ -50,135 +69,95 @@ fn a_full_disk_refuses_inserts_and_breaks_no_promise() {
         }
         // It says where it was. Not every machine can mount something.
         let first = text.lines().next().unwrap();
-        assert!(
-            first.contains("A DISK IN MEMORY") || place == "false" && first.contains("on a tmpfs")
-        );
+        let is_mounted = place == "false" && first.contains("on a tmpfs");
+        assert!(first.contains("A DISK IN MEMORY") || is_mounted);
     }
 }
 
 #[test]
-fn a_store_without_a_reserve_is_found() {
-    let fault = ["--break", "without-reserve"];
-    let (is_kept, text) =
-        run(&[&["disk-full", "--rounds", "1", "--seed", "5"], &fault[..]].concat());
-    assert!(!is_kept, "not found");
-    assert!(text.contains("the store refused the request, and nothing was written"));
-    let (_, folder) = text.rsplit_once(" are in ").unwrap();
-    std::fs::remove_dir_all(folder.trim()).unwrap();
-}
-
-#[test]
 fn a_damaged_wal_is_refused_or_all_is_there() {
-    let (is_kept, text) = run(&["damaged-wal", "--rounds", "1", "--seed", "5"]);
-    assert!(is_kept && text.contains("every promise was kept"));
+    let text = is_kept("damaged-wal --rounds 1 --seed 5");
     assert!(text.contains("acknowledged work is gone"));
 }
 
 #[test]
-fn a_log_that_is_deleted_with_its_note_is_found() {
-    let fault = ["--break", "without-note"];
-    // On a busy machine, a kill can come while the log has nothing that is not in the file as well.
-    let found = ["5", "6", "7", "8"].into_iter().find_map(|seed| {
-        let arguments = [
-            &["damaged-wal", "--rounds", "1", "--seed", seed],
-            &fault[..],
-        ]
-        .concat();
-        let (is_kept, text) = run(&arguments);
-        (!is_kept && text.contains("BROKEN: opened")).then_some(text)
-    });
-    let text = found.expect("not found");
-    let (_, folder) = text.rsplit_once(" are in ").unwrap();
-    std::fs::remove_dir_all(folder.trim()).unwrap();
-}
-
-/// The count of a rule, in what a command has printed of broken promises.
-#[track_caller]
-fn count_of<'a>(text: &'a str, word: &str) -> &'a str {
-    let counts = text.lines().find(|line| line.starts_with("lost "));
-    let counts = counts.unwrap().split(", ");
-    let (_, count) = counts
-        .filter_map(|it| it.rsplit_once(' '))
-        .find(|(name, _)| name.ends_with(word))
-        .unwrap();
-    count
-}
-
-#[test]
 fn a_copy_made_under_load_keeps_all_promises_as_it_is_restored() {
-    let (is_kept, text) = run(&["backup", "--rounds", "2", "--seed", "5"]);
-    assert!(is_kept && text.contains("every promise was kept"));
+    let text = is_kept("backup --rounds 2 --seed 5");
     // Something was undone, so it is the copy that went on.
-    let undone = text
-        .lines()
-        .find(|line| line.starts_with("restores undid "));
+    let mut lines = text.lines();
+    let undone = lines.find(|line| line.starts_with("restores undid "));
     let mut counts = undone.unwrap().split(' ').filter_map(|it| it.parse().ok());
     let (gone, again): (u64, u64) = (counts.next().unwrap(), counts.next().unwrap());
     assert!(gone >= 200 && again > 0, "{gone} {again}");
 }
 
 #[test]
-fn a_copy_without_its_log_and_one_that_gives_ids_again_are_found() {
-    for (fault, word) in [("without-wal", "lost"), ("same-ids", "another id")] {
-        // On a busy machine, a copy may lack too little for it to be seen.
-        let is_found = (5..10).any(|seed| {
-            let seed = seed.to_string();
-            let (is_kept, text) =
-                run(&["backup", "--rounds", "1", "--seed", &seed, "--break", fault]);
-            if is_kept {
-                return false;
-            }
-            let (_, folder) = text.rsplit_once(" are in ").unwrap();
-            std::fs::remove_dir_all(folder.trim()).unwrap();
-            count_of(&text, word) != "0"
-        });
-        assert!(is_found, "{fault} is not found as {word}");
+fn a_store_without_a_reserve_is_found() {
+    let refused = "the store refused the request, and nothing was written";
+    let command = "disk-full --rounds 1 --seed 5 --break without-reserve";
+    assert!(is_found(command, |text| text.contains(refused)));
+}
+
+#[test]
+fn a_fault_of_copies_and_of_damaged_wals_is_found() {
+    type Sign = fn(&str) -> bool;
+    // On a busy machine, a copy may lack too little for it to be seen, and a WAL have nothing that is not in the file as well.
+    for (command, is_it) in [
+        ("backup --break without-wal", (|it| has(it, "lost")) as Sign),
+        ("backup --break same-ids", |it| has(it, "another id")),
+        ("damaged-wal --break without-note", |it| {
+            it.contains("BROKEN: opened")
+        }),
+    ] {
+        let found = |seed| is_found(&format!("{command} --rounds 1 --seed {seed}"), is_it);
+        assert!((5..10).any(found), "{command}");
     }
 }
 
+#[test]
+fn a_store_that_does_not_sync_is_found_and_the_seed_repeats_it() {
+    for synchronous in ["off", "normal"] {
+        let found = output(&format!("power-cut --seeds 30 --synchronous {synchronous}"));
+        let said = String::from_utf8(found.stderr).unwrap();
+        assert_eq!(found.status.code(), Some(1), "{synchronous}: {said}");
+        assert!(said.starts_with("seed "), "{said}");
+        let line = said.lines().find(|line| line.starts_with("repeat it: "));
+        let (_, arguments) = line.unwrap().split_once(" -- ").unwrap();
+        let again = output(arguments);
+        assert_eq!(again.status.code(), Some(1));
+        let again = String::from_utf8(again.stderr).unwrap();
+        assert_eq!(again.lines().next(), said.lines().next());
+    }
+}
+
+#[test]
+fn a_store_that_syncs_keeps_what_it_has_answered() {
+    let (is_kept, said) = run("power-cut --seeds 30");
+    assert!(is_kept && said.starts_with("120 power cuts, "));
+}
+
+#[test]
+fn an_argument_that_is_not_known_is_refused() {
+    for arguments in ["--seed 3", "--seeds many", "--synchronous maybe"] {
+        let refused = output(&format!("power-cut {arguments}"));
+        assert_eq!(refused.status.code(), Some(2));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("--help"));
+    }
+}
+
+#[test]
 #[cfg(feature = "planted")]
-mod planted {
-    use super::{count_of, run};
-
-    #[track_caller]
-    fn is_found(command: &str, fault: &str, word: &str) {
-        let length = match command {
-            "soak" => ["--minutes", "0.2"],
-            _ => ["--rounds", "4"],
-        };
-        let rest = ["--seed", "5", "--break", fault];
-        let arguments = [&[command], &length[..], &rest].concat();
-        let (is_kept, text) = run(&arguments);
-        assert!(!is_kept, "not found");
-        assert!(text.contains("A PROMISE WAS BROKEN. Seed 5"));
-        assert_ne!(count_of(&text, word), "0", "found, and not as {word}");
-        let (_, folder) = text.rsplit_once(" are in ").unwrap();
-        std::fs::remove_dir_all(folder.trim()).unwrap();
-    }
-
-    #[test]
-    fn an_answer_before_its_commit_is_found() {
-        is_found("kill", "ack-before-commit", "lost");
-    }
-
-    #[test]
-    fn a_timer_that_is_never_settled_is_found() {
-        is_found("kill", "never-settled", "not in flight");
-    }
-
-    #[test]
-    fn a_soak_finds_a_timer_that_is_never_settled() {
-        is_found("soak", "never-settled", "not in flight");
-    }
-
-    #[test]
-    fn a_time_rounded_down_is_found() {
-        is_found("kill", "rounded-down", "early");
-        is_found("clocks", "rounded-down", "early");
-    }
-
-    #[test]
-    fn a_handler_that_is_called_after_the_clock_was_set_back_is_found() {
-        is_found("clocks", "called-though-early", "early");
+fn planted_faults_are_found() {
+    for (command, fault, rule) in [
+        ("kill --rounds 4", "ack-before-commit", "lost"),
+        ("kill --rounds 4", "never-settled", "not in flight"),
+        ("soak --minutes 0.2", "never-settled", "not in flight"),
+        ("kill --rounds 4", "rounded-down", "early"),
+        ("clocks --rounds 4", "rounded-down", "early"),
+        ("clocks --rounds 4", "called-though-early", "early"),
+    ] {
+        let command = format!("{command} --seed 5 --break {fault}");
+        assert!(is_found(&command, |text| has(text, rule)), "{command}");
     }
 }

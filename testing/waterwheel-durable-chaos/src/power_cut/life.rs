@@ -1,6 +1,9 @@
 //! What does the life of a seed do, and when is its power cut?
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt::Debug;
+use std::rc::Rc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -13,6 +16,7 @@ use waterwheel_durable_sqlite::{Files, OpenOptions, Sizes, SqliteStore, Vacuum};
 use super::model::{Contents, Model};
 use super::steps::{HANDLERS, are_same};
 use crate::look::look;
+use crate::report::in_words;
 
 pub(crate) const FILE: &str = "timers.db";
 pub(crate) const WAL: &str = "timers.db-wal";
@@ -31,9 +35,9 @@ pub(crate) const IN_MEMORY: Files = Files {
     longest: || None,
 };
 
-/// What was going on as the power was cut.
+/// What can be seen of a power cut: one of the first is what was going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum During {
+pub(super) enum Seen {
     /// The first opening, which creates the tables.
     Creation,
     /// An opening of a file with tables.
@@ -66,46 +70,24 @@ pub(super) enum During {
     Failure,
     /// None of that: between two calls.
     Nothing,
+    /// The commit that was under way is there, or is gone.
+    Kept,
+    Gone,
+    /// Something was not synced.
+    Unsynced,
+    /// A commit was refused before, because there was no space.
+    RefusedCommit,
+    /// One was done without its inserts.
+    RefusedInserts,
+    /// Inserts were done after that.
+    InsertsAgain,
 }
 
-impl During {
-    /// All there are.
-    pub(super) const ALL: [During; 16] = [
-        During::Creation,
-        During::Opening,
-        During::Beginning,
-        During::CommitRead,
-        During::CommitWrite,
-        During::CommitSync,
-        During::CheckpointRead,
-        During::CheckpointWrite,
-        During::CheckpointSync,
-        During::MaintainWrite,
-        During::Reserve,
-        During::Note,
-        During::Closing,
-        During::Refusal,
-        During::Failure,
-        During::Nothing,
-    ];
-}
+/// How many there are.
+pub(super) const ALL: usize = Seen::InsertsAgain as usize + 1;
 
-/// A power cut, and what was left.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Fell {
-    /// In what it was cut.
-    pub(super) during: During,
-    /// Whether the commit that was under way is there. `None` if there was none.
-    pub(super) is_kept: Option<bool>,
-    /// Whether something was not synced.
-    pub(super) had_unsynced: bool,
-    /// How many commits were refused before, because there was no space.
-    pub(super) refused: u64,
-    /// How many were done without their inserts.
-    pub(super) full: u64,
-    /// How often inserts were done after that.
-    pub(super) recovered: u64,
-}
+/// How often each of them was seen.
+pub(super) type Tally = BTreeMap<Seen, u64>;
 
 /// What is there if the commit that is under way has done its work.
 #[derive(Debug, Clone)]
@@ -156,13 +138,16 @@ pub(super) struct Life<'a> {
     fills: bool,
     /// Whether inserts were refused last.
     is_full: bool,
-    refused: u64,
-    full: u64,
-    recovered: u64,
+    tally: &'a mut Tally,
 }
 
 impl<'a> Life<'a> {
-    pub(super) fn new(seed: u64, disk: &'a Disk, synchronous: &'a str) -> Life<'a> {
+    pub(super) fn new(
+        seed: u64,
+        disk: &'a Disk,
+        synchronous: &'a str,
+        tally: &'a mut Tally,
+    ) -> Life<'a> {
         let mut rng = Rng::with_seed(seed);
         disk.put(Content::default());
         Life {
@@ -187,17 +172,15 @@ impl<'a> Life<'a> {
             has_faults: false,
             fills: false,
             is_full: false,
-            refused: 0,
-            full: 0,
-            recovered: 0,
+            tally,
             rng,
         }
     }
 
     /// Lives until the power is cut, and looks at what is left.
-    pub(super) fn go_on(&mut self) -> Result<Fell, String> {
+    pub(super) fn go_on(&mut self) -> Result<(), String> {
         if self.acknowledged.is_some() && self.rng.u32(0..4) == 0 {
-            self.command().map_err(|error| error.to_string())?;
+            self.command().map_err(in_words)?;
         }
         self.fills = self.rng.u32(0..3) == 0;
         if self.fills {
@@ -222,37 +205,39 @@ impl<'a> Life<'a> {
         self.disk.cut_now();
         let cut = self.disk.cut().ok_or("the power was not cut")?;
         let during = match doing {
-            During::CommitRead => match (cut.call, cut.kind) {
-                (Call::Write | Call::Open, Kind::Wal) => During::CommitWrite,
-                (Call::Sync, _) => During::CommitSync,
-                _ => During::CommitRead,
+            Seen::CommitRead => match (cut.call, cut.kind) {
+                (Call::Write | Call::Open, Kind::Wal) => Seen::CommitWrite,
+                (Call::Sync, _) => Seen::CommitSync,
+                _ => Seen::CommitRead,
             },
-            During::CheckpointRead => match (cut.call, cut.kind) {
-                (Call::Write, Kind::Main) => During::CheckpointWrite,
-                (Call::Sync, Kind::Main) => During::CheckpointSync,
-                (Call::Write | Call::Open, Kind::Wal) => During::MaintainWrite,
-                _ => During::CheckpointRead,
+            Seen::CheckpointRead => match (cut.call, cut.kind) {
+                (Call::Write, Kind::Main) => Seen::CheckpointWrite,
+                (Call::Sync, Kind::Main) => Seen::CheckpointSync,
+                (Call::Write | Call::Open, Kind::Wal) => Seen::MaintainWrite,
+                _ => Seen::CheckpointRead,
             },
             other => other,
         };
-        let during = match cut.kind {
-            Kind::Reserve => During::Reserve,
-            Kind::Note => During::Note,
+        self.note(match cut.kind {
+            Kind::Reserve => Seen::Reserve,
+            Kind::Note => Seen::Note,
             _ => during,
-        };
-        let refused = std::mem::take(&mut self.refused);
-        let had_unsynced = !self.disk.content().is_synced();
+        });
+        if !self.disk.content().is_synced() {
+            self.note(Seen::Unsynced);
+        }
         let calls = self.disk.calls();
         self.disk.restart(&mut Chance::new(&mut self.rng, calls));
-        let is_kept = self.check()?;
-        Ok(Fell {
-            during,
-            is_kept,
-            had_unsynced,
-            refused,
-            full: std::mem::take(&mut self.full),
-            recovered: std::mem::take(&mut self.recovered),
-        })
+        match self.check()? {
+            Some(true) => self.note(Seen::Kept),
+            Some(false) => self.note(Seen::Gone),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, seen: Seen) {
+        *self.tally.entry(seen).or_default() += 1;
     }
 
     /// Another process asks for something, while no store is open.
@@ -336,10 +321,10 @@ impl<'a> Life<'a> {
 
     /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end. A cut that is handed over counts from the
     /// first commit on.
-    fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<During, String> {
+    fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<Seen, String> {
         let opening = match self.acknowledged {
-            None => During::Creation,
-            Some(_) => During::Opening,
+            None => Seen::Creation,
+            Some(_) => Seen::Opening,
         };
         let new = self.acknowledged.is_none().then(Model::default);
         self.under_way = new.map(UnderWay::only);
@@ -358,7 +343,7 @@ impl<'a> Life<'a> {
         self.under_way = Some(UnderWay::only(begun));
         let begun = store.begin();
         let Said::Done(epoch) = self.said(begun, StoreError::is_definite)? else {
-            return Ok(self.ends(During::Beginning));
+            return Ok(self.ends(Seen::Beginning));
         };
         self.is_acknowledged();
         let expected = self.model().epoch();
@@ -381,7 +366,7 @@ impl<'a> Life<'a> {
                     match self.said(commands, StoreError::is_definite)? {
                         Said::Done(_) => self.is_acknowledged(),
                         Said::Refused => self.under_way = None,
-                        Said::Failed => return Ok(self.ends(During::CommitRead)),
+                        Said::Failed => return Ok(self.ends(Seen::CommitRead)),
                     }
                 }
                 _ => {}
@@ -392,23 +377,23 @@ impl<'a> Life<'a> {
                 Said::Done(outcomes) => {
                     self.is_done(&outcomes)?;
                     if self.is_full && self.rng.u32(0..20) == 0 {
-                        return Ok(During::Refusal);
+                        return Ok(Seen::Refusal);
                     }
                 }
                 Said::Refused => {
                     // It must not come back, also if nothing is written over what it has left.
                     self.under_way = None;
                     if self.rng.u32(0..3) == 0 {
-                        return Ok(During::Refusal);
+                        return Ok(Seen::Refusal);
                     }
                 }
-                Said::Failed => return Ok(self.ends(During::CommitRead)),
+                Said::Failed => return Ok(self.ends(Seen::CommitRead)),
             }
             if let Err(error) = store.maintain()
                 && !error.is_definite()
                 && let Said::Failed = self.said(Err::<(), _>(error), |_| false)?
             {
-                return Ok(self.ends(During::CheckpointRead));
+                return Ok(self.ends(Seen::CheckpointRead));
             }
             if self.has_faults && self.rng.u32(0..8) == 0 {
                 self.disk.mend();
@@ -416,12 +401,12 @@ impl<'a> Life<'a> {
         }
         if self.rng.bool() {
             self.disk.cut_now();
-            return Ok(During::Nothing);
+            return Ok(Seen::Nothing);
         }
         drop(store);
         Ok(match self.disk.cut() {
-            Some(_) => During::Closing,
-            None => During::Nothing,
+            Some(_) => Seen::Closing,
+            None => Seen::Nothing,
         })
     }
 
@@ -449,22 +434,19 @@ impl<'a> Life<'a> {
             Ok(answer) => Ok(Said::Done(answer)),
             Err(_) if self.disk.cut().is_some() => Ok(Said::Failed),
             Err(error) if (self.has_faults || self.fills) && is_definite(&error) => {
-                self.refused += 1;
+                self.note(Seen::RefusedCommit);
                 Ok(Said::Refused)
             }
             Err(_) if self.has_faults || self.fills => Ok(Said::Failed),
-            Err(error) => {
-                let source = error.source().map(ToString::to_string);
-                Err(format!("{error}: {}", source.unwrap_or_default()))
-            }
+            Err(error) => Err(in_words(error)),
         }
     }
 
     /// What went on at the end of a life, which may have come before the power cut.
-    fn ends(&self, during: During) -> During {
+    fn ends(&self, during: Seen) -> Seen {
         match self.disk.cut() {
             Some(_) => during,
-            None => During::Failure,
+            None => Seen::Failure,
         }
     }
 
@@ -493,12 +475,14 @@ impl<'a> Life<'a> {
             (true, true) => return Err(format!("some inserts are refused: {outcomes:?}")),
             (true, false) => {
                 self.acknowledged = self.under_way.take().map(|it| it.full.0);
-                self.full += 1;
+                self.note(Seen::RefusedInserts);
                 self.is_full = true;
             }
             (false, is_inserted) => {
                 self.is_acknowledged();
-                self.recovered += u64::from(is_inserted && self.is_full);
+                if is_inserted && self.is_full {
+                    self.note(Seen::InsertsAgain);
+                }
                 self.is_full &= !is_inserted;
             }
         }
@@ -514,8 +498,7 @@ impl<'a> Life<'a> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let left = self.disk.read(FILE).map(|_| {
             let left = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs());
-            left.map_err(|error| error.to_string())
-                .and_then(|it| look(&it))
+            left.map_err(in_words).and_then(|it| look(&it))
         });
         let left = left.transpose()?.flatten();
         self.disk.put(content.clone());
@@ -525,18 +508,19 @@ impl<'a> Life<'a> {
             (Some(_), None) => return Err("no tables are left of a store that was open".into()),
             (acknowledged, Some(left)) => (acknowledged.clone(), left),
         };
+        let left = Rc::new(left);
         let candidates = acknowledged.into_iter().map(|it| (it, false));
         let under_way = was_under_way.clone().into_iter();
         let under_way = under_way.flat_map(|it| [(it.done.0, true), (it.full.0, true)]);
-        let mut differs = "there are timers in a store that never was open".to_owned();
+        let mut differs: Box<dyn Fn() -> String> = Box::new(|| "no store was open".to_owned());
         for (model, is_kept) in candidates.chain(under_way) {
             let buckets = model.buckets();
             let expected = model
                 .contents(&buckets, &HANDLERS, &self.handles)
-                .map_err(|it| it.to_string())?;
-            let looks = model.look(&expected);
-            if looks != left {
-                differs = left.differs(&looks);
+                .map_err(in_words)?;
+            let (left, looks) = (Rc::clone(&left), model.look(&expected));
+            if looks != *left {
+                differs = Box::new(move || difference(&*left, &looks));
                 continue;
             }
             let options = self.options((0, 0));
@@ -550,8 +534,25 @@ impl<'a> Life<'a> {
                 self.acknowledged = Some(model);
                 return Ok(was_under_way.map(|_| is_kept));
             }
-            differs = found.differs(&expected);
+            differs = Box::new(move || difference(&found, &expected));
         }
+        let differs = differs();
         Err(format!("what is left is not what was answered: {differs}"))
     }
+}
+
+/// The first lines in which two things differ, below the field that they are in.
+fn difference<T: Debug>(found: &T, expected: &T) -> String {
+    let (found, expected) = (format!("{found:#?}"), format!("{expected:#?}"));
+    let mut field = "";
+    let mut lines = found.lines().zip(expected.lines());
+    let differs = lines.find(|(found, expected)| {
+        if !found.starts_with("     ") {
+            field = found.trim();
+        }
+        found != expected
+    });
+    differs.map_or_else(String::new, |(found, expected)| {
+        format!("{field} has {}, and not {}", found.trim(), expected.trim())
+    })
 }

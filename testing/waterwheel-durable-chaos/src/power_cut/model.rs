@@ -307,36 +307,6 @@ impl Contents {
             found,
         })
     }
-
-    /// In what it differs from another one.
-    pub(super) fn differs(&self, other: &Contents) -> String {
-        let first = |rows: &[Row], others: &[Row]| {
-            let mut rows = rows.iter().filter(|it| !others.contains(it));
-            rows.next().map(|it| format!("{:x}", it.id.get()))
-        };
-        let mut keys = self.keys.iter().zip(&other.keys);
-        let key = keys.find(|(one, other)| one != other);
-        let parts = [
-            ("epoch", self.epoch == other.epoch),
-            ("far buckets", self.first == other.first),
-            ("handlers", self.handlers == other.handlers),
-            ("timers", self.rows == other.rows),
-            ("dead letters", self.dead == other.dead),
-            ("archive", self.archive == other.archive),
-            ("settings", self.settings == other.settings),
-            ("keys", self.keys == other.keys),
-            ("moves", self.found == other.found),
-        ];
-        let parts = parts.iter().filter(|(_, is_same)| !is_same);
-        let parts: Vec<_> = parts.map(|(name, _)| *name).collect();
-        let (here, there) = (
-            first(&self.rows, &other.rows),
-            first(&other.rows, &self.rows),
-        );
-        format!(
-            "{parts:?}; the first timer too many is {here:?}, the first that is missing {there:?}; of a key, {key:?}"
-        )
-    }
 }
 
 /// An insert of a timer with this key, which is to tell whether another one has it.
