@@ -8,7 +8,7 @@ use clap::{Args, Parser, value_parser};
 use fastrand::Rng;
 
 use crate::check::Checker;
-use crate::copies::{Copies, Way};
+use crate::copies::{Copies, FAULTS};
 use crate::damage::WITHOUT_NOTE;
 use crate::place::{Place, in_a_namespace};
 use crate::protocol::{ChildOptions, WITHOUT_RESERVE};
@@ -144,21 +144,15 @@ fn clocks(flags: Flags) -> Result<ExitCode, String> {
     plain("clocks", flags, 64, |_| crate::schedule::clocks(rounds))?.play(|_| true)
 }
 
-fn disk_full(
-    DiskFull {
-        mut flags,
-        folder,
-        own,
-        memory,
-    }: DiskFull,
-) -> Result<ExitCode, String> {
+fn disk_full(asked: DiskFull) -> Result<ExitCode, String> {
+    let mut flags = asked.flags;
     let seed = flags.seed();
     let fault = std::mem::take(&mut flags.fault);
     if fault != WITHOUT_RESERVE {
         crate::planted::check(&fault)?;
     }
-    let place = match (folder, memory) {
-        (Some(folder), _) => Place::folder(&folder, own)?,
+    let place = match (asked.folder, asked.memory) {
+        (Some(folder), _) => Place::folder(&folder, asked.own)?,
         (None, true) => Place::memory("as it was asked to be")?,
         (None, false) => match in_a_namespace(seed)? {
             Some(code) => return Ok(code),
@@ -168,10 +162,13 @@ fn disk_full(
     let callers = flags.callers.unwrap_or(64);
     let options = ChildOptions {
         largest: LARGEST,
-        memory: place.capacity(),
-        ..ChildOptions::new(place.path(), callers, fault)
+        memory: place.capacity,
+        ..ChildOptions::new(&place.path, callers, fault)
     };
-    println!("disk-full: {callers} callers, seed {seed}, {place}");
+    println!(
+        "disk-full: {callers} callers, seed {seed}, {}",
+        place.in_words
+    );
     let schedule = crate::schedule::full_disks(flags.rounds.unwrap_or(4), options.memory == 0);
     let mut run = Run::new(
         schedule,
@@ -185,10 +182,11 @@ fn disk_full(
 }
 
 fn backup(mut flags: Flags) -> Result<ExitCode, String> {
-    let way = Way::of(&flags.fault).inspect(|_| flags.fault.clear());
+    let is_copied = FAULTS.contains(&flags.fault.as_str());
+    let fault = is_copied.then(|| std::mem::take(&mut flags.fault));
     let rounds = flags.rounds.unwrap_or(10);
     let mut run = plain("backup", flags, 96, |_| crate::schedule::copies(rounds))?;
-    run.parent.copies = Some(Copies::new(&run.options.file, way.unwrap_or(Way::Backup)));
+    run.parent.copies = Some(Copies::new(&run.options.file, fault.unwrap_or_default()));
     run.play(|evidence| {
         let is_any = evidence.beside > 0;
         if !is_any {
@@ -208,19 +206,14 @@ fn damaged_wal(mut flags: Flags) -> Result<ExitCode, String> {
     plain("damaged-wal", flags, 96, make)?.play(Evidence::is_undamaged)
 }
 
-fn soak(
-    Soak {
-        minutes,
-        rate,
-        flags,
-    }: Soak,
-) -> Result<ExitCode, String> {
+fn soak(asked: Soak) -> Result<ExitCode, String> {
+    let (minutes, flags) = (asked.minutes, asked.flags);
     if !(0.0..=100_000.0).contains(&minutes) || flags.callers == Some(0) {
         return Err("--minutes and --callers are more than 0".into());
     }
     let time = Duration::from_secs_f64(minutes * 60.0);
     let mut run = plain("soak", flags, 64, |rng| crate::schedule::soak(time, rng))?;
-    run.options.rate = rate;
+    run.options.rate = asked.rate;
     run.measure(time);
     run.play(|evidence| evidence.is_flat(time))
 }

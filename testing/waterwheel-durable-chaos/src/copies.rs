@@ -16,47 +16,31 @@ use crate::schedule::Progress;
 const WITHOUT_WAL: &str = "without-wal";
 /// The fault that the copy goes on with the ids of its file.
 const SAME_IDS: &str = "same-ids";
+/// Faults that are planted in the copies, and not in the child.
+pub(crate) const FAULTS: [&str; 2] = [WITHOUT_WAL, SAME_IDS];
 
-/// How a copy is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// As the command does it.
-    Backup,
-    WithoutWal,
-    SameIds,
-}
-
-impl Way {
-    /// A fault that is planted in the copies, and not in the child.
-    pub(crate) fn of(fault: &str) -> Option<Way> {
-        match fault {
-            WITHOUT_WAL => Some(Way::WithoutWal),
-            SAME_IDS => Some(Way::SameIds),
-            _ => None,
-        }
+/// Makes a copy as the command does it, but for the fault.
+fn copy(fault: &str, from: &Path, to: &Path) -> Result<(), String> {
+    if fault == WITHOUT_WAL {
+        return fs::copy(from, to).map(drop).map_err(in_words);
     }
-
-    fn copy(self, from: &Path, to: &Path) -> Result<(), String> {
-        if self == Way::WithoutWal {
-            return fs::copy(from, to).map(drop).map_err(in_words);
-        }
-        backup(from, to).map_err(in_words)?;
-        if self == Way::SameIds {
-            let connection = Connection::open(to).map_err(in_words)?;
-            let sql = format!(
-                "DELETE FROM meta WHERE key = 'copied';
-                UPDATE meta SET value = value - {EPOCHS_AHEAD} WHERE key = 'epoch'"
-            );
-            connection.execute_batch(&sql).map_err(in_words)?;
-        }
-        Ok(())
+    backup(from, to).map_err(in_words)?;
+    if fault == SAME_IDS {
+        let connection = Connection::open(to).map_err(in_words)?;
+        let sql = format!(
+            "DELETE FROM meta WHERE key = 'copied';
+            UPDATE meta SET value = value - {EPOCHS_AHEAD} WHERE key = 'epoch'"
+        );
+        connection.execute_batch(&sql).map_err(in_words)?;
     }
+    Ok(())
 }
 
 #[derive(Debug)]
 pub(crate) struct Copies {
     file: PathBuf,
-    way: Way,
+    /// One of them, or none.
+    fault: String,
     count: u64,
     /// The one that is being made, or that the child has not confirmed yet.
     begun: Option<Begun>,
@@ -82,10 +66,10 @@ pub(crate) struct Made {
 }
 
 impl Copies {
-    pub(crate) fn new(file: &Path, way: Way) -> Copies {
+    pub(crate) fn new(file: &Path, fault: String) -> Copies {
         Copies {
             file: file.to_owned(),
-            way,
+            fault,
             count: 0,
             begun: None,
             made: Vec::new(),
@@ -100,12 +84,12 @@ impl Copies {
     pub(crate) fn begin(&mut self, progress: &Progress) -> Line {
         self.count += 1;
         let number = self.count;
-        let (way, from, to) = (self.way, self.file.clone(), self.path(number));
+        let (fault, from, to) = (self.fault.clone(), self.file.clone(), self.path(number));
         self.begun = Some(Begun {
             number,
             at: Instant::now(),
             progress: *progress,
-            thread: Some(std::thread::spawn(move || way.copy(&from, &to))),
+            thread: Some(std::thread::spawn(move || copy(&fault, &from, &to))),
             took: Duration::ZERO,
         });
         Line::Copies { number }
@@ -150,7 +134,7 @@ impl Copies {
     /// Puts a copy in the place of the file, as the guide for operators says, and deletes the others. Returns the line to note.
     pub(crate) fn restore(&mut self, number: u64) -> Result<Line, String> {
         // With its note, the file would refuse a faulty copy before the checker sees what that does.
-        let note = (self.way != Way::Backup).then_some("-acknowledged");
+        let note = (!self.fault.is_empty()).then_some("-acknowledged");
         for ending in ["", "-wal", "-shm"].into_iter().chain(note) {
             let mut name = self.file.clone().into_os_string();
             name.push(ending);

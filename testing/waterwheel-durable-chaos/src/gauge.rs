@@ -85,10 +85,10 @@ impl Gauge {
                 ..
             } => present.failed += 1,
             Line::Fault { text } => present.faults.push(text.clone()),
-            Line::Begin(it) => {
-                if it.attempt == 1 && it.handler == MEASURED && it.at >= self.calm_at {
-                    self.late.push(it.wall - it.due);
-                }
+            Line::Begin(it)
+                if it.attempt == 1 && it.handler == MEASURED && it.at >= self.calm_at =>
+            {
+                self.late.push(it.wall - it.due);
             }
             _ => {}
         }

@@ -2,33 +2,24 @@
 
 use std::path::Path;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
+/// All rows of a query.
+pub(crate) type Rows = Vec<Vec<Value>>;
+
 /// All timers and dead letters, and the rest in short.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Look {
-    pub(crate) rows: Vec<Seen>,
+    /// A dead letter ends with the time since when it is one, and why.
+    pub(crate) rows: Rows,
     /// How many notes there are of timers that are due at another time than their handles say.
     pub(crate) moved: i64,
     /// How many timers are archived.
     pub(crate) archived: i64,
-    pub(crate) settings: Vec<(String, Vec<u8>)>,
+    pub(crate) settings: Rows,
     /// The numbers of commands, whether they were taken, and their answers.
-    pub(crate) commands: Vec<(i64, bool, Option<String>)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seen {
-    pub(crate) id: i64,
-    pub(crate) due: i64,
-    pub(crate) handler: String,
-    pub(crate) failures: i64,
-    pub(crate) has_moved: bool,
-    pub(crate) key: Option<Vec<u8>>,
-    pub(crate) payload: Vec<u8>,
-    pub(crate) starts: i64,
-    /// Since when it is a dead letter, and why.
-    pub(crate) dead: Option<(i64, String)>,
+    pub(crate) commands: Rows,
 }
 
 const ROWS: &str =
@@ -45,7 +36,8 @@ const APPLICATION: i64 = 0x5757_6474;
 
 impl Look {
     pub(crate) fn timers(&self) -> usize {
-        self.rows.iter().filter(|it| it.dead.is_none()).count()
+        let alive = |row: &&Vec<Value>| row.last() == Some(&Value::Null);
+        self.rows.iter().filter(alive).count()
     }
 
     pub(crate) fn dead(&self) -> usize {
@@ -77,36 +69,17 @@ fn read(connection: &Connection) -> rusqlite::Result<Result<Option<Look>, String
         (8, APPLICATION, _) => {}
         half => return Ok(Err(format!("half of the tables are there: {half:?}"))),
     }
-    let seen = |row: &rusqlite::Row<'_>| {
-        Ok(Seen {
-            id: row.get(0)?,
-            due: row.get(1)?,
-            handler: row.get(2)?,
-            failures: row.get(3)?,
-            has_moved: row.get(4)?,
-            key: row.get(5)?,
-            payload: row.get(6)?,
-            starts: row.get(7)?,
-            dead: row.get::<_, Option<i64>>(8)?.zip(row.get(9)?),
-        })
+    let all = |sql: &str| -> rusqlite::Result<Rows> {
+        let mut statement = connection.prepare(sql)?;
+        let columns = statement.column_count();
+        let rows = statement.query_map([], |row| (0..columns).map(|at| row.get(at)).collect())?;
+        rows.collect()
     };
-    let settings = "SELECT name, value FROM settings ORDER BY 1";
-    let commands = "SELECT number, is_taken, answer FROM commands ORDER BY 1";
     Ok(Ok(Some(Look {
-        rows: all_of(connection, ROWS, seen)?,
+        rows: all(ROWS)?,
         moved: number("SELECT count(*) FROM moved")?,
         archived: number("SELECT coalesce(sum(count), 0) FROM archive")?,
-        settings: all_of(connection, settings, |row| Ok((row.get(0)?, row.get(1)?)))?,
-        commands: all_of(connection, commands, |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?,
+        settings: all("SELECT name, value FROM settings ORDER BY 1")?,
+        commands: all("SELECT number, is_taken, answer FROM commands ORDER BY 1")?,
     })))
-}
-
-fn all_of<T>(
-    connection: &Connection,
-    sql: &str,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map([], read)?.collect()
 }

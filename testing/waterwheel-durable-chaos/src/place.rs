@@ -1,6 +1,5 @@
 //! Where is the disk that becomes full, and how is it filled?
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -17,74 +16,61 @@ const SIZE: usize = 48;
 const LARGEST: u64 = 2 << 30;
 
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// On a real file system. `is_own`: it was mounted for this, and is gone afterwards.
-    Folder { path: PathBuf, is_own: bool },
-    /// In the child's memory, for this reason.
-    Memory(TempDir, &'static str),
+pub(crate) struct Place {
+    /// The folder of the file; of one in memory, what is left of it between two lives.
+    pub(crate) path: PathBuf,
+    /// How many bytes the disk in the child's memory has. If it is 0, the file system is real.
+    pub(crate) capacity: usize,
+    pub(crate) in_words: String,
+    _temporary: Option<TempDir>,
 }
 
 impl Place {
+    /// A real file system. `is_own`: it was mounted for this, and is gone afterwards.
     pub(crate) fn folder(path: &str, is_own: bool) -> Result<Place, String> {
         let path = fs::canonicalize(path).map_err(|error| format!("--folder {path}: {error}"))?;
+        let shown = path.display();
         if path.join("timers.db").exists() {
-            return Err(format!("--folder {}: it has a file", path.display()));
+            return Err(format!("--folder {shown}: it has a file"));
         }
         let system = statvfs(&path).map_err(in_words)?;
         if system.f_bavail * system.f_frsize > LARGEST {
-            let path = path.display();
             return Err(format!(
-                "--folder {path}: more than 2 GiB are free. Mount a small file system there: it is filled"
+                "--folder {shown}: more than 2 GiB are free. Mount a small file system there: it is filled"
             ));
         }
-        Ok(Place::Folder { path, is_own })
+        let in_words = match is_own {
+            true => format!("on a tmpfs of {SIZE} MiB"),
+            false => format!("in {shown}, a real file system"),
+        };
+        Ok(Place {
+            path,
+            capacity: 0,
+            in_words,
+            _temporary: None,
+        })
     }
 
-    pub(crate) fn memory(why: &'static str) -> Result<Place, String> {
-        temporary_folder().map(|folder| Place::Memory(folder, why))
-    }
-
-    /// The folder of the file; of one in memory, what is left of it between two lives.
-    pub(crate) fn path(&self) -> &Path {
-        match self {
-            Place::Folder { path, .. } => path,
-            Place::Memory(folder, _) => folder.path(),
-        }
-    }
-
-    /// How many bytes the disk in memory has.
-    pub(crate) fn capacity(&self) -> usize {
-        match self {
-            Place::Folder { .. } => 0,
-            Place::Memory(..) => SIZE << 20,
-        }
+    pub(crate) fn memory(why: &str) -> Result<Place, String> {
+        let folder = temporary_folder()?;
+        Ok(Place {
+            path: folder.path().to_owned(),
+            capacity: SIZE << 20,
+            in_words: format!("ON A DISK IN MEMORY of {SIZE} MiB: {why}"),
+            _temporary: Some(folder),
+        })
     }
 
     /// The file of others that takes the space. `None` if the child's disk is in its memory.
     pub(crate) fn foreign(&self) -> Option<PathBuf> {
-        match self {
-            Place::Folder { path, .. } => Some(path.join("foreign")),
-            Place::Memory(..) => None,
-        }
+        (self.capacity == 0).then(|| self.path.join("foreign"))
     }
 
     /// Copies the file to a folder that is kept.
     pub(crate) fn keep(&self, folder: &Path) {
         for name in ["timers.db", "timers.db-wal"] {
             // The WAL may not be there.
-            let _ = fs::copy(self.path().join(name), folder.join(name));
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Folder { is_own: true, .. } => write!(f, "on a tmpfs of {SIZE} MiB"),
-            Place::Folder { path, .. } => {
-                write!(f, "in {}, a real file system", path.display())
-            }
-            Place::Memory(_, why) => write!(f, "ON A DISK IN MEMORY of {SIZE} MiB: {why}"),
+            let _ = fs::copy(self.path.join(name), folder.join(name));
         }
     }
 }

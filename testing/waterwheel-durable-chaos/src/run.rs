@@ -89,10 +89,6 @@ impl Run {
         mut self,
         is_enough: impl FnOnce(&Evidence) -> bool,
     ) -> Result<ExitCode, String> {
-        println!(
-            "               lived           at the kill: with a  perhaps not      no answer yet to             the store's\n\
-             round  threads    ms  requests        handler      settled    insert cancel move redrive         commit   again"
-        );
         for act in std::mem::take(&mut self.schedule.acts) {
             if self.parent.checker.broken().len() > ENOUGH {
                 break;
@@ -164,17 +160,12 @@ impl Run {
 
     fn print(&mut self, options: &ChildOptions, played: &Played) {
         let (flight, now) = (&played.flight, self.parent.checker.summary());
-        let [inserts, cancels, reschedules, redrives] = flight.unanswered;
-        let commit = flight.commit.map(|it| format!("{it} steps"));
-        let commit = commit.as_deref().unwrap_or("-");
         let threads = if options.single { "one" } else { "several" };
         println!(
-            "{:5}  {threads:7} {:5}  {:8}        {:7}      {:7}    {inserts:6} {cancels:6} {reschedules:4} {redrives:7}   {commit:>12}   {:5}",
+            "{:5}  {threads:7} threads  {:5} ms  {:8} requests, {:5} deliveries came again; at the end: {flight:?}",
             options.round,
             played.lived.as_millis(),
             now.requests - self.before.requests,
-            flight.running,
-            flight.unsettled,
             now.duplicates.saturating_sub(self.before.duplicates),
         );
         let is_in_commit = flight.commit.is_some() && flight.unanswered != [0; 4];

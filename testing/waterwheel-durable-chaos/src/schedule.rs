@@ -20,6 +20,13 @@ pub(crate) struct Schedule {
     pub(crate) end: Option<Clock>,
 }
 
+impl Schedule {
+    fn with_end(acts: Vec<Act>) -> Schedule {
+        let end = Some(Clock::OnBy(60 * DAY));
+        Schedule { acts, end }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Act {
     Child(Child),
@@ -191,10 +198,7 @@ pub(crate) fn kills(rounds: u64, rng: &mut Rng) -> Schedule {
         let (after, in_commit) = (lifetime(rng), rng.u8(..20) > 0);
         Act::Child(Child::killed(after, in_commit, Clock::OnUpTo(LONGEST_OFF)))
     };
-    Schedule {
-        acts: (0..rounds).map(kill).collect(),
-        end: Some(Clock::OnBy(60 * DAY)),
-    }
+    Schedule::with_end((0..rounds).map(kill).collect())
 }
 
 /// A service whose clock is moved while it runs, and was set while it was down: forward, and then back.
@@ -264,10 +268,7 @@ pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
             add(steps, Limit::None);
         }
     }
-    Schedule {
-        acts,
-        end: Some(Clock::OnBy(60 * DAY)),
-    }
+    Schedule::with_end(acts)
 }
 
 /// At least so many inserts, refused inserts, other answers, deliveries, and settled ones.
@@ -309,10 +310,7 @@ pub(crate) fn copies(rounds: u64) -> Schedule {
         ]);
     }
     acts.push(killed(vec![load("in another life")]));
-    Schedule {
-        acts,
-        end: Some(Clock::OnBy(60 * DAY)),
-    }
+    Schedule::with_end(acts)
 }
 
 /// Kills under load, after which the WAL is damaged: each time with a file of its own.
@@ -351,37 +349,29 @@ pub(crate) fn soak(time: Duration, rng: &mut Rng) -> Schedule {
     let clock = Clock::OnUpTo(HOUR);
     let life = time / QUARTERS;
     let mut acts = Vec::new();
-    let mut add = |child| acts.push(Act::Child(child));
+    let mut add = |life, child| {
+        acts.push(Act::Child(Child {
+            soak: Some(life),
+            single: Some(false),
+            ..child
+        }));
+    };
     for quarter in 1..=QUARTERS {
         for _ in 0..KILLS {
             let after = Duration::from_millis(rng.u64(300..2_500));
-            add(Child {
-                soak: Some(calm),
-                single: Some(false),
-                ..Child::killed(after, true, clock)
-            });
+            add(calm, Child::killed(after, true, clock));
         }
-        add(Child {
-            soak: Some(calm),
-            single: Some(false),
-            limit: Limit::Growth(GROWTH, LEAST_LIMIT),
-            ..Child::new(vec![at_the_limit(), inserts_again(), Step::Stop], clock)
-        });
-        let measured = match quarter == QUARTERS {
+        let mut full = Child::new(vec![at_the_limit(), inserts_again(), Step::Stop], clock);
+        full.limit = Limit::Growth(GROWTH, LEAST_LIMIT);
+        add(calm, full);
+        let mut measured = match quarter == QUARTERS {
             true => Child::new(vec![Step::Pass(life), Step::Stop], clock),
             false => Child::killed(life, true, clock),
         };
-        add(Child {
-            soak: Some(life.max(Duration::from_millis(1))),
-            single: Some(false),
-            is_measured: true,
-            ..measured
-        });
+        measured.is_measured = true;
+        add(life.max(Duration::from_millis(1)), measured);
     }
-    Schedule {
-        acts,
-        end: Some(Clock::OnBy(60 * DAY)),
-    }
+    Schedule::with_end(acts)
 }
 
 /// By how many microseconds the wall clock goes on in a measured life beside its own time.

@@ -84,10 +84,11 @@ fn a_damaged_wal_is_refused_or_all_is_there() {
 fn a_copy_made_under_load_keeps_all_promises_as_it_is_restored() {
     let text = is_kept("backup --rounds 2 --seed 5");
     // Something was undone, so it is the copy that went on.
-    let mut lines = text.lines();
-    let undone = lines.find(|line| line.starts_with("restores undid "));
-    let mut counts = undone.unwrap().split(' ').filter_map(|it| it.parse().ok());
-    let (gone, again): (u64, u64) = (counts.next().unwrap(), counts.next().unwrap());
+    let count = |name: &str| -> u64 {
+        let (_, count) = text.split_once(name).unwrap();
+        count.split(',').next().unwrap().parse().unwrap()
+    };
+    let (gone, again) = (count(" gone: "), count(" again: "));
     assert!(gone >= 200 && again > 0, "{gone} {again}");
 }
 

@@ -204,24 +204,15 @@ impl<'a> Life<'a> {
         let doing = self.live(is_late.then_some((moment, after_it)))?;
         self.disk.cut_now();
         let cut = self.disk.cut().ok_or("the power was not cut")?;
-        let during = match doing {
-            Seen::CommitRead => match (cut.call, cut.kind) {
-                (Call::Write | Call::Open, Kind::Wal) => Seen::CommitWrite,
-                (Call::Sync, _) => Seen::CommitSync,
-                _ => Seen::CommitRead,
-            },
-            Seen::CheckpointRead => match (cut.call, cut.kind) {
-                (Call::Write, Kind::Main) => Seen::CheckpointWrite,
-                (Call::Sync, Kind::Main) => Seen::CheckpointSync,
-                (Call::Write | Call::Open, Kind::Wal) => Seen::MaintainWrite,
-                _ => Seen::CheckpointRead,
-            },
-            other => other,
-        };
-        self.note(match cut.kind {
-            Kind::Reserve => Seen::Reserve,
-            Kind::Note => Seen::Note,
-            _ => during,
+        self.note(match (doing, cut.call, cut.kind) {
+            (_, _, Kind::Reserve) => Seen::Reserve,
+            (_, _, Kind::Note) => Seen::Note,
+            (Seen::CommitRead, Call::Write | Call::Open, Kind::Wal) => Seen::CommitWrite,
+            (Seen::CommitRead, Call::Sync, _) => Seen::CommitSync,
+            (Seen::CheckpointRead, Call::Write, Kind::Main) => Seen::CheckpointWrite,
+            (Seen::CheckpointRead, Call::Sync, Kind::Main) => Seen::CheckpointSync,
+            (Seen::CheckpointRead, Call::Write | Call::Open, Kind::Wal) => Seen::MaintainWrite,
+            (other, ..) => other,
         });
         if !self.disk.content().is_synced() {
             self.note(Seen::Unsynced);

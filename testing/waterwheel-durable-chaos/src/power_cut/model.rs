@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use rusqlite::types::Value;
 use waterwheel_durable_core::store::{
     ArchiveCursor, Archived, Bucket, Dead, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op,
     Outcome, PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
-use crate::look::{Look, Seen};
+use crate::look::Look;
 
 /// Of a handler, on a day.
 type Place = (Arc<str>, i64);
@@ -182,43 +183,45 @@ impl Model {
 
     /// What plain SQL must show of this.
     pub(super) fn look(&self, contents: &Contents) -> Look {
-        let archived = self.blocks.values().flatten().sum::<usize>();
-        let alive = contents.rows.iter().map(|row| seen(row, None));
-        let dead = contents.dead.iter();
-        let dead = dead.map(|it| seen(&it.row, Some((it.at.as_millis(), it.error.to_string()))));
-        let mut rows: Vec<Seen> = alive.chain(dead).collect();
-        rows.sort();
+        let alive = contents.rows.iter().map(|row| (row, None));
+        let dead = contents.dead.iter().map(|it| (&it.row, Some(it)));
+        let mut rows: Vec<_> = alive.chain(dead).collect();
+        rows.sort_by_key(|(row, _)| row.id);
+        let has_moved = |(row, dead): &&(&Row, Option<_>)| row.has_moved && dead.is_none();
         let settings = contents.settings.iter();
         let commands = self.commands.iter();
         Look {
-            moved: rows
-                .iter()
-                .filter(|it| it.has_moved && it.dead.is_none())
-                .count() as i64,
-            rows,
-            archived: archived as i64,
+            moved: rows.iter().filter(has_moved).count() as i64,
+            rows: rows
+                .into_iter()
+                .map(|(row, dead)| seen(row, dead))
+                .collect(),
+            archived: self.blocks.values().flatten().sum::<usize>() as i64,
             settings: settings
-                .map(|it| (it.name.to_string(), it.value.to_vec()))
+                .map(|it| vec![it.name.to_string().into(), it.value.to_vec().into()])
                 .collect(),
             commands: commands
-                .map(|(number, (taken, answer))| (*number, *taken, answer.clone()))
+                .map(|(number, (is_taken, answer))| {
+                    vec![(*number).into(), (*is_taken).into(), answer.clone().into()]
+                })
                 .collect(),
         }
     }
 }
 
-fn seen(row: &Row, dead: Option<(i64, String)>) -> Seen {
-    Seen {
-        id: row.id.get().cast_signed(),
-        due: row.due.as_millis(),
-        handler: row.handler.to_string(),
-        failures: row.failures.into(),
-        has_moved: row.has_moved,
-        key: row.key.as_deref().map(<[u8]>::to_vec),
-        payload: row.payload.to_vec(),
-        starts: row.starts.cast_signed(),
-        dead,
-    }
+fn seen(row: &Row, dead: Option<&Dead>) -> Vec<Value> {
+    vec![
+        row.id.get().cast_signed().into(),
+        row.due.as_millis().into(),
+        row.handler.to_string().into(),
+        row.failures.into(),
+        row.has_moved.into(),
+        row.key.as_deref().map(<[u8]>::to_vec).into(),
+        row.payload.to_vec().into(),
+        row.starts.cast_signed().into(),
+        dead.map(|it| it.at.as_millis()).into(),
+        dead.map(|it| it.error.to_string()).into(),
+    ]
 }
 
 /// Moves all of a bucket to seconds, however far they are.
