@@ -84,11 +84,12 @@ pub(crate) fn strike(
     Ok(match SqliteStore::open(file) {
         Ok(store) => {
             drop(store);
-            let text = match copied(file)? == before {
-                true => "opened: all is there",
-                false => "opened: a commit that was not acknowledged is gone",
+            let text = match copied(file) {
+                Ok(now) if now == before => "opened: all is there".to_owned(),
+                Ok(_) => "opened: a commit that was not acknowledged is gone".to_owned(),
+                Err(why) => format!("opened: it cannot be read: {why}"),
             };
-            (Fate::Opened, text.to_owned())
+            (Fate::Opened, text)
         }
         Err(OpenError::AcknowledgedLost(loss)) => {
             let is_needless = after.is_ok_and(|after| after == before);
