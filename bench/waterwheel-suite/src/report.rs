@@ -117,13 +117,23 @@ pub fn report_targets(verdicts: &[Verdict]) -> String {
     let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
     let outcomes = [Outcome::Pass, Outcome::Miss, Outcome::Void, Outcome::NotRun];
     let [pass, miss, void, not_run] = outcomes.map(count);
-    let table = verdict_table(verdicts);
+    let table = verdict_table(verdicts, true);
     format!("\n## Targets\n\n{table}\n{pass} PASS, {miss} MISS, {void} VOID, {not_run} not run\n")
 }
 
-/// A line for each of these verdicts.
-pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> String {
-    let mut text = "| workload: metric | contestant | wanted | measured (min..max) | verdict |\n|:--|:--|:--|--:|:--|\n".to_owned();
+/// A line for each of these verdicts. Without the column that names the verdict, a target that has no figure says why in its place.
+pub fn verdict_table<'a>(
+    verdicts: impl IntoIterator<Item = &'a Verdict>,
+    is_named: bool,
+) -> String {
+    let (named, column) = if is_named {
+        (" verdict |", ":--|")
+    } else {
+        ("", "")
+    };
+    let mut text = format!(
+        "| workload: metric | contestant | wanted | measured (min..max) |{named}\n|:--|:--|:--|--:|{column}\n"
+    );
     for verdict in verdicts {
         let Verdict {
             title,
@@ -139,7 +149,12 @@ pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Str
             Outcome::NotRun => "not run",
             Outcome::Void => "VOID: see the faults",
         };
-        text += &format!("| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |\n");
+        let (measured, outcome) = match verdict.outcome {
+            _ if is_named => (measured, format!(" {outcome} |")),
+            Outcome::Pass | Outcome::Miss => (measured, String::new()),
+            Outcome::NotRun | Outcome::Void => (outcome.to_owned(), String::new()),
+        };
+        text += &format!("| {title}: {metric} | {of} | {wanted} | {measured} |{outcome}\n");
     }
     text
 }

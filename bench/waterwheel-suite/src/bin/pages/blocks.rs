@@ -155,7 +155,7 @@ fn count(verdicts: &[Verdict]) -> String {
 }
 
 fn verdicts(results: &Results, which: impl Fn(Outcome) -> bool) -> String {
-    verdict_table(results.targets.iter().filter(|v| which(v.outcome)))
+    verdict_table(results.targets.iter().filter(|v| which(v.outcome)), false)
 }
 
 #[cfg(test)]
@@ -210,6 +210,7 @@ mod tests {
         );
         let listed = |name| block(name, &results).unwrap();
         assert!(listed("misses").contains("missed") && listed("misses").contains("void"));
+        assert!(listed("misses").contains("VOID: see the faults"));
         assert!(!listed("misses").contains("held") && listed("passes").contains("held"));
         assert!(block("other", &results).is_err());
     }
