@@ -1,4 +1,4 @@
-//! What is measured, each in a new runtime.
+//! The measurements, each in a new runtime.
 
 use std::future::poll_fn;
 use std::io;

@@ -30,7 +30,7 @@ fn digits(value: f64) -> String {
 pub(crate) struct Line {
     pub(crate) label: Cow<'static, str>,
     unit: &'static str,
-    /// Of tokio, and of waterwheel. Less is better.
+    /// The medians of tokio and of waterwheel. Less is better.
     pub(crate) pairs: Vec<(f64, f64)>,
 }
 
@@ -43,7 +43,7 @@ impl Line {
         }
     }
 
-    /// What both took, and how many times better waterwheel is.
+    /// The figures of both, and how many times better waterwheel is.
     fn cells(&self) -> [String; 3] {
         let spread =
             |figure: fn(&(f64, f64)) -> f64| Spread::of(self.pairs.iter().map(figure).collect());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The same type in both libraries.
+/// A timer type that both libraries have.
 pub(crate) use tokio::time::Instant;
 
 pub(crate) trait Timers: 'static {
@@ -11,7 +11,7 @@ pub(crate) trait Timers: 'static {
 
     fn sleep(duration: Duration) -> Self::Sleep;
     fn sleep_until(deadline: Instant) -> Self::Sleep;
-    /// What the library's own counters of the runtime that this is called in say is wrong, now that no timer is pending.
+    /// Checks the library's own counters of the current runtime now that no timer is pending, and returns what is wrong.
     fn complaint() -> Option<String>;
 }
 

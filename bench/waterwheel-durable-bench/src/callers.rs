@@ -9,7 +9,7 @@ use waterwheel_durable::Durable;
 use crate::place::{Failure, Place, Played, Span};
 use crate::sample::Sample;
 
-/// What the callers have done.
+/// The results of the callers.
 pub(crate) struct Calls {
     /// How long each call took, in µs.
     pub(crate) micros: Vec<u32>,
@@ -31,7 +31,7 @@ impl Calls {
     }
 }
 
-/// What these calls cost, beside what the disk makes.
+/// The cost of these calls, apart from the disk's.
 pub(crate) async fn measured(
     place: &Place,
     timers: &Durable,

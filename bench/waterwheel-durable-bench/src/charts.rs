@@ -107,7 +107,7 @@ fn under_load(results: &Results) -> Option<Chart> {
     )
 }
 
-/// Of a namespace that is beside one with troubles of its own.
+/// The chart of a namespace that is beside one with troubles of its own.
 fn beside_another(results: &Results) -> Option<Chart> {
     let alone = "B, without that";
     let limited = vec![

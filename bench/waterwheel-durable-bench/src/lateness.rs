@@ -1,4 +1,4 @@
-//! What is made of many latenesses.
+//! Figures of many latenesses.
 
 use waterwheel_bench_kit::quantile;
 

@@ -1,4 +1,4 @@
-//! What durable timers cost, beside the disk that they are synced to and a thread that only sleeps.
+//! The cost of durable timers, compared with the disk that they are synced to and a thread that only sleeps.
 //!
 //! ```text
 //! cargo run --release -p waterwheel-durable-bench                    # all of it: writes the page, the results and the charts

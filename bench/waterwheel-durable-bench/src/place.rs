@@ -45,7 +45,7 @@ impl Place {
         Ok(builder.open(self.file()).await?)
     }
 
-    /// The same, of a store that notes how long its commits take.
+    /// Opens a store that notes how long its commits take.
     pub(crate) async fn open_timed(
         &self,
         builder: Builder,
@@ -79,7 +79,7 @@ pub(crate) fn payload() -> Arc<[u8]> {
     payload_of(PAYLOAD)
 }
 
-/// The same, of so many bytes.
+/// A payload of so many bytes.
 pub(crate) fn payload_of(bytes: usize) -> Arc<[u8]> {
     vec![7; bytes].into()
 }

@@ -49,7 +49,7 @@ impl Policies {
         Ok(())
     }
 
-    /// The same of the namespace without a name, whose timers are pending in the file with the millions.
+    /// The policy of the default namespace, whose timers are pending in the file with the millions.
     pub(crate) async fn set_default(self, timers: &Durable) -> Result<(), Failure> {
         let policy = match self {
             Policies::Off => Policy::default(),

@@ -1,4 +1,4 @@
-//! What the operating system says of this process.
+//! The operating system's figures of this process.
 
 use std::fs;
 use std::time::Duration;

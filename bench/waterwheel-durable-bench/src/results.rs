@@ -39,7 +39,7 @@ impl Results {
         self.rows.iter().find(|it| it.row == name)
     }
 
-    /// What `figure` makes of each round of a row. `None` if there is none.
+    /// The values that `figure` makes of each round of a row. `None` if there is none.
     pub(crate) fn spread(
         &self,
         row: &str,
@@ -48,7 +48,7 @@ impl Results {
         Spread::of_finite(self.row(row)?.samples.iter().filter_map(figure))
     }
 
-    /// What `figure` makes of each round of a row and that of another row, which was played next to it.
+    /// The values that `figure` makes of each round of a row and that of another row, which was played next to it.
     pub(crate) fn spread_beside(
         &self,
         row: &str,
@@ -64,7 +64,7 @@ impl Results {
         Spread::of_finite(pairs.filter_map(|(sample, other)| figure(sample, other)))
     }
 
-    /// What went wrong, whatever the machine is like.
+    /// The faults, whatever the machine is like.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for Measured {

@@ -20,7 +20,7 @@ pub(crate) fn play(flags: &Flags, row: &str, folder: &Path) -> Result<Sample, St
     run(flags, &mut command, row, folder)
 }
 
-/// The same below `strace`, which counts the syncs. `Ok(None)` if there is no `strace`, or it may not trace.
+/// Plays a round below `strace`, which counts the syncs. `Ok(None)` if there is no `strace`, or it may not trace.
 pub(crate) fn play_traced(
     flags: &Flags,
     row: &str,

@@ -1,4 +1,4 @@
-//! What one round of a row has measured.
+//! The measurements of one round of a row.
 
 use std::collections::BTreeMap;
 

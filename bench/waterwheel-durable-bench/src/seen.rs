@@ -1,4 +1,4 @@
-//! What a handler sees, from many workers at once.
+//! A handler's observations, from many workers at once.
 
 use std::future::{Ready, ready};
 use std::sync::atomic::{

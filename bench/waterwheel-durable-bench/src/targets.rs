@@ -1,4 +1,4 @@
-//! What is wanted, and whether it is reached.
+//! The targets, and whether they are reached.
 //!
 //! A line of `targets/engine.txt` and `targets/service.txt` is a target: `row | what | unit | figure | must | stretch`. A figure is a value of a round, or of two
 //! the quotient or the difference. `name @row` is the value in the round of that row which was played beside it. The last two may be empty.
@@ -51,7 +51,7 @@ pub(crate) enum Unit {
     Count,
 }
 
-/// What the median must be, or each round.
+/// The range that the median must be in, or each round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Want {
     least: Option<f64>,

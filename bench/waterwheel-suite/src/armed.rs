@@ -80,7 +80,7 @@ pub(crate) fn now() -> u64 {
     nanos(ORIGIN.elapsed())
 }
 
-/// The same time for a timer.
+/// Converts a time to an instant for a timer.
 pub(crate) fn instant(time: u64) -> tokio::time::Instant {
     (*ORIGIN + Duration::from_nanos(time)).into()
 }

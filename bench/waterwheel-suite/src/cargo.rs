@@ -25,7 +25,7 @@ pub(crate) fn command(folder: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it has printed, if it succeeds. Its errors go to standard error.
+/// Returns its standard output, if it succeeds. Its errors go to standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let Output { status, stdout, .. } =

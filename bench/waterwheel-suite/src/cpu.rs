@@ -1,4 +1,4 @@
-//! What the measured threads cost: their CPU time, their context switches, and how often they woke up.
+//! The cost of the measured threads: their CPU time, their context switches, and how often they woke up.
 //!
 //! Every thread is measured but the main one, which only waits and counts: the workers, the wake-up thread, and all other
 //! threads that a contestant started. The figure of a thread that is running is up to a scheduler tick (4 ms) old, so it
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use waterwheel_bench_kit::threads;
 
-/// What the measured threads took while something was done. NaN where the system does not count it, and if a thread
+/// The usage of the measured threads during some work. NaN where the system does not count it, and if a thread
 /// ended meanwhile, since its figure ends with it.
 pub(crate) struct Cost {
     /// CPU time.
@@ -82,7 +82,7 @@ pub(crate) fn wake_ups_of_wakeup_thread() -> Option<u64> {
     wake_ups(|name| name == WAKEUP_THREAD)
 }
 
-/// The same of all other measured threads.
+/// The wake-ups of all other measured threads.
 pub(crate) fn wake_ups_of_others() -> Option<u64> {
     wake_ups(|name| name != WAKEUP_THREAD)
 }

@@ -14,7 +14,7 @@ use tokio::task::yield_now;
 /// Waking a worker takes microseconds, on a busy machine milliseconds.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What the tasks of one sample share: read and written once a batch.
+/// The state that the tasks of one sample share: read and written once a batch.
 pub(crate) struct Crew {
     placed: AtomicUsize,
     gathered: AtomicUsize,

@@ -56,7 +56,7 @@ impl Load {
         }
     }
 
-    /// What is done, in the words of the report.
+    /// The work, in the words of the report.
     pub(crate) fn work(self) -> String {
         format!("{} ms", self.measured().as_millis())
     }
@@ -75,14 +75,14 @@ pub(crate) fn threads(threads: usize) -> &'static str {
     }
 }
 
-/// What one task did.
+/// The result of one task.
 pub(crate) struct Share {
     pub(crate) operations: usize,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
 }
 
-/// What one operation costs the thread that makes it, in nanoseconds.
+/// The cost of one operation to the thread that makes it, in nanoseconds.
 pub(crate) fn nanos_each(shares: &[Share]) -> f64 {
     let times = shares.iter().map(|share| share.end - share.start);
     times.sum::<Duration>().as_nanos() as f64 / operations(shares) as f64
@@ -116,7 +116,7 @@ where
     Entrant::new(name, move || sample(load, start, operation))
 }
 
-/// What all tasks do together, in million operations a second: from the first to start until the first to end, which
+/// The throughput of all tasks, in million operations a second: from the first to start until the first to end, which
 /// ends it for all. With more threads than processors, the time in which one of them does not run counts as well.
 pub(crate) fn throughput(shares: &[Share]) -> f64 {
     let start = shares.iter().map(|share| share.start).min();

@@ -42,7 +42,7 @@ use stage::Stage;
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const DELAYS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(2 * 3600);
-/// What a sleep takes in the list that it is kept in.
+/// The memory of a sleep in the list that it is kept in.
 const IN_THE_LIST: usize = size_of::<usize>();
 /// A hundredth more sleeps at a time, until the contestant's memory grows.
 const STEPS: usize = 100;

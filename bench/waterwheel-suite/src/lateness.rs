@@ -1,4 +1,4 @@
-//! What is made of many latenesses: some percentiles and a curve.
+//! Percentiles and a curve of many latenesses.
 
 use waterwheel_bench_kit::quantile;
 use waterwheel_suite::{Curve, Sample};
@@ -8,7 +8,7 @@ const BODY: u32 = 100;
 /// Points for each further nine, of which there are three: on a linear scale the tail would be one point.
 const A_NINE: u32 = 20;
 
-/// What became of timers.
+/// The fates of timers.
 #[derive(Default)]
 pub(crate) struct Fired {
     /// In nanoseconds.

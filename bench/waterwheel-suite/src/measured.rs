@@ -11,9 +11,9 @@ use waterwheel_bench_kit::Spread;
 pub struct Table {
     /// The workload and its size, by which filters and targets find it.
     pub title: String,
-    /// What is done, in one line.
+    /// The work, in one line.
     pub work: String,
-    /// What each sample has a value of.
+    /// The metrics, one for each value of a sample.
     pub metrics: Vec<Metric>,
     /// The contestants. The others are compared with the first.
     pub series: Vec<Series>,
@@ -30,7 +30,7 @@ pub struct Table {
 pub struct Failure {
     /// The contestant.
     pub name: String,
-    /// What happened.
+    /// The fault, in words.
     pub why: String,
 }
 
@@ -39,14 +39,14 @@ pub struct Failure {
 pub struct Absent {
     /// The contestant.
     pub name: Cow<'static, str>,
-    /// What it lacks.
+    /// The reason for which it is absent.
     pub why: Cow<'static, str>,
 }
 
 /// A column of figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// What is measured, by which targets find it.
+    /// The name of the metric, by which targets find it.
     pub name: Cow<'static, str>,
     /// Its unit: `ns`, `us`, `ms`, `bytes`, `calls/s`, …
     pub unit: Cow<'static, str>,
@@ -70,12 +70,12 @@ pub struct Series {
     pub name: Cow<'static, str>,
     /// One for each round.
     pub samples: Vec<Sample>,
-    /// Of each metric, over the rounds, for readers of the file: the suite itself uses the samples.
+    /// The spread of each metric over the rounds, for readers of the file: the suite itself uses the samples.
     #[serde(default)]
     pub spreads: Vec<Spread>,
 }
 
-/// What one contestant did in one round.
+/// The result of one contestant in one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// A value for each metric of the table, NaN where there is none (`null` in the file).
@@ -95,7 +95,7 @@ pub struct Sample {
 /// A named line, for instance the lateness in µs (`x`) that a share of the timers (`y`) stays below.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What the line shows, the same in all samples of a table.
+    /// The label of the line, the same in all samples of a table.
     pub name: Cow<'static, str>,
     /// From left to right, as (x, y).
     pub points: Vec<(f64, f64)>,

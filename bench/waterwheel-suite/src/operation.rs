@@ -1,4 +1,4 @@
-//! What the per-operation workloads repeat, and what they have in common.
+//! The operations that the per-operation workloads repeat, and their common parts.
 
 use std::future::Future;
 use std::pin::Pin;

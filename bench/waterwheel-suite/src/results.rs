@@ -25,7 +25,7 @@ pub struct Results {
 pub struct Conditions {
     /// By package: waterwheel, tokio and the other peers.
     pub versions: BTreeMap<String, String>,
-    /// What was measured of waterwheel: the commit, and whether anything was changed since.
+    /// The measured version of waterwheel: the commit, and whether anything was changed since.
     #[serde(default)]
     pub commit: String,
     /// The day.

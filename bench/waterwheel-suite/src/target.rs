@@ -4,7 +4,7 @@ use waterwheel_bench_kit::Spread;
 
 use crate::{Outcome, Series, Table, Verdict};
 
-/// What one contestant is to reach in one workload.
+/// A target of one contestant in one workload.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Title of the table.
@@ -13,11 +13,11 @@ pub struct Target {
     pub metric: &'static str,
     /// Name of one of its contestants.
     pub of: &'static str,
-    /// What it is to reach.
+    /// The wanted figure.
     pub want: Want,
 }
 
-/// What is to be reached, and by which figure of the rounds.
+/// A wanted figure, and by which figure of the rounds it is judged.
 #[derive(Clone, Debug)]
 pub enum Want {
     /// To be so many times better than another contestant: the median of the rounds' ratios.

@@ -4,12 +4,12 @@ use waterwheel_suite::{Table, Target, Verdict, Want};
 
 use crate::contestant::{Current, Own, Sleeps, Watched};
 
-/// What is wanted of a timer of one's own.
+/// A target for a timer of one's own.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
     Target::new(title, metric, Own::<Watched>::NAME, want)
 }
 
-/// What is wanted of a timer of one's own, and of the runtime's.
+/// Targets for a timer of one's own, and for the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
     [Own::<Watched>::NAME, Current::NAME].map(|of| Target::new(title, metric, of, want.clone()))
 }

@@ -12,7 +12,7 @@ pub struct Verdict {
     pub metric: String,
     /// The contestant that is to reach the target.
     pub of: String,
-    /// What is wanted, in words.
+    /// The target, in words.
     pub wanted: String,
     /// A ratio, a difference or a figure, as `wanted` says; none if the run has no such table or contestant.
     pub measured: Option<Spread>,

@@ -7,7 +7,7 @@ use crate::entrant::Entrant;
 /// A row of the report's tables for each entrant, with a figure for each metric.
 pub(crate) struct Workload {
     pub(crate) title: String,
-    /// What is done, in one line.
+    /// The work, in one line.
     pub(crate) work: String,
     pub(crate) metrics: &'static [Metric],
     /// The report compares the others with the first.

@@ -1,4 +1,4 @@
-//! What was asked for, and which schedule of faults is that?
+//! The commands, and the schedules of faults that they play.
 
 use std::fs;
 use std::process::ExitCode;

@@ -61,7 +61,7 @@ struct Begun {
 pub(crate) struct Made {
     pub(crate) number: u64,
     pub(crate) took: Duration,
-    /// What was seen from its begin until the child knew of its end.
+    /// The progress from its begin until the child knew of its end.
     pub(crate) beside: Progress,
 }
 

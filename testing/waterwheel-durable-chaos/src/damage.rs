@@ -139,7 +139,7 @@ pub(crate) fn accept_loss(file: &Path, given: Option<u64>) -> Result<Option<Stri
     })
 }
 
-/// What is in a copy of the file and its WAL: to read the file itself would change what is left of it. `None` if it has no tables yet.
+/// The contents of a copy of the file and its WAL: to read the file itself would change what is left of it. `None` if it has no tables yet.
 fn copied(file: &Path) -> Result<Option<Look>, String> {
     let place = temporary_folder()?;
     let copy = place.path().join("copy.db");

@@ -58,7 +58,7 @@ fn print(name: &str, minutes: &[Minute]) {
     );
 }
 
-/// What was not measured is no number, and not flat.
+/// A value that was not measured is no number, and not flat.
 fn median(minutes: &[Minute], value: fn(&Minute) -> f64) -> f64 {
     let values = minutes.iter().map(value).filter(|it| it.is_finite());
     let mut values: Vec<f64> = values.collect();

@@ -11,10 +11,10 @@ use crate::schedule::{Progress, Seen};
 
 /// After a start and after a move of the clock, so much of the child's time is not measured: what has come due meanwhile is late.
 const CATCHING_UP_MICROS: u64 = 5_000_000;
-/// What is over for so long is forgotten.
+/// Events that are over for so long are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 
-/// What was measured in a minute, or in a shorter time where the run is short.
+/// The measurements of a minute, or of a shorter time where the run is short.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Minute {
     /// In bytes.
@@ -26,7 +26,7 @@ pub(crate) struct Minute {
     pub(crate) longest: f64,
     pub(crate) seen: Progress,
     pub(crate) failed: u64,
-    /// What went wrong on purpose.
+    /// The faults on purpose.
     pub(crate) faults: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Minute {
 pub(crate) struct Gauge {
     file: PathBuf,
     length: Duration,
-    /// Of the child that is measured, if one is.
+    /// The minutes of the child that is measured, if one is.
     minutes: Option<Vec<Minute>>,
     present: Minute,
     late: Vec<i64>,
@@ -46,7 +46,7 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// Of a file and its WAL, by intervals of this length.
+    /// A gauge of a file and its WAL, by intervals of this length.
     pub(crate) fn new(file: &Path, length: Duration) -> Gauge {
         Gauge {
             file: file.to_owned(),
@@ -131,7 +131,7 @@ impl Gauge {
     }
 }
 
-/// Of the lines that are printed.
+/// The heading of the lines that are printed.
 pub(crate) const HEADING: &str = concat!(
     "                           a second:                                       late, ms:\n",
     "        memory       file   inserted  delivered  failed  others   full     p50     p99      max",
@@ -169,7 +169,7 @@ fn memory(process: u32, field: &str) -> f64 {
     kilobytes.map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
 }
 
-/// Of a file and its WAL.
+/// The size of a file and its WAL.
 fn length(file: &Path) -> f64 {
     let length = |path: &Path| path.metadata().map_or(0, |data| data.len()) as f64;
     let mut wal = file.as_os_str().to_owned();

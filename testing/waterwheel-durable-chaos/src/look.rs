@@ -1,4 +1,4 @@
-//! What is left in a file? Some lines of plain SQL, which share no code with the store.
+//! A look at a file by some lines of plain SQL, which share no code with the store.
 
 use std::path::Path;
 

@@ -43,16 +43,16 @@ pub(crate) struct Parent {
     pub(crate) torn: usize,
     pub(crate) gauge: Option<Gauge>,
     pub(crate) copies: Option<Copies>,
-    /// What was seen in the present round.
+    /// The progress in the present round.
     progress: Progress,
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) flight: Flight,
     pub(crate) lived: Duration,
-    /// What was seen in each step that had to see something.
+    /// The progress in each step that had to see something.
     pub(crate) seen: Vec<(&'static str, Progress)>,
     /// How many bytes another's file had at most.
     pub(crate) filled: u64,
@@ -258,7 +258,7 @@ struct Round {
     input: Option<ChildStdin>,
     steps: VecDeque<Step>,
     foreign: Option<PathBuf>,
-    /// What was seen before the present step, which has begun then.
+    /// The progress before the present step, which has begun then.
     before: Progress,
     since: Instant,
     seen: Vec<(&'static str, Progress)>,

@@ -1,4 +1,4 @@
-//! What parent and child say to each other: how a child is to live, and the lines by which it says what it does. Both are JSON.
+//! The protocol of parent and child: how a child is to live, and the lines by which it says what it does. Both are JSON.
 //!
 //! A line that announces something is in the pipe before it is done, and a line that reports something is in the pipe after it: between the two, it may have
 //! happened or not. What is in the pipe outlives a kill.
@@ -59,7 +59,7 @@ pub(crate) struct ChildOptions {
 }
 
 impl ChildOptions {
-    /// Of the first child: the clock is the machine's, and stays so.
+    /// Options of the first child: the clock is the machine's, and stays so.
     pub(crate) fn new(folder: &Path, callers: usize, fault: String) -> ChildOptions {
         ChildOptions {
             file: folder.join("timers.db"),
@@ -208,7 +208,7 @@ pub(crate) struct Begin {
     /// The request that inserted the timer, read from the payload.
     pub(crate) insert: u64,
     pub(crate) attempt: u32,
-    /// What the wall clock shows, in microseconds.
+    /// The wall clock, in microseconds.
     pub(crate) wall: i64,
     /// The due time of the delivery.
     pub(crate) due: i64,

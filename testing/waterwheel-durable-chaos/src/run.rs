@@ -1,4 +1,4 @@
-//! What comes of a schedule?
+//! Plays a schedule, and judges it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule,
 /// In a shorter soak, a few moments decide, and the start of a process.
 const JUDGED_FROM: Duration = Duration::from_secs(10 * 60);
 
-/// What has come of a damage, if a promise was broken.
+/// The mark of a damage that broke a promise.
 const BROKEN: &str = "broken";
 
 /// A schedule that is being played.
@@ -37,12 +37,12 @@ pub(crate) struct Run {
     seed: u64,
     rng: Rng,
     folder: TempDir,
-    /// What was seen before the present child.
+    /// The summary before the present child.
     before: Summary,
     evidence: Evidence,
 }
 
-/// What a schedule must have come to, so that it proves something.
+/// The evidence that a schedule must have produced, so that it proves something.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     /// Kills in the middle of a commit, with requests that had no answer.
@@ -51,7 +51,7 @@ pub(crate) struct Evidence {
     pub(crate) torn: usize,
     /// Requests that were answered while copies were made.
     pub(crate) beside: u64,
-    /// What has come of each damage.
+    /// The results of each damage.
     damages: BTreeMap<(Damage, &'static str), u32>,
     quarters: Vec<Vec<Minute>>,
 }

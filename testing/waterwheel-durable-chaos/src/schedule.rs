@@ -12,7 +12,7 @@ pub(crate) const DAY: i64 = 24 * HOUR;
 /// After a kill, the wall clock goes on by so much at most: far timers come nearer.
 const LONGEST_OFF: i64 = 3 * HOUR;
 
-/// What happens, one after the other.
+/// The acts of a run, one after the other.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pub(crate) acts: Vec<Act>,

@@ -1,4 +1,4 @@
-//! What is done with files beside SQLite, by their [paths](Disk::path).
+//! File operations outside SQLite, by their [paths](Disk::path).
 
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;

@@ -1,6 +1,6 @@
 use fastrand::Rng;
 
-/// What decides which of the things that may be left is left.
+/// Decides which of the unsynced changes are left.
 pub trait Choice {
     /// The length of a sector.
     fn sector(&self) -> usize;
@@ -24,7 +24,7 @@ enum Way {
     All,
     /// Until this call of the disk.
     Until(u64),
-    /// Of these files, by the bits of a number.
+    /// A choice among these files, by the bits of a number.
     Files(u64),
     /// So many of a hundred are kept, another part is kept to a point, and the rest is lost.
     Some(u32),
@@ -71,7 +71,7 @@ impl Choice for Chance<'_> {
 #[derive(Debug)]
 pub struct Each {
     sector: usize,
-    /// What was chosen, and the most that there was.
+    /// The chosen changes, and the most that there were.
     digits: Vec<(usize, usize)>,
     asked: usize,
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::Choice;
 use super::file::File;
 
-/// What is on a disk.
+/// The files of a disk.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
     /// Also those that are deleted.

@@ -9,7 +9,7 @@ use super::content::{Content, rename};
 use super::file::File;
 use super::vfs::{cut_after, failed};
 
-/// What SQLite does with a file.
+/// SQLite's calls to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     /// Opens it, and creates it if it is not there.
@@ -26,16 +26,16 @@ pub enum Call {
     Delete,
 }
 
-/// What a file is for.
+/// The role of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The tables.
     Main,
     /// The WAL.
     Wal,
-    /// What takes space so that there is some.
+    /// The file that reserves space.
     Reserve,
-    /// What was acknowledged.
+    /// The record of acknowledged commits.
     Note,
     /// SQLite's older journal, and temporary files.
     Other,
@@ -44,7 +44,7 @@ pub enum Kind {
 /// A call, by what it is: the `after`th and those that follow are meant, 0 for the next one.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// Of this sort. `None` is any.
+    /// The call. `None` is any.
     pub call: Option<Call>,
     /// With a file of this kind. `None` is any.
     pub kind: Option<Kind>,
@@ -89,7 +89,7 @@ pub enum Fault {
 /// The power was cut in this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// What was being done.
+    /// The call that was under way.
     pub call: Call,
     /// With which file.
     pub kind: Kind,
@@ -126,7 +126,7 @@ pub(crate) struct Room {
     capacity: Option<usize>,
     /// How many of them are another's files.
     foreign: usize,
-    /// What is written over is kept until the file is synced, so it takes space as well.
+    /// Overwritten pages are kept until the file is synced, so they take space as well.
     copies_on_write: bool,
     /// It is a quota that is used up, and not the disk.
     pub(crate) is_quota: bool,
@@ -163,7 +163,7 @@ impl Disk {
         &self.name
     }
 
-    /// What is on it.
+    /// The contents of the disk.
     #[must_use]
     pub fn content(&self) -> Content {
         self.state().content.clone()
@@ -224,7 +224,7 @@ impl Disk {
         state.ends_with_reserve = false;
     }
 
-    /// The same, until the reserve is deleted.
+    /// Lets calls fail like this until the reserve is deleted.
     pub fn fail_beside_reserve(&self, from: Moment, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((from, fault));
@@ -302,9 +302,9 @@ impl Disk {
     }
 }
 
-/// What a call is to do.
+/// The effect of a call.
 pub(crate) enum Verdict {
-    /// What it is asked to. It is the call of this number.
+    /// It succeeds. It is the call of this number.
     Go(u64),
     /// That, and then the power is cut.
     GoAndCut(u64),

@@ -8,13 +8,13 @@ use super::Choice;
 pub(crate) struct File {
     synced: Vec<u8>,
     cached: Vec<u8>,
-    /// What was done since the last sync, and when.
+    /// The changes since the last sync, and when they were made.
     changes: Vec<(u64, Change)>,
     /// The blocks that were written over since, on a disk that keeps the old ones until then.
     copied: BTreeSet<usize>,
 }
 
-/// What a disk that copies on write copies at a time.
+/// The unit in which a disk that copies on write copies.
 const BLOCK: usize = 4_096;
 
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl File {
         }
     }
 
-    /// What is not synced never will be, although the system has it.
+    /// Changes that are not synced never will be, although the system has them.
     pub(crate) fn drop_changes(&mut self) {
         self.changes.clear();
     }
@@ -94,7 +94,7 @@ impl File {
         self.changes.is_empty()
     }
 
-    /// What the disk has after a power cut.
+    /// The contents of the disk after a power cut.
     pub(crate) fn left(&self, number: usize, choice: &mut dyn Choice) -> Vec<u8> {
         let sector = choice.sector();
         let lengths = self.lengths_left(number, choice);

@@ -7,7 +7,7 @@ use waterwheel_durable_core::engine::calendar::{
 };
 use waterwheel_durable_core::store::{Due, Setting};
 
-/// What is declared.
+/// The times of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
     /// Which declaration it is: those with one number are the same.

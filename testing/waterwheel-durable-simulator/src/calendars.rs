@@ -1,4 +1,4 @@
-//! What was promised of calendars, and was it kept?
+//! The oracle of calendars: checks that their promises are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +11,20 @@ use crate::model::Kept;
 
 const DAY: i64 = 86_400_000_000;
 
-/// What is known of calendars from outside.
+/// The knowledge about calendars from outside.
 #[derive(Debug, Default)]
 pub struct Calendars {
     all: HashMap<usize, Calendar>,
     in_flight: HashMap<Token, InFlight>,
-    /// What commits are to file, by the requests to the store.
+    /// The occurrences that commits are to file, by the requests to the store.
     asked_for: HashMap<u64, Vec<(Id, i64)>>,
     /// The timers that are durable, and how they fare.
     timers: HashMap<Id, Timer>,
-    /// What was filed,
+    /// The filed occurrences,
     filed: HashSet<Occurrence>,
     /// and what the clock on the wall showed then.
     civil: HashSet<(usize, i64)>,
-    /// What commits were asked to file, durable or not.
+    /// The occurrences that commits were asked to file, durable or not.
     ids: HashMap<Id, Occurrence>,
     tokens: Token,
 }
@@ -43,7 +43,7 @@ enum InFlight {
 struct Calendar {
     /// `None` if there is none.
     beat: Option<Beat>,
-    /// What comes after this time, in microseconds, has to come.
+    /// All occurrences after this time, in microseconds, have to come.
     since: i64,
     /// It is not known which one is there, or what has become of its last occurrences.
     is_unsure: bool,
@@ -98,7 +98,7 @@ impl Calendars {
         self.note(InFlight::Remove(name))
     }
 
-    /// What was declared last, as far as it is known.
+    /// The last declaration, as far as it is known.
     #[must_use]
     pub fn beat(&self, name: usize) -> Option<Beat> {
         self.all.get(&name)?.beat
@@ -136,7 +136,7 @@ impl Calendars {
     ///
     /// # Errors
     ///
-    /// What it says is not so.
+    /// If the answer contradicts what is known.
     pub fn answered(&mut self, token: Token, answer: &Answer, wall: i64) -> Kept {
         let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!("request {token} was answered twice: {answer:?}"));

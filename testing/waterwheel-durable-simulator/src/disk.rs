@@ -1,4 +1,4 @@
-//! What does the store do, and what is left of it after a crash?
+//! The store of a life: its work, and its state after a crash.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,21 +22,21 @@ pub enum Broken {
     KeysKept,
     /// The handle of the timer that has a key is that of another one.
     KeyOfAnother,
-    /// What was given up is deleted.
+    /// Dead letters are deleted.
     DeadLettersLost,
     /// It is not counted how often a timer has failed.
     FailuresForgotten,
-    /// What is noted of starts is not loaded.
+    /// Noted starts are not loaded.
     StartsForgotten,
     /// Timers have the payloads of others.
     PayloadsSwapped,
-    /// What is to be archived is deleted.
+    /// Timers to be archived are deleted.
     ArchiveLost,
-    /// What expires is deleted whatever its day.
+    /// Archived timers are deleted whatever their day.
     ExpiresAll,
     /// A setting is not written.
     SettingsLost,
-    /// What is written is answered with "full".
+    /// A written insert is answered with "full".
     FullAndWritten,
 }
 
@@ -59,7 +59,7 @@ impl Replied {
         matches!(self, Replied::Commit(_, Ok(_)))
     }
 
-    /// The same request has this error.
+    /// The reply to this request is an error.
     fn failed(self, error: StoreError) -> Replied {
         match self {
             Replied::Commit(number, _) => Replied::Commit(number, Err(error)),

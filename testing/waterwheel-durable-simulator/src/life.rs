@@ -1,4 +1,4 @@
-//! What comes of the life of a seed, and of some of its steps?
+//! The life of a seed, and of some of its steps.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -14,7 +14,7 @@ pub struct Broke {
     pub seed: u64,
     /// After how many steps.
     pub step: usize,
-    /// What was not kept.
+    /// The broken promise, in words.
     pub what: String,
 }
 
@@ -31,7 +31,7 @@ impl std::error::Error for Broke {}
 ///
 /// # Errors
 ///
-/// What was promised and not kept.
+/// The promise that was broken.
 pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
     Life::record(seed, broken).1
 }
@@ -122,7 +122,7 @@ impl Life {
     ///
     /// # Errors
     ///
-    /// What was promised and not kept.
+    /// The promise that was broken.
     pub fn replay(&self, steps: &[Step], mut told: Option<Tell<'_>>) -> Result<(), Broke> {
         let mut step = 0;
         let mut live = || {

@@ -6,7 +6,7 @@ use crate::life::{Broke, Life, Step};
 /// A life of which as few steps are left as break the same promise.
 #[derive(Debug)]
 pub struct Shrunk {
-    /// What these steps break.
+    /// The promise that these steps break.
     pub broke: Broke,
     /// The steps that are left.
     pub steps: Vec<Step>,

@@ -78,7 +78,7 @@ mod tests {
         fs::read_to_string(log).is_ok_and(|printed| printed.contains("hangs here"))
     }
 
-    /// What is found of two packages. The first of their test programs has this one test.
+    /// Hands two packages to `found`. The first of their test programs has this one test.
     fn with_packages<T>(
         before: &str,
         after: &str,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::crates::Published;
 use crate::program::{cargo, file, output};
 
-/// What this program reads of `cargo metadata`.
+/// The part of `cargo metadata` that this program reads.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,

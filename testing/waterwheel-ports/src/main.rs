@@ -21,7 +21,7 @@
 //! Besides cargo it needs what the README's command calls: `grep`, `xargs` and `perl`. Where one is missing, it says which package to
 //! install, before it fetches or builds anything.
 //!
-//! What it builds, and what cargo and the tests print, is in `ports` under the target folder.
+//! The builds, and the output of cargo and the tests, are in `ports` under the target folder.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it does")]

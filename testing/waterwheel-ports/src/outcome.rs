@@ -1,4 +1,4 @@
-//! What `cargo test` printed: the outcome of each test.
+//! Parses the output of `cargo test`: the outcome of each test.
 
 use std::collections::BTreeSet;
 
@@ -146,7 +146,7 @@ fn ended(line: &str) -> Option<(&str, &str)> {
         .then_some((test, outcome))
 }
 
-/// Of `ok. 7 passed; 1 failed; 2 ignored; …`: the tests that it counts.
+/// Sums up the tests that a line such as `ok. 7 passed; 1 failed; 2 ignored; …` counts.
 fn sum(sums: &str) -> usize {
     let counts = sums.split([';', '.']).filter_map(|part| {
         let (count, what) = part.trim().split_once(' ')?;

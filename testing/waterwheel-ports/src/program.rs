@@ -14,7 +14,7 @@ pub(crate) fn cargo() -> Command {
     Command::new(cargo)
 }
 
-/// What it printed, if it succeeded.
+/// Returns its output, if it succeeded.
 pub(crate) fn output(program: &'static str, command: &mut Command) -> anyhow::Result<String> {
     let output = command
         .stdin(Stdio::null())

@@ -16,7 +16,7 @@ pub(crate) struct Port {
     pub(crate) version: String,
     /// The day.
     pub(crate) date: String,
-    /// What both were built with.
+    /// The version of tokio that both were built with.
     pub(crate) tokio: String,
     pub(crate) rustc: String,
     /// Lines that the README's command changed.
@@ -52,19 +52,19 @@ impl Compared {
         self.after.hung.is_none() && self.lost().next().is_none() && self.missing().next().is_none()
     }
 
-    /// What passed before, and after did not: it failed, was ignored or is missing.
+    /// Tests that passed before, and after did not: they failed, were ignored or are missing.
     pub(crate) fn lost(&self) -> impl Iterator<Item = &String> {
         let passed = self.before.passed.difference(&self.after.passed);
         passed.filter(|test| !self.is_unended(test))
     }
 
-    /// What was ignored before, and after is missing.
+    /// Tests that were ignored before, and are missing after.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &String> {
         let ignored = self.before.ignored.iter();
         ignored.filter(|test| !self.after.has(test) && !self.is_unended(test))
     }
 
-    /// What passed before, and after has no outcome because a program hung.
+    /// Tests that passed before, and after have no outcome because a program hung.
     pub(crate) fn unended(&self) -> impl Iterator<Item = &String> {
         let passed = self.before.passed.iter();
         passed.filter(|test| self.is_unended(test))

@@ -64,7 +64,7 @@ impl Tested<'_> {
         }
     }
 
-    /// What all tests print.
+    /// The file with the output of all tests.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.with_extension("log")
     }
@@ -110,7 +110,7 @@ fn late(log: &Path) -> anyhow::Error {
     )
 }
 
-/// What the test harness calls a test: without its program, and without what is said of it.
+/// The test harness's name of a test: without its program, and without its outcome.
 fn filter(name: &str) -> &str {
     let (_, test) = name.split_once(": ").unwrap_or(("", name));
     let said = [" - should panic", " - compile fail", " - compile"];

@@ -25,7 +25,7 @@ pub(crate) fn split(text: &str) -> Result<(String, usize), usize> {
     Ok((done + rest, count))
 }
 
-/// What is in the braces that have just been opened, and what follows the import.
+/// The contents of the braces that have just been opened, and the text after the import.
 fn inside(import: &str) -> Option<(&str, &str)> {
     let mut open = 1;
     let end = import.find(|c| {
@@ -68,7 +68,7 @@ fn parted(inside: &str) -> (String, Vec<&str>) {
     (others, of_time)
 }
 
-/// What the commas of an import part, those in inner braces aside.
+/// The parts of an import between its commas, those in inner braces aside.
 fn items(inside: &str) -> impl Iterator<Item = &str> {
     let mut open = 0;
     inside.split(move |c| {
@@ -81,7 +81,7 @@ fn is_of_time(item: &str) -> bool {
     item == "time" || item.starts_with("time::") || item.starts_with("time as ")
 }
 
-/// What stands before an import and is true of both of its halves: an attribute in a line of its own, and who sees it.
+/// The part before an import that belongs to both of its halves: an attribute in a line of its own, and its visibility.
 fn leading(before: &str) -> String {
     let mut lines = before.rsplit('\n');
     let this = lines.next().unwrap_or_default().trim_start();

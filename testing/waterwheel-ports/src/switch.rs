@@ -1,4 +1,4 @@
-//! What the README says to do: its command, as it stands there, and then by code what it leaves to be done by hand.
+//! Carries out the README: its command, as it stands there, and then by code the steps that it leaves to be done by hand.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::split;
 /// How the command begins, in a line of the README.
 const BEGINS: &str = "grep -rl tokio::time ";
 
-/// What the command calls, each with the package that has it.
+/// The programs that the command calls, each with the package that has it.
 const CALLS: &[(&str, &str)] = &[("grep", "grep"), ("xargs", "findutils"), ("perl", "perl")];
 
-/// What was changed of a crate.
+/// The changes of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     /// By the command.

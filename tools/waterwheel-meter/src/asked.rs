@@ -60,7 +60,7 @@ impl Last {
 }
 
 impl JobList {
-    /// The same jobs so much later.
+    /// The jobs after so much time.
     fn after(&self, time: Duration) -> JobList {
         let later = |job: &Job| Job {
             next_run: job.next_run.map(|left| left.saturating_sub(time)),

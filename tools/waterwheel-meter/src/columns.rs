@@ -24,7 +24,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// The same, filled up with spaces.
+/// The text, filled up with spaces.
 pub(crate) fn fill(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let graphemes = Span::raw(&text);

@@ -51,7 +51,7 @@ impl History {
     }
 }
 
-/// What a row of rates shows: its name, and its total.
+/// A row of rates: its name, and its total.
 pub(crate) type Row = (&'static str, fn(&Totals) -> u64);
 
 pub(crate) const ROWS: [Row; 5] = [

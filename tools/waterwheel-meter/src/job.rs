@@ -5,7 +5,7 @@ use std::time::Duration;
 pub struct Job {
     /// Its name.
     pub name: String,
-    /// What it does now: waits, runs, is paused.
+    /// Its present state: waits, runs, is paused.
     pub state: String,
     /// The time until it runs next.
     pub next_run: Option<Duration>,

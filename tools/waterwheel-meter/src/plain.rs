@@ -1,4 +1,4 @@
-//! What is printed where no terminal is: the same figures, a line each.
+//! The output where there is no terminal: the same figures, a line each.
 
 use crate::format;
 use crate::history::{History, ROWS};

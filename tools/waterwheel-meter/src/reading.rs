@@ -1,4 +1,4 @@
-//! What is read from a timer at a time.
+//! A reading of a timer.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct Dial {
     pub(crate) slots: DialSnapshot,
 }
 
-/// What the timer has counted since it was started.
+/// The counters since the timer was started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) armed: u64,
@@ -97,7 +97,7 @@ impl Late {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     pub(crate) fn since(&self, earlier: &Late) -> Late {
         let before = |at: usize| earlier.below.get(at).map_or(0, |below| below.1);
         let below = self.below.iter().enumerate();

@@ -19,12 +19,12 @@ const fn seconds(seconds: u64) -> Duration {
 /// When the readings are taken: a day, 12 minutes and 30.417 s after the clock's start.
 const NOW: u64 = 87_150_417;
 
-/// Of a service with a million timers. The dials have some thousands.
+/// A reading of a service with a million timers. The dials have some thousands.
 pub(crate) fn reading() -> Reading {
     reading_after(NOW)
 }
 
-/// The same, so many milliseconds after the clock's start.
+/// A reading so many milliseconds after the clock's start.
 pub(crate) fn reading_after(millis: u64) -> Reading {
     let runtime = Builder::new_current_thread().build().unwrap();
     let clock = ManualClock::new();

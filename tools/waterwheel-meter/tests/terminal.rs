@@ -39,7 +39,7 @@ fn terminal() -> (File, File) {
     (user.into(), program)
 }
 
-/// What raw mode changes.
+/// The settings that raw mode changes.
 fn modes(terminal: &File) -> impl PartialEq + Debug + use<> {
     let modes = tcgetattr(terminal).unwrap();
     (

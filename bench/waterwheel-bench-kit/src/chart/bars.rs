@@ -23,7 +23,7 @@ const BETWEEN_BARS: f64 = 2.0;
 const BETWEEN_GROUPS: f64 = 10.0;
 const HEADING: f64 = 26.0;
 const AXIS: f64 = 24.0;
-/// Of a figure, from the top of its bar.
+/// The distance of a figure from the top of its bar.
 const BASE_LINE: f64 = 9.5;
 /// On an axis, about.
 const TICKS: usize = 4;
@@ -236,7 +236,7 @@ fn end_of(panels: &[Panel]) -> f64 {
         .max(f64::MIN_POSITIVE)
 }
 
-/// What the tints of the variants mean, the whisker, and the floor; each if there is one.
+/// The legend of the tints of the variants, the whisker, and the floor; each if there is one.
 pub fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     let sign = |symbol: Group, width, label: &str| Sign {
         symbol,
@@ -262,7 +262,7 @@ pub fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     signs
 }
 
-/// What must be said of bars that are longer than their axis; nothing if there are none.
+/// The note about bars that are longer than their axis; nothing if there are none.
 pub fn note(panels: &[Panel], axes: Axes) -> Option<String> {
     let torn = |panel: &Panel| {
         let end = axis_end(panel, panels, axes);

@@ -10,7 +10,7 @@ use super::theme::style_sheet;
 pub(super) const WIDTH: f64 = 830.0;
 /// Between the card's edge and what is on it.
 pub(super) const MARGIN: f64 = 24.0;
-/// What is left for the panels.
+/// The space that is left for the panels.
 pub(super) const INNER: f64 = WIDTH - 2.0 * MARGIN;
 
 const LEGEND_LINE: f64 = 20.0;
@@ -18,7 +18,7 @@ const FOOTER_LINE: f64 = 15.0;
 
 /// A chart without its frame.
 pub struct Chart {
-    /// What is measured, and in which unit.
+    /// The measured quantity, and its unit.
     pub title: String,
     /// The work in a sentence, and which way is better.
     pub subtitle: String,
@@ -26,7 +26,7 @@ pub struct Chart {
     /// Drawn from (0, 0), at most `INNER` wide.
     pub body: Group,
     pub height: f64,
-    /// What a reader must know of this chart beyond the conditions.
+    /// Notes for the reader of this chart beyond the conditions.
     pub notes: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub fn frame(chart: Chart, alert: Option<&str>, faults: &[String], conditions: &
         .add(page)
 }
 
-/// The same at another place.
+/// A copy at another place.
 pub(super) fn moved(group: Group, x: f64, y: f64) -> Group {
     group.set("transform", format!("translate({x:.1} {y:.1})"))
 }

@@ -212,7 +212,7 @@ impl Curve {
 }
 
 impl Axis {
-    /// Of times in ns, from the least to the greatest; none if there are none.
+    /// A scale of times in ns, from the least to the greatest; none if there are none.
     pub fn log_time(nanos: impl Iterator<Item = f64>) -> Option<Self> {
         Some(Self::ticked(Kind::Log, round_ends(nanos)?, time_tick))
     }

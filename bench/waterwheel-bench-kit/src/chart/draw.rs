@@ -25,7 +25,7 @@ pub(super) fn width_of(content: &str) -> f64 {
     content.chars().count() as f64 * 6.7
 }
 
-/// The same of a sentence, in which wide letters and narrow ones even out.
+/// The width of a sentence, in which wide letters and narrow ones even out.
 fn length_of(content: &str) -> f64 {
     width_of(content) * 0.9
 }
@@ -96,7 +96,7 @@ pub(super) fn whisker_lying(y: f64, (from, to): (f64, f64), beyond: bool) -> Gro
         .add(path("whisker ink"))
 }
 
-/// The same, standing, in the colour of its contestant; `low` is the lower end on the card.
+/// A vertical whisker, in the colour of its contestant; `low` is the lower end on the card.
 pub(super) fn whisker_standing(x: f64, (low, high): (f64, f64), beyond: bool) -> Group {
     let (x, left, low, high) = (tenth(x), tenth(x - 2.5), tenth(low), tenth(high));
     let end = if beyond {

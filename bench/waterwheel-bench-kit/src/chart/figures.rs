@@ -17,7 +17,7 @@ pub fn count(number: usize) -> String {
     grouped(number as f64)
 }
 
-/// The same where there is little room, if it loses nothing: `100 k`, `1.1 M`.
+/// The short form, if it loses nothing: `100 k`, `1.1 M`.
 pub fn short_count(number: usize) -> String {
     let (size, letter) = match number {
         1_000_000.. => (1_000_000, 'M'),

@@ -1,6 +1,6 @@
 //! How a contestant is shown: the same colour, mark and label on every chart.
 
-/// What stands for a contestant.
+/// The look of a contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Its place on every chart: the drop-in first.

@@ -71,7 +71,7 @@ pub(super) fn round_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)
     Some((low, high))
 }
 
-/// What people count in.
+/// The steps in which people count.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 
 fn decade(value: f64) -> f64 {

@@ -13,7 +13,7 @@ use crate::place::{HANDLER, Place, Played, payload, shut_down};
 const CALLERS: usize = 1_024;
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
-/// Of timers that were inserted just before, with the same delay.
+/// Cancels timers that were inserted just before, with the same delay.
 pub(crate) async fn recent(place: Place) -> Played {
     let count = place.pick(300_000, 20_000);
     let timers = place.open(Durable::builder()).await?;
@@ -24,7 +24,7 @@ pub(crate) async fn recent(place: Place) -> Played {
     play(place, timers, handles).await
 }
 
-/// Of the millions that are pending, which lie all over the file.
+/// Cancels some of the millions that are pending, which lie all over the file.
 pub(crate) async fn pending(place: Place) -> Played {
     let handles = take_handles(&place, place.pick(40_000, 4_000))?;
     let timers = place.open(Durable::builder()).await?;

@@ -12,16 +12,16 @@ use crate::process;
 use crate::sample::Sample;
 use crate::seen::{Seen, most_in};
 
-/// What A may begin in a second, if it is limited.
+/// The rate of A per second, if it is limited.
 const RATE: u32 = 100;
 const BURST: u32 = 10;
 /// Where there are few, so many deliveries may run at a time, of A and B together: as many as A's handler takes alone.
 const PLACES: usize = 64;
-/// What A's handler takes if A is not limited, so that its places bind and its timers last: 64 places begin 32 000 a second at most.
+/// The duration of A's handler if A is not limited, so that its places bind and its timers last: 64 places begin 32 000 a second at most.
 const CALL: Duration = Duration::from_millis(2);
 const BATCH: usize = 16_384;
 
-/// What A has that is overdue.
+/// The overdue timers of A, and the limit that holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backlog {
     None,
@@ -29,7 +29,7 @@ pub(crate) enum Backlog {
     Limited,
     /// A million, and the policy that a namespace has by default.
     Unlimited,
-    /// The same, and A and B share few places.
+    /// A million under the default policy, while A and B share few places.
     FewPlaces,
 }
 

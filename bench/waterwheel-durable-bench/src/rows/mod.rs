@@ -26,7 +26,7 @@ use retention::Keys;
 const KB: usize = 1 << 10;
 const BURST: usize = 200_000;
 
-/// What is measured in one round.
+/// The measurement of one round.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) file: File,
@@ -47,7 +47,7 @@ enum Play {
     /// Over so many handlers.
     Burst(usize, Policies),
     OverdueBurst(usize),
-    /// Of so many timers, with so many bytes each.
+    /// So many timers, with so many bytes each.
     LargeBurst(usize, usize),
     Keyed,
     KeyedFile,
@@ -102,7 +102,7 @@ pub(crate) enum File {
     New,
     /// The one with millions of pending timers, which is built once in a run.
     Pending,
-    /// The same, after all rounds of the rows that let its time pass: these insert and cancel more.
+    /// The file of `Pending`, after all rounds of the rows that let its time pass: these insert and cancel more.
     Grown,
     /// The one with millions of pending timers that have keys.
     Keyed,
@@ -123,7 +123,7 @@ impl File {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounds {
     All,
-    /// What takes long, and does not vary much.
+    /// Rows that take long, and do not vary much.
     Few,
     Once,
     /// Before each round of the row that follows it. It has no figures of its own.

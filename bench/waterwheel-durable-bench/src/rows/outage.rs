@@ -1,4 +1,4 @@
-//! What one namespace calls does not answer. Does another one notice it?
+//! A namespace whose target does not answer. Does another one notice it?
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::seen::{Seen, now, pass};
 
 /// Timers a second, of each of the two.
 const RATE: u32 = 1_000;
-/// What A may begin at once beside its rate: a fortieth of what is counted as it drains.
+/// The number of deliveries that A may begin at once beside its rate: a fortieth of those that are counted as it drains.
 const BURST: u32 = 125;
 const HOUR: Duration = Duration::from_secs(3_600);
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
@@ -24,7 +24,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(600);
 const STEP: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(150);
 
-/// What becomes of A's deliveries.
+/// The fate of A's deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outage {
     None,
@@ -96,7 +96,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     Ok(sample)
 }
 
-/// What A's handler is asked.
+/// The request that A's handler gets.
 #[derive(Debug, Default)]
 struct Calls {
     is_out: AtomicBool,
@@ -151,7 +151,7 @@ async fn fail_for_an_hour(
     Ok(())
 }
 
-/// What has failed is due once more, and none fails: how many begin in a second?
+/// The failed timers are due once more, and none fails: how many begin in a second?
 async fn drain(
     place: &Place,
     calls: &Calls,

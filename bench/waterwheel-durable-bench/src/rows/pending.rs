@@ -84,7 +84,7 @@ pub(crate) struct Calendar {
     first: SystemTime,
     /// So many rows have let a day pass.
     days: u32,
-    /// What was due by then was delivered.
+    /// Every timer that was due by then was delivered.
     passed: SystemTime,
 }
 

@@ -21,7 +21,7 @@ const NAME: &str = "shop/reminder";
 const PORTION: usize = 100_000;
 /// So many are inserted at a time.
 const BATCH: usize = 4_096;
-/// What is delivered is kept for so many days: until all portions have gone.
+/// Delivered timers are kept for so many days: until all portions have gone.
 const KEPT: u32 = 30;
 /// By how much time passes from portion to portion.
 const STEP: Duration = Duration::from_secs(3_600);

@@ -94,11 +94,11 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     Ok(sample)
 }
 
-/// What the handler sees.
+/// The handler's observations.
 #[derive(Debug, Default)]
 struct Watched {
     ours: Delivered,
-    /// Of the millions.
+    /// Deliveries of the millions.
     pending: Delivered,
     /// How late ours were, in µs; less than 0 if early.
     late: Mutex<Vec<i64>>,

@@ -1,6 +1,6 @@
 //! `churn`: a ring of pending 30 s sleeps; drop the oldest, make and poll a new one in its place.
 //!
-//! What a server does whose every connection has a timeout: the number of timers stays the same, and each ends long
+//! The work of a server whose every connection has a timeout: the number of timers stays the same, and each ends long
 //! before its time. Two tasks share the ring's sleeps between them. With a million the operation finds nothing of its
 //! sleep in the cache.
 

@@ -97,7 +97,7 @@ fn entrant<Q: Queue>(population: usize, operations: usize) -> Entrant {
     })
 }
 
-/// What all can do.
+/// The operations that all contestants have.
 trait Queue: Send + 'static {
     const NAME: &'static str;
     type Key: Send;

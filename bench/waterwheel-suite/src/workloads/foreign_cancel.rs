@@ -51,7 +51,7 @@ impl Measure for Measured {
     }
 }
 
-/// What both tasks have.
+/// The state of both tasks.
 struct Pair<S: Sleeps> {
     sleeps: S,
     exchange: Arc<Exchange<S::Sleep>>,

@@ -77,7 +77,7 @@ struct Spawn<S, const SLEEP: bool> {
     shared: Arc<Shared<S>>,
 }
 
-/// What the tasks of one spawner share. Tasks without a sleep hold it too, so its reference count is part of the spawn.
+/// The state that the tasks of one spawner share. Tasks without a sleep hold it too, so its reference count is part of the spawn.
 struct Shared<S> {
     sleeps: S,
     over: AtomicUsize,

@@ -29,7 +29,7 @@ const GAP: &str = "longest heartbeat gap";
 const UNTIL_ALL_RAN: &str = "until all ran";
 const METRICS: &[Metric] = &[Metric::lower(GAP, "ms"), Metric::lower(UNTIL_ALL_RAN, "ms")];
 const BEAT: Duration = Duration::from_millis(1);
-/// What is armed must be armed so long before the instant.
+/// All timers must be armed so long before the instant.
 const CALM: Duration = Duration::from_millis(100);
 /// Tasks that count down together before they touch the herd's own counters.
 const GROUP: usize = 64;

@@ -106,7 +106,7 @@ pub(crate) fn targets() -> Vec<Target> {
     PARTS.iter().flat_map(|(_, targets)| targets()).collect()
 }
 
-/// What a target names and no workload has: a slip in a name, whose verdict would always be "not run".
+/// Targets that name no workload: a slip in a name, whose verdict would always be "not run".
 pub(crate) fn slips() -> Vec<String> {
     let workloads: Vec<Workload> = [false, true].into_iter().flat_map(all).collect();
     let mut slips = Vec::new();

@@ -1,7 +1,7 @@
 //! `rpc`: calls to a server task in the same process, over an mpsc channel there and a oneshot back; bare, and each
 //! under a timeout of 30 s that never strikes.
 //!
-//! What a timeout adds to the cheapest call there is: over a network the share would be smaller. One server for all
+//! The cost that a timeout adds to the cheapest call there is: over a network the share would be smaller. One server for all
 //! clients. With one client, the two tasks take turns on one worker; with two, the server is woken from both workers,
 //! and how the scheduler places the three is most of what varies. A client calls again as soon as it has its answer,
 //! and gives way only while it waits for it.
@@ -152,7 +152,7 @@ struct Phase {
     over: AtomicBool,
 }
 
-/// What one client did.
+/// The result of one client.
 struct Counted {
     calls: u64,
     /// Those of them that ended on another thread.

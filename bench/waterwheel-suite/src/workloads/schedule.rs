@@ -122,7 +122,7 @@ async fn batches_of(contestant: impl Schedules, batches: usize, cancels: bool) {
     }
 }
 
-/// What all can do.
+/// The operations that all contestants have.
 trait Schedules: Clone + Send + Sync + 'static {
     /// Submits a batch and cancels it.
     fn cancel(&self) -> impl Future<Output = ()> + Send;

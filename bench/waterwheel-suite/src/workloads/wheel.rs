@@ -63,7 +63,7 @@ struct Load {
     population: usize,
     spread: u64,
     order: Order,
-    /// Of each kind in a sample, at least.
+    /// The minimum number of operations of each kind in a sample.
     operations: usize,
 }
 

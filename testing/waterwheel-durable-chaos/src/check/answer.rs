@@ -1,4 +1,4 @@
-//! What an answer says, and whether it can be so.
+//! Checks whether an answer is possible.
 
 use super::timer::{At, State, Timer, Wanted, rounded_up};
 use super::{Checker, Insert, Rule};

@@ -1,4 +1,4 @@
-//! What does a service know that goes on from a copy of its file?
+//! The knowledge of a service that goes on from a copy of its file.
 //!
 //! A copy is what some commit has left, after the copy was begun and before it was made. Whatever was certain when it was begun is in it, and what was announced
 //! after it was made is not. In between, nothing is certain but what was announced: as if the child had been killed there, with no answer to any of it. So that is
@@ -132,7 +132,7 @@ impl Checker {
         (attempt, timer.may_be_redriven)
     }
 
-    /// What is undone once this is the past again.
+    /// The work that is undone once this is the past again.
     fn undone(&self, past: &Checker) -> Undone {
         let mut undone = self.summary.undone;
         for (id, timer) in &self.timers {

@@ -1,4 +1,4 @@
-//! What a handler has seen, and whether it can be so.
+//! Checks whether a delivery is possible.
 
 use super::timer::{Last, ON_ITS_WAY_MICROS, State, Timer, rounded_up};
 use super::{Checker, Rule};

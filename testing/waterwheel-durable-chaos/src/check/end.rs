@@ -1,11 +1,11 @@
-//! What is the result of a round, and of all of them?
+//! The results of a round, and of all of them.
 
 use super::timer::{Last, State};
 use super::{Checker, Flight, Rule, Summary};
 use crate::protocol::{Known, Named, Request};
 
 impl Checker {
-    /// What is under way now.
+    /// The work that is under way now.
     pub(crate) fn flight(&self) -> Flight {
         let mut flight = Flight {
             running: self.running,

@@ -28,7 +28,7 @@ pub(crate) struct Checker {
     /// The number of the present line.
     line: At,
     round: u64,
-    /// Of the present round, and of those before.
+    /// The seal of the present round, and the seals of those before.
     seal: Seal,
     seals: HashMap<u64, Seal>,
     timers: HashMap<u64, Timer>,
@@ -50,11 +50,11 @@ pub(crate) struct Checker {
     /// The end of the last one, unless it goes on.
     moved_at: Option<u64>,
     dead_letters: HashSet<u64>,
-    /// What was in flight at the kill of a round, and what of it was delivered again.
+    /// The deliveries in flight at the kill of a round, and those that came again.
     kills: HashMap<u64, (usize, usize)>,
     /// Copies of the file, by their numbers.
     copies: BTreeMap<u64, Copied>,
-    /// What there was before a copy was restored.
+    /// The state before a copy was restored.
     earlier: Earlier,
     summary: Summary,
     broken: Vec<(Rule, String)>,
@@ -78,7 +78,7 @@ struct Insert {
 /// A copy that was begun.
 #[derive(Debug, Clone)]
 struct Copied {
-    /// What is certain of it.
+    /// The certain part of the state.
     past: Checker,
     is_made: bool,
     /// The timers that were there when it was begun.
@@ -98,7 +98,7 @@ struct Earlier {
 #[derive(Debug, Clone, Copy)]
 struct Move {
     at: u64,
-    /// What it showed before.
+    /// The wall clock before the move.
     wall: i64,
     done_at: Option<u64>,
     /// How many deliveries were early since, and due by the clock as it was.

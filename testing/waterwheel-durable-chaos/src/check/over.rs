@@ -1,4 +1,4 @@
-//! What is over for certain is forgotten, but for a bit: a soak has millions of timers. What is said of it from then on is held against it.
+//! Timers that are certainly over are forgotten, apart from one bit: a soak has millions. Lines about them from then on are held against that bit.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) struct Over {
     /// A bit for each id, by openings.
     bits: HashMap<u64, Vec<u64>>,
     pub(super) count: u64,
-    /// What was asked before this line may have been asked while timers were there that are over now.
+    /// Requests before this line may have been made while timers existed that are over now.
     pub(super) until: At,
 }
 

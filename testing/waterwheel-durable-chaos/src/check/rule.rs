@@ -37,7 +37,7 @@ impl Rule {
     ];
 }
 
-/// What a restore has undone.
+/// The work that a restore has undone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Undone {
     /// Timers that were inserted after the copy was made.
@@ -46,12 +46,12 @@ pub(crate) struct Undone {
     pub(crate) again: usize,
 }
 
-/// What was seen.
+/// The counts of a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Summary {
     pub(crate) rounds: u64,
     pub(crate) requests: u64,
-    /// Of those that were answered.
+    /// Answered inserts.
     pub(crate) inserts: u64,
     pub(crate) created: u64,
     /// Inserts that were refused for want of space.
@@ -73,7 +73,7 @@ pub(crate) struct Summary {
     pub(crate) undone: Undone,
 }
 
-/// What was under way at a kill.
+/// The work under way at a kill.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Flight {
     /// Deliveries with their handlers.

@@ -1,4 +1,4 @@
-//! What is said of a namespace that is paused, and of a calendar?
+//! Checks of paused namespaces, and of calendars.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Service {
     pub(super) occurred: HashMap<i64, u64>,
     /// The first and the last occurrence that came in time since the child's start, or since a move of the clock. All between them have to come.
     pub(super) calm: Option<(i64, i64)>,
-    /// The same, of earlier children and of the time before earlier moves.
+    /// The calm periods of earlier children and of the time before earlier moves.
     calms: Vec<(i64, i64)>,
 }
 

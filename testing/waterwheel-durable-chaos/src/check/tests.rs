@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Checker;
 use crate::protocol::{Line, WORKERS};
 
-/// What is broken by a log, which begins in a first round and has its lines in short; and how often something came again, or was in flight.
+/// The rules that a log breaks, which begins in a first round and has its lines in short; and how often something came again, or was in flight.
 ///
 /// | in short | is |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! What the log says of one timer.
+//! The log's knowledge about one timer.
 
 use crate::protocol::RETRY_DELAYS_MILLIS;
 
@@ -80,7 +80,7 @@ pub(super) enum State {
 /// answered from a commit, proves that the end is on disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seal {
-    /// Of each thread, the line of its latest request that was answered from a commit.
+    /// For each thread, the line of its latest request that was answered from a commit.
     threads: Vec<At>,
     /// A shutdown writes all.
     pub(super) is_all: bool,

@@ -23,7 +23,7 @@ const COMMON: usize = 8_192;
 
 const SECOND: i64 = 1_000_000;
 
-/// What callers ask for, and how often each of them.
+/// The requests of callers, and the weight of each.
 #[derive(Debug, Clone, Copy)]
 enum Load {
     /// As much as it can, of all kinds.

@@ -59,7 +59,7 @@ impl Log {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// What the wall clock shows, in microseconds.
+    /// The wall clock, in microseconds.
     pub(super) fn wall(&self) -> i64 {
         // The shift last: it may be moved meanwhile, after the line that says so.
         let machine = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -30,7 +30,7 @@ use watched::Watched;
 
 /// No request waits for so long, even on a busy machine.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
-/// Of a disk in memory. Without the reserve: at the end there is space.
+/// The files of a disk in memory. Without the reserve: at the end there is space.
 const FILES: [&str; 2] = [FILE, WAL];
 
 pub(crate) fn run(options: &str) -> Result<ExitCode, String> {

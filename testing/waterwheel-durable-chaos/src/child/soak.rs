@@ -24,7 +24,7 @@ const STUCK: &str = "stuck";
 /// Each second.
 const CALENDAR: &str = "tick";
 
-/// Of a hundred timers, so many are of this handler.
+/// So many timers in a hundred are of this handler.
 const SHARES: [(&str, u8); 8] = [
     (MEASURED, 50),
     ("keyed/order", 15),
@@ -136,7 +136,7 @@ pub(super) fn ahead(handler: &str, due: i64, wall: i64) -> i64 {
     }
 }
 
-/// What a caller asks for: nearly all is due within half a minute.
+/// The requests of a caller: nearly all timers are due within half a minute.
 pub(super) fn new_timer(rng: &mut Rng, wall: i64) -> NewTimer {
     let mut share = rng.u8(..100);
     let chosen = SHARES.iter().find(|(_, of)| {
@@ -179,7 +179,7 @@ enum Fault {
     Policy(usize, u32),
 }
 
-/// What goes wrong, and when, in thousandths of a life.
+/// The faults, and when they come, in thousandths of a life.
 const PLAN: [(u32, &str, Fault); 10] = [
     (100, "the clock goes forward by an hour", Fault::Clock(HOUR)),
     (140, "the clock goes back by an hour", Fault::Clock(-HOUR)),

@@ -1,4 +1,4 @@
-//! What does the life of a seed do, and when is its power cut?
+//! The life of a seed, until its power is cut.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -35,7 +35,7 @@ pub(crate) const IN_MEMORY: Files = Files {
     longest: || None,
 };
 
-/// What can be seen of a power cut: one of the first is what was going on.
+/// The circumstances of a power cut: one of the first is what was going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Seen {
     /// The first opening, which creates the tables.
@@ -89,17 +89,17 @@ pub(super) const ALL: usize = Seen::InsertsAgain as usize + 1;
 /// How often each of them was seen.
 pub(super) type Tally = BTreeMap<Seen, u64>;
 
-/// What is there if the commit that is under way has done its work.
+/// The contents if the commit that is under way has done its work.
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
     /// And what the store answers.
     pub(super) done: (Model, Vec<Outcome>),
-    /// The same, if there is no space for its inserts.
+    /// The contents if there is no space for its inserts.
     pub(super) full: (Model, Vec<Outcome>),
 }
 
 impl UnderWay {
-    /// Of what has no inserts.
+    /// A call without inserts.
     fn only(done: Model) -> UnderWay {
         let done = (done, Vec::new());
         let full = done.clone();
@@ -107,7 +107,7 @@ impl UnderWay {
     }
 }
 
-/// What the store says.
+/// The store's answer.
 enum Said<T> {
     Done(T),
     /// Nothing was done.
@@ -124,13 +124,13 @@ pub(super) struct Life<'a> {
     long_wal: i64,
     key_sizes: Sizes,
     vacuum: Vacuum,
-    /// What the store has answered. `None` before the first opening.
+    /// The contents according to the store's answers. `None` before the first opening.
     acknowledged: Option<Model>,
-    /// What is there if the call that is under way has done its work.
+    /// The contents if the call that is under way has done its work.
     pub(super) under_way: Option<UnderWay>,
     pub(super) now: i64,
     pub(super) inserted: u64,
-    /// Of timers that were to be inserted.
+    /// The handles of timers that were to be inserted.
     pub(super) handles: Vec<Handle>,
     /// Whether the disk may fail, or may have failed, in this life.
     has_faults: bool,
@@ -415,7 +415,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What the answer of the store is; an error if the store has no reason for one.
+    /// Takes the answer of the store; an error if the store has no reason for one.
     fn said<T, E: Error>(
         &mut self,
         answer: Result<T, E>,
@@ -433,7 +433,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What went on at the end of a life, which may have come before the power cut.
+    /// The work at the end of a life, which may have come before the power cut.
     fn ends(&self, during: Seen) -> Seen {
         match self.disk.cut() {
             Some(_) => during,
@@ -480,7 +480,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// What is left is what was answered, and perhaps what was under way, for plain SQL and for the store that opens it. Says whether it is.
+    /// Compares the rest with the answered work, and perhaps the work under way, for plain SQL and for the store that opens it. Says whether it agrees.
     fn check(&mut self) -> Result<Option<bool>, String> {
         // What looks at the disk writes to it as well.
         let content = self.disk.content();

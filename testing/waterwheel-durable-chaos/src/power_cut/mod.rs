@@ -5,7 +5,7 @@
 //! rest what it likes. What is left is looked at by plain SQL, and opened by the store: SQLite's integrity check passes, and both show what a store in memory has after
 //! the last commit that was answered, or after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
 //!
-//! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its WAL itself, so a seed differs in these bytes alone.
+//! The seed decides about the requests to the store and the moment of the power cut. SQLite draws the salt of its WAL itself, so a seed differs in these bytes alone.
 
 mod life;
 mod model;
@@ -42,7 +42,7 @@ pub(crate) struct Flags {
     seeds: u64,
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     from: u64,
-    /// What SQLite syncs. With `off` and `normal`, it must fail
+    /// The `synchronous` setting of SQLite. With `off` and `normal`, it must fail
     #[arg(long, default_value = OpenOptions::DEFAULT.synchronous, ignore_case = true, value_parser = ["extra", "full", "normal", "off"])]
     synchronous: String,
 }

@@ -1,4 +1,4 @@
-//! What must a store have? A store in memory, which is asked for the same, and what that one lacks.
+//! The contents that a store must have: a store in memory, which gets the same requests, and the parts that it lacks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use waterwheel_durable_core::store::{
 
 use crate::look::Look;
 
-/// Of a handler, on a day.
+/// An archive block of a handler, on a day.
 type Place = (Arc<str>, i64);
 
-/// What a store must have.
+/// The contents that a store must have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     store: MemoryStore,
@@ -181,7 +181,7 @@ impl Model {
         Contents::of(&mut store, buckets, handlers, handles)
     }
 
-    /// What plain SQL must show of this.
+    /// The rows that plain SQL must show.
     pub(super) fn look(&self, contents: &Contents) -> Look {
         let alive = contents.rows.iter().map(|row| (row, None));
         let dead = contents.dead.iter().map(|it| (&it.row, Some(it)));
@@ -244,7 +244,7 @@ pub(super) struct Contents {
     dead: Vec<Dead>,
     archive: Vec<(Arc<str>, i64, Archived)>,
     settings: Vec<Setting>,
-    /// What inserts with all keys are answered, and where their timers are.
+    /// The answers to inserts with all keys, and the places of their timers.
     keys: Vec<(Outcome, Option<Handle>)>,
     /// Which timers are found by their handles, wherever they have moved.
     found: Vec<Outcome>,

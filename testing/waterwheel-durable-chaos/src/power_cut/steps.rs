@@ -1,4 +1,4 @@
-//! What is a store asked to commit?
+//! The commits that a store is asked for.
 
 use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row};
 
@@ -65,7 +65,7 @@ impl Life<'_> {
         HANDLERS[self.rng.usize(0..HANDLERS.len())]
     }
 
-    /// What concerns no timer that waits.
+    /// A step that concerns no pending timer.
     fn one_beside(&mut self, model: &Model) -> Op {
         match self.rng.u32(0..6) {
             0..2 if model.has_archived() => Op::Expire {

@@ -13,7 +13,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// What it says is not so.
+    /// If the answer contradicts what is known.
     pub fn answered(&mut self, token: Token, answer: Answer) -> Kept {
         let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! What is left at an end, of a process and of a life?
+//! Checks at the end of a process, and of a life.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What was promised, and was it kept?
+//! The oracle: checks that the promises are kept.
 //!
 //! | file | question |
 //! |---|---|
@@ -21,7 +21,7 @@ use waterwheel_durable_core::store::{Due, Handle, Id, Row};
 pub use timer::Settled;
 use timer::Timer;
 
-/// What is known of the timers from outside: from answers, and from deliveries.
+/// The knowledge about the timers from outside: from answers, and from deliveries.
 #[derive(Debug)]
 pub struct Model {
     timers: HashMap<Id, Timer>,

@@ -1,4 +1,4 @@
-//! What is known of a timer?
+//! The knowledge about one timer.
 
 use std::sync::Arc;
 

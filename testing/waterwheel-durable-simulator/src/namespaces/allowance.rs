@@ -79,7 +79,7 @@ impl Left {
 }
 
 impl Allowance {
-    /// Of a limit that begins with so many.
+    /// The allowance of a limit that begins with so many.
     fn with(limit: Option<Limit>, boot: u64, count: impl Fn(Limit) -> u32) -> Allowance {
         let left = Left {
             parts: limit.map_or(0, |it| i64::from(count(it)) * it.one()),
@@ -114,7 +114,7 @@ impl Allowance {
         }
     }
 
-    /// The same, of one that begins with all that there may be.
+    /// The allowance of a limit that begins with all that there may be.
     pub fn renew(&mut self, limit: Option<Limit>, boot: u64) {
         if self.limit != limit {
             *self = Allowance::of_burst(limit, boot);

@@ -1,4 +1,4 @@
-//! What may expire, and what is certainly kept?
+//! Archived timers that may expire, and those that are certainly kept.
 
 use waterwheel_durable_core::store::Op;
 
@@ -6,7 +6,7 @@ use super::{CALM, DAY, NAMES, Namespaces, of};
 use crate::model::{Kept, Settled};
 
 impl Namespaces {
-    /// What may expire now may be asked for by a later commit. `is_written`: there is nothing that was to be asked for before.
+    /// Later commits may ask for everything that may expire now. `is_written`: there is nothing that was to be asked for before.
     pub fn look(&mut self, boot: u64, wall: i64, is_written: bool) {
         let today = wall.div_euclid(DAY);
         let is_calm = boot >= self.calm_since + CALM;

@@ -1,4 +1,4 @@
-//! What was promised of namespaces, and was it kept?
+//! The oracle of namespaces: checks that their promises are kept.
 //!
 //! | file | question |
 //! |---|---|
@@ -39,7 +39,7 @@ const DAY: i64 = 86_400_000_000;
 /// Tokens of namespaces, apart from those of timers and of calendars.
 const TOKENS: Token = 1 << 39;
 
-/// What is known of namespaces from outside.
+/// The knowledge about namespaces from outside.
 #[derive(Debug)]
 pub struct Namespaces {
     all: [Namespace; NAMES.len()],
@@ -56,7 +56,7 @@ pub struct Namespaces {
 
 #[derive(Debug)]
 struct Namespace {
-    /// What it may be served by. The last one is what was answered last.
+    /// The terms that may hold. The last ones are those that were answered last.
     terms: Vec<Terms>,
     /// Whether it is paused, as far as it is known.
     is_paused: Option<bool>,
@@ -136,7 +136,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// What it says is not so.
+    /// If the answer contradicts what is known.
     pub fn answered(&mut self, token: Token, answer: &Answer, boot: u64) -> Kept {
         let Some(request) = self.in_flight.remove(&token) else {
             return Err(format!("request {token} was answered twice: {answer:?}"));
@@ -243,7 +243,7 @@ impl Namespaces {
             .any(|request| matches!(request, InFlight::Policy(of, _) if *of == at))
     }
 
-    /// What a namespace is served by, if that is certain.
+    /// The terms that hold for a namespace, if that is certain.
     #[must_use]
     pub fn terms(&self, at: usize) -> Option<&Terms> {
         match &self.all[at].terms[..] {

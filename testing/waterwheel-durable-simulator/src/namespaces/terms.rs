@@ -5,7 +5,7 @@ use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 
 use super::allowance::Limit;
 
-/// What a namespace is served by, as the simulator knows it.
+/// The terms of a namespace, as the simulator knows them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     /// How many deliveries begin in a time.

@@ -18,7 +18,7 @@ pub(super) struct Commands {
 #[derive(Debug)]
 struct Pending {
     command: Command,
-    /// What names it in the model.
+    /// Its token in the model.
     token: Token,
     answer: Option<Arc<str>>,
 }

@@ -1,4 +1,4 @@
-//! What happens next?
+//! The world of a life: it decides what happens next.
 //!
 //! | file | question |
 //! |---|---|
@@ -101,7 +101,7 @@ pub(crate) struct World {
     concurrency: [usize; HANDLERS.len()],
     /// The store has refused, or a reply was lost: until then, in microseconds since boot, the engine may wait before it asks again.
     may_wait_until: u64,
-    /// What is known of namespaces, if they have policies.
+    /// The oracle of namespaces, if they have policies.
     namespaces: Namespaces,
     has_policies: bool,
     shares: Shares,
@@ -120,7 +120,7 @@ pub(crate) struct World {
     starting: HashSet<Id>,
     /// An insert that was not answered at once, and its handler.
     inserts: Option<(Token, Arc<str>)>,
-    /// What is known of calendars, if there are some.
+    /// The oracle of calendars, if there are some.
     calendars: Calendars,
     has_calendars: bool,
     /// By so many seconds is their zone ahead of UTC.
@@ -227,7 +227,7 @@ impl World {
         self.rng.usize(20..limit)
     }
 
-    /// What decides about all that comes: with the same state, the same step has the same fate.
+    /// The state that decides about all that comes: with the same state, the same step has the same fate.
     pub(crate) fn chance(&self) -> u64 {
         self.rng.get_seed()
     }

@@ -102,7 +102,7 @@ impl World {
         self.shares.look(waits, priorities)
     }
 
-    /// What was archived expires when its time has come.
+    /// Checks that archived timers expire when their time has come.
     pub(super) fn has_expired(&mut self) -> Result<(), String> {
         if !self.has_policies || self.may_have_to_do() {
             return Ok(());
@@ -116,7 +116,7 @@ impl World {
         Ok(())
     }
 
-    /// What was delivered is archived, as long as it is to be.
+    /// Checks that delivered timers are archived, as long as they are to be.
     pub(super) fn is_archived(&mut self) -> Result<(), String> {
         let is_at_rest = !self.disk.is_in_flight() && !self.disk.has_replied();
         if !self.archives || !is_at_rest || self.engine.unsettled() > 0 {

@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// What is known of a process that has just begun.
+    /// Tells the oracle about a process that has just begun.
     pub(super) fn process_begins(&mut self) -> Result<(), String> {
         self.jumps_made = 0;
         self.ahead_of_boot = self.now.wall_micros - self.now.boot_micros.cast_signed();

@@ -1,4 +1,4 @@
-//! What do callers and other processes ask for?
+//! The requests of callers and of other processes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What does the engine put out, and what must hold each time?
+//! Watches the outputs of the engine, and checks what must hold each time.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl World {
         self.is_prompt()
     }
 
-    /// What may have ended the process is noted as it starts, and given up in the end.
+    /// Checks that a timer which may have ended the process is noted as it starts, and given up in the end.
     fn note_poison(&mut self, steps: &[Op]) -> Result<(), String> {
         for op in steps {
             match op {
@@ -190,7 +190,7 @@ impl World {
         is_in_flight || is_awake || self.is_stopping || now <= self.may_wait_until
     }
 
-    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
+    /// Checks that due timers are with their handlers, or on their way: the store has something to do, or the engine has, or the handler has no place for them.
     fn is_prompt(&self) -> Result<(), String> {
         if self.may_have_to_do() {
             return Ok(());

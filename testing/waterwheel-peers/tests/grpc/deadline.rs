@@ -14,7 +14,7 @@ use crate::rounds::{Limit, is_cut_within};
 use crate::support::{HOUR, eventually, ms};
 
 const TIMEOUT: Duration = ms(300);
-/// What is asked for.
+/// The request.
 const LATE: Duration = ms(50);
 
 // Nothing but the header of the request says so: the client goes on waiting.

@@ -30,7 +30,7 @@ pub(crate) struct Answer {
     /// The servers that it went through, the first one first.
     #[prost(string, repeated, tag = "1")]
     pub(crate) path: Vec<String>,
-    /// What each of them had left of its deadline, in microseconds, if it had one.
+    /// The time that each of them had left of its deadline, in microseconds, if it had one.
     #[prost(uint64, repeated, tag = "2")]
     pub(crate) left: Vec<u64>,
 }

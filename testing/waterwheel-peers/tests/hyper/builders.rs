@@ -1,4 +1,4 @@
-//! What hyper does without a timer. The docs of our adapter (`src/integration/hyper.rs`) say the same.
+//! The behaviour of hyper without a timer. The docs of our adapter (`src/integration/hyper.rs`) say the same.
 
 use std::convert::Infallible;
 

@@ -1,6 +1,6 @@
 //! HTTP/2 by hand, as far as a peer needs it that answers no PING.
 
-/// What a client sends first: the preface, and its settings, which are the default.
+/// The first bytes of a client: the preface, and its settings, which are the default.
 pub(crate) fn client_begins() -> Vec<u8> {
     [PREFACE, &SETTINGS].concat()
 }

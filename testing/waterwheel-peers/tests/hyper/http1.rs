@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::support::{HOUR, ms};
 
 const HEADER_READ_TIMEOUT: Duration = ms(300);
-/// What is asked for.
+/// The request.
 const LATE: Duration = ms(100);
 const ATTACKERS: usize = 4;
 

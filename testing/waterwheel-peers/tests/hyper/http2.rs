@@ -20,7 +20,7 @@ use crate::support::{HOUR, ms};
 
 const INTERVAL: Duration = ms(200);
 const TIMEOUT: Duration = ms(200);
-/// What is asked for.
+/// The request.
 const LATE: Duration = ms(100);
 const ATTACKERS: usize = 4;
 

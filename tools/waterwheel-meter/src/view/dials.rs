@@ -69,7 +69,7 @@ fn row(dial: &Dial, width: usize, most: u64) -> Row {
     }
 }
 
-/// What the dials do not show.
+/// The counts that the dials do not show.
 pub(crate) fn beyond(reading: &Reading) -> String {
     let next = match reading.time_left {
         Some(Duration::ZERO) => "next now".to_owned(),

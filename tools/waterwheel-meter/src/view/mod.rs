@@ -1,4 +1,4 @@
-//! What is drawn where: a title, and four boxes. At 80 × 24:
+//! The layout of the screen: a title, and four boxes. At 80 × 24:
 //!
 //! | lines | file | box |
 //! |---|---|---|
@@ -32,7 +32,7 @@ pub(crate) use dials::{beyond, rows};
 pub(crate) use jobs::row as row_of_job;
 pub(crate) use late::quantiles;
 
-/// Of a timer's name, at least so much is shown.
+/// At least so much of a timer's name is shown.
 const SHORTEST_NAME: usize = 8;
 
 /// The lines of a box with so many rows.
@@ -103,7 +103,7 @@ mod tests {
     use crate::reading::Reading;
     use crate::sample;
 
-    /// What is on the screen, line by line.
+    /// The contents of the screen, line by line.
     fn drawn(
         (width, height): (u16, u16),
         reading: &Reading,

@@ -6,7 +6,7 @@
 //!
 //! It reads what the last run of the suite wrote (`target/suite/results.json`) or the file that is named, and writes
 //! `docs/charts/*.svg`. A chart whose workload is not in the results is skipped with a note, and its file left as it is.
-//! The same results make the same bytes.
+//! Equal results make equal bytes.
 //!
 //! # Why not a chart library
 //! plotters was tried. It writes each colour into each shape, so that a picture cannot follow the reader's dark mode; it has
@@ -34,7 +34,7 @@ use waterwheel_suite::{Results, default_path};
 /// Draws the charts of BENCHMARKS.md.
 #[derive(Parser)]
 struct Flags {
-    /// What the suite has written [default: suite/results.json in the target folder]
+    /// The results that the suite has written [default: suite/results.json in the target folder]
     results: Option<PathBuf>,
 }
 

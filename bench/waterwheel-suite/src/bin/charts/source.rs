@@ -16,7 +16,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Of all that a chart draws.
+    /// The source of all tables that a chart draws.
     pub(crate) fn of<'a>(tables: impl Iterator<Item = &'a Table> + Clone) -> Self {
         let mut packages = Vec::new();
         for name in contestants(tables.clone()) {

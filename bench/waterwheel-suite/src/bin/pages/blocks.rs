@@ -1,4 +1,4 @@
-//! What each block shows: one of the `grids`, or a text that is made here.
+//! The contents of each block: one of the `grids`, or a text that is made here.
 
 use waterwheel_suite::{Conditions, Outcome, Results, Series, Table, Verdict, verdict_table};
 

@@ -4,10 +4,10 @@ use waterwheel_suite::{Results, Table};
 
 use crate::cell;
 
-/// What stands in each cell is found by these names in the results.
+/// The contents of each cell are found by these names in the results.
 #[derive(Default)]
 pub(crate) struct Grid<'a> {
-    /// Of its block.
+    /// The name of its block.
     pub(crate) name: &'a str,
     /// Above the labels.
     corner: &'a str,

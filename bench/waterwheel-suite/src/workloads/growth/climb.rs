@@ -1,4 +1,4 @@
-//! What the four curves have in common: the contestants, and a row made of one sample for each step.
+//! The common parts of the four curves: the contestants, and a row made of one sample for each step.
 
 use waterwheel_suite::{Absent, Metric, Sample};
 

@@ -124,7 +124,7 @@ impl Fired {
     }
 }
 
-/// What one task makes and drops.
+/// The futures that one task makes and drops.
 struct Stream<S: Sleeps> {
     sleeps: S,
     percent: u64,

@@ -52,7 +52,7 @@ impl Measure for Population {
     }
 }
 
-/// What `growth: threads` does as well.
+/// The operation that `growth: threads` repeats as well.
 pub(super) fn arm_and_cancel<S: Sleeps>(sleeps: S, seed: u64) -> Cancel<S, MEASURED> {
     Cancel::beside(sleeps, OTHERS, seed)
 }

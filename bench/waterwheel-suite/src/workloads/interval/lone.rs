@@ -1,6 +1,6 @@
 //! One interval of a second, and nothing else in the whole runtime: a heartbeat, a sampler of counters.
 //!
-//! What is counted is how often the system has to switch threads for it. Every contestant has to wake up once a tick.
+//! It counts how often the system has to switch threads for it. Every contestant has to wake up once a tick.
 //! Three rounds: the counts are over a long time, but they vary by a few.
 
 use std::thread;

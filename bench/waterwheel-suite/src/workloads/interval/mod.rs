@@ -177,7 +177,7 @@ fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<
     })
 }
 
-/// What the tasks write down when they start and when they end.
+/// The times that the tasks write down when they start and when they end.
 #[derive(Default)]
 struct Tally {
     started: AtomicUsize,

@@ -113,7 +113,7 @@ fn lone(window: Duration) -> Workload {
     }
 }
 
-/// What the guard may cost, and how late the timer that the thread wakes may be where it is alone.
+/// Targets for the cost of the guard, and for the lateness of the timer that the thread wakes where it is alone.
 pub(super) fn targets() -> Vec<Target> {
     let (thread, at_most) = (Own::<Thread>::NAME, Want::AtMost(200.0));
     let mut targets = vec![Target::new(LONE, P50, thread, at_most)];

@@ -1,6 +1,6 @@
 //! `rate`: so many timers a second, due at random instants, each awaited by a task of its own.
 //!
-//! What a service pays that is mostly idle or moderately loaded: at 100 a second each timer wakes a sleeping worker, at
+//! The cost of timers to a service that is mostly idle or moderately loaded: at 100 a second each timer wakes a sleeping worker, at
 //! 100 000 many fire together. The tasks are spawned, and their timers armed, before the first timer is due
 //! (`sample.rs`). Then each task is woken, notes the time, and ends. Lateness is that time minus the deadline, so it
 //! includes the way from the wake to the task.

@@ -80,7 +80,7 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
     Some(evaluate(all, &cost))
 }
 
-/// What the services share. Leaked, which saves each of them a counted reference: the process ends with the sample.
+/// The state that the services share. Leaked, which saves each of them a counted reference: the process ends with the sample.
 struct All {
     timers: Vec<OneTimer>,
     started: AtomicUsize,

@@ -65,7 +65,7 @@ pub(crate) fn herd(results: &Results) -> Drawn {
     bars.chart()
 }
 
-/// What a pending timer keeps on the heap.
+/// The heap that a pending timer keeps.
 pub(crate) fn memory(results: &Results) -> Drawn {
     let load = |(timers, table)| Load {
         heading: format!("{} pending", count(timers)),
@@ -93,11 +93,11 @@ struct Bars<'a> {
     title: String,
     subtitle: &'a str,
     loads: Vec<Load<'a>>,
-    /// What the tables of a load are.
+    /// The names of a load's variants, one table each.
     variants: &'a [&'a str],
     axes: Axes,
     notes: &'a [&'a str],
-    /// What the floor is.
+    /// The name of the floor.
     floor: &'a str,
 }
 

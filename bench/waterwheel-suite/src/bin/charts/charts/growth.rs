@@ -11,13 +11,13 @@ use crate::looks::look;
 use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
 
-/// What grows, in the title of its table.
+/// The growing quantity, in the title of its table.
 struct Growing {
     title: &'static str,
     heading: &'static str,
-    /// What the steps are.
+    /// The unit of the steps.
     axis: &'static str,
-    /// What the name of each step ends with, which the axis says already.
+    /// The suffix of each step's name, which the axis says already.
     noise: &'static [&'static str],
 }
 
@@ -51,7 +51,7 @@ const PLOT_HEIGHT: f64 = 170.0;
 /// Most of the figure is not the timer's, and is the same for all.
 const CPU_TIME: &str = "CPU time: 100 000 timers per second. Includes one allocation per timer, and waking two tasks every millisecond to arm them.";
 
-/// Of the sizes that were run.
+/// The chart of the sizes that were run.
 pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     let run: Vec<(&Growing, &Table)> = ALL
         .iter()
