@@ -3,19 +3,19 @@
 //! | file | question |
 //! |---|---|
 //! | `arguments` | what is asked for? |
-//! | `commands/` | what does each command do? |
-//! | `carry_out` | is it done here, or by the process that has the file open? |
+//! | `subcommands/` | what does each subcommand do? |
+//! | `submit` | is it done here, or by the process that has the file open? |
 //! | `failure` | what is said when it does not work, and with which exit code? |
 //! | `output`, `table` | how is it printed, for people and for programs? |
 //! | `text`, `time`, `timer` | how is a payload, a name, a time, a timer shown? |
 //! | `page` | how much is read at a time? |
 
 mod arguments;
-mod carry_out;
-mod commands;
 mod failure;
 mod output;
 mod page;
+mod subcommands;
+mod submit;
 mod table;
 mod text;
 mod time;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         }
     };
     let mut output = Output::new();
-    let ran = commands::run(&arguments, &mut output).and_then(|()| output.end());
+    let ran = subcommands::run(&arguments, &mut output).and_then(|()| output.end());
     match ran {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use waterwheel_durable_core::store::{PageLimit, Scope};
 use waterwheel_durable_sqlite::Reader;
 
-use crate::carry_out::namespaces;
 use crate::failure::Failure;
+use crate::submit::namespaces;
 
 /// So many bytes of payloads, keys and errors are in memory, and the row with which there are. A payload may have 16 MB.
 const BYTES: usize = 32 << 20;

@@ -3,6 +3,12 @@
 /// The namespace of handlers without another one.
 pub const DEFAULT: &str = "default";
 
+/// The prefix of the setting that has the policy of a namespace, before its name.
+pub const POLICY_SETTING: &str = "namespace/";
+
+/// The prefix of the setting that exists while a namespace is paused, before its name.
+pub const PAUSED_SETTING: &str = "paused/";
+
 /// The maximum length of the name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
 

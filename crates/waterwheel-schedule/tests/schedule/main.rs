@@ -3,7 +3,6 @@
 mod support;
 
 #[cfg(feature = "cron")]
-mod another_calendar;
 #[cfg(feature = "cron")]
 mod calendar;
 mod cancelling;
@@ -22,6 +21,7 @@ mod mixing;
 mod moving;
 mod order;
 mod racing;
+mod rescheduling;
 mod retrying;
 mod shapes;
 mod storm;

@@ -25,13 +25,8 @@ use super::io::{Answer, Config, Output, OverQuota};
 use super::planted::{self, Planted};
 use super::store_link::StoreLink;
 pub use crate::limits::DEFAULT;
+use crate::limits::{PAUSED_SETTING, POLICY_SETTING};
 use crate::policy::{LONGEST_DELAY, Policy};
-
-/// Before the name of a namespace, in the name of the setting that has its policy.
-const POLICY: &str = "namespace/";
-
-/// The prefix of the setting that exists while the namespace is paused.
-const PAUSED: &str = "paused/";
 
 #[derive(Debug)]
 pub struct Namespace {
@@ -257,13 +252,13 @@ pub(super) fn burial(row: Row, error: Arc<str>, now: Now) -> Op {
 /// The setting with the policy of a namespace.
 pub(super) fn policy_setting(name: &str, policy: &Policy) -> Op {
     let value = Some(policy.to_stored().into());
-    Op::Set(format!("{POLICY}{name}").into(), value)
+    Op::Set(format!("{POLICY_SETTING}{name}").into(), value)
 }
 
 /// The setting that says whether a namespace is paused.
 pub(super) fn pause_setting(name: &str, is_paused: bool) -> Op {
     let value = is_paused.then(|| Arc::from([]));
-    Op::Set(format!("{PAUSED}{name}").into(), value)
+    Op::Set(format!("{PAUSED_SETTING}{name}").into(), value)
 }
 
 /// All namespaces, and whose turn it is.
@@ -388,7 +383,7 @@ impl Namespaces {
         value: Option<&[u8]>,
         link: &mut StoreLink,
     ) -> Option<usize> {
-        if let Some(name) = name.strip_prefix(PAUSED) {
+        if let Some(name) = name.strip_prefix(PAUSED_SETTING) {
             let at = self.index_or_new(name);
             let namespace = &mut self.all[at];
             namespace.is_paused = value.is_some() && !planted::is(Planted::PauseForgotten);
@@ -396,7 +391,7 @@ impl Namespaces {
             namespace.is_drained &= value.is_some();
             return namespace.is_closed().then_some(at);
         }
-        if let Some(name) = name.strip_prefix(POLICY) {
+        if let Some(name) = name.strip_prefix(POLICY_SETTING) {
             let policy = value.map(Policy::from_stored);
             let at = self.index_or_new(name);
             let namespace = &mut self.all[at];

@@ -1,4 +1,4 @@
-//! One module for each command.
+//! The subcommands, a module each; `changes` has those that change something.
 
 mod backup;
 mod changes;

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
+use waterwheel_durable_core::limits::{PAUSED_SETTING, POLICY_SETTING};
 use waterwheel_durable_core::store::{Due, Scope, Setting};
 use waterwheel_durable_sqlite::{Count, Reader};
 
 use super::stats::Counts;
 use crate::arguments::Json;
-use crate::carry_out::{PAUSED, POLICY, namespaces};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::submit::namespaces;
 use crate::table::{self, Column};
 use crate::{text, time};
 
@@ -109,8 +110,8 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
         Namespace {
             namespace: name.to_owned(),
             is_created: created.contains(&name),
-            is_paused: value(&settings, PAUSED, name).is_some(),
-            policy: value(&settings, POLICY, name).map(json),
+            is_paused: value(&settings, PAUSED_SETTING, name).is_some(),
+            policy: value(&settings, POLICY_SETTING, name).map(json),
             counts: Counts::of(own.clone(), now),
             handlers: own.map(|count: &Count| count.handler.to_string()).collect(),
         }

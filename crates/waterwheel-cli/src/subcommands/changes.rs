@@ -4,10 +4,10 @@ use waterwheel_durable_core::store::{Command, Id, Scope};
 use waterwheel_durable_sqlite::Reader;
 
 use crate::arguments::{Cancel, DeadLetters, Name, Named, Wait};
-use crate::carry_out::{NOT_PENDING, NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::page;
+use crate::submit::{NOT_PENDING, NotDone, submit};
 use crate::text;
 
 /// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
@@ -144,7 +144,7 @@ fn all(
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let mut ended = Ended::default();
-    for (command, carried) in commands.iter().zip(carry_out(reader, commands, wait)?) {
+    for (command, carried) in commands.iter().zip(submit(reader, commands, wait)?) {
         let name = text::clean(&match command {
             Command::Cancel(handle) => handle.id.to_string(),
             Command::Redrive(id) | Command::Discard(id) => id.to_string(),

@@ -6,6 +6,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use waterwheel_durable_core::limits::{DEFAULT, PAUSED_SETTING, POLICY_SETTING};
 use waterwheel_durable_core::store::{Bucket, Command, Notice, Op, Outcome, Store};
 use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
@@ -36,18 +37,11 @@ impl NotDone {
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Before the name of a namespace: the setting with its policy, and the one that is there while it is paused.
-pub(crate) const POLICY: &str = "namespace/";
-pub(crate) const PAUSED: &str = "paused/";
-
-/// The namespace that there always is.
-pub(crate) const DEFAULT: &str = "default";
-
 /// Why a timer is not cancelled, if it is not in the file.
 pub(crate) const NOT_PENDING: &str = "no pending timer has this id: it was delivered, cancelled or given up, or never existed (`show` finds dead letters, `discard` deletes them)";
 
 /// Carries out commands, or has them carried out.
-pub(crate) fn carry_out(
+pub(crate) fn submit(
     reader: &Reader,
     commands: &[Command],
     wait: &Wait,
@@ -167,7 +161,7 @@ fn step(command: &Command, known: &[&str]) -> Option<Op> {
     let pause = |name: &str, is_paused: bool| {
         let value = is_paused.then(|| [].as_slice().into());
         let is_known = known.contains(&name);
-        is_known.then(|| Op::Set(format!("{PAUSED}{name}").into(), value))
+        is_known.then(|| Op::Set(format!("{PAUSED_SETTING}{name}").into(), value))
     };
     match command {
         Command::Cancel(handle) => Some(Op::Cancel(handle.clone())),
@@ -185,7 +179,7 @@ fn step(command: &Command, known: &[&str]) -> Option<Op> {
 pub(crate) fn namespaces<'a>(
     settings: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = &'a str> {
-    let named = settings.filter_map(|name| name.strip_prefix(POLICY));
+    let named = settings.filter_map(|name| name.strip_prefix(POLICY_SETTING));
     named.chain([DEFAULT])
 }
 
