@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Cancelled, Delivery, Durable, Handle, Inserted, NewTimer, Policy};
+use waterwheel_durable::{Cancelled, Delivery, Durable, Handle, Inserted, NewTimer, Policy, Retry};
 use waterwheel_durable_core::store::{Bucket, Command, Due, Op, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
@@ -271,4 +271,29 @@ fn what_no_process_holds_is_cancelled_by_the_command_itself() {
         let said = file.cli(line).nothing();
         assert!(said.contains("no timer is pending"), "{line}: {said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_cancels_a_timer_between_two_attempts() {
+    let file = TimersFile::new();
+    let timers = Durable::open(&*file).await.unwrap();
+    let policy = Policy::default().retry_delays([HOUR]);
+    let shop = timers.create_namespace("shop", policy).await.unwrap();
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    shop.handle("notify", move |delivery: Delivery| {
+        sender.send(delivery.id()).unwrap();
+        async { Err(Retry::backoff("it is down")) }
+    });
+    shop.after("notify", Duration::ZERO).insert().await.unwrap();
+    let id = within(delivered.recv()).await.unwrap();
+    within(async {
+        while shop.metrics().retried == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let said = file.beside("cancel --handler shop/notify").await.well();
+    assert_eq!(said, format!("cancelled {id}\n"));
+    stop(&timers).await;
+    expect_pending(&file, &[("shop/notify", 0)]);
 }

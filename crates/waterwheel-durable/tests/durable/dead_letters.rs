@@ -185,3 +185,20 @@ async fn dead_letters_are_read_some_megabytes_at_a_time_and_alone() {
     assert!(page.len() == 2 && last < 3 * LARGE, "{last}");
     shut_down(&timers).await;
 }
+
+#[tokio::test]
+async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
+    let (place, timers) = on_file().await;
+    let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
+    let timer = added(timers.at("mail", soon())).await;
+    deliveries.next().await;
+    // There is no handler now, so it waits.
+    let timers = place.reopen(timers).await;
+    let redriven = within(timers.redrive(timer.handle().id)).await;
+    assert_eq!(redriven, Ok(Redriven::Done));
+    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let control = added(timers.at("mail", soon())).await;
+    assert_eq!(deliveries.next().await.id, control.handle().id);
+    shut_down(&timers).await;
+}

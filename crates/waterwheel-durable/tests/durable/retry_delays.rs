@@ -90,3 +90,24 @@ fn a_backoff_is_that_of_the_scheduler() {
         }
     }
 }
+
+#[tokio::test]
+async fn other_retry_delays_hold_for_timers_that_wait() {
+    let (_place, timers) = on_file().await;
+    let short = Policy::default().retry_delays([millis(1), Duration::from_secs(3_600)]);
+    let shop = create(&timers, "shop", short).await;
+    let mut deliveries = Deliveries::ended(&timers, "shop/mail", |_| Err(Retry::backoff("no")));
+    let timer = added(shop.at("mail", soon())).await;
+    deliveries.take(2).await;
+    // It waits for an hour. The delay that was written stays, and a move makes it come sooner.
+    until(|| shop.metrics().retried == 2).await;
+    let longer = Policy::default().retry_delays([millis(1); 5]);
+    within(shop.set_policy(longer)).await.unwrap();
+    within(timers.reschedule(&timer, soon())).await.unwrap();
+    for attempt in 3..=6 {
+        assert_eq!(deliveries.next().await.attempt, attempt);
+    }
+    until(|| shop.metrics().dead == 1).await;
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}

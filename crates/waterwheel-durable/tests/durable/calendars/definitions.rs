@@ -145,3 +145,18 @@ async fn a_wrong_calendar_is_refused_by_the_part_that_is_wrong() {
     let late = timers.calendar("c", hourly()).await;
     assert_eq!(late, Err(Error::ShuttingDown));
 }
+
+#[tokio::test]
+async fn a_calendar_ends_with_its_last_time() {
+    let (timers, _shelf, clock) = started("2027-07-08T10:30Z").await;
+    let mut seen = Occurrences::of(&timers, "mail");
+    let short = hourly().until(time("2027-07-08T11:00Z"));
+    declare(&timers, "h", short.clone()).await;
+    clock.set("2027-07-08T13:30:00Z");
+    assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
+    until(|| next(&timers, "h").is_none()).await;
+    // A service that still declares it starts even so.
+    assert_eq!(declare(&timers, "h", short).await, Declared::Unchanged);
+    shut_down(&timers).await;
+    assert!(seen.rest().await.is_empty());
+}
