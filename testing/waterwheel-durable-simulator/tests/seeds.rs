@@ -32,6 +32,7 @@ fn a_seed_always_has_the_same_life() {
         let (life, _) = Life::record(seed, None);
         let first = told(&life).unwrap();
         let second = told(&life).unwrap();
+        assert_eq!(first.len(), second.len(), "seed {seed}");
         for (step, (first, second)) in first.iter().zip(&second).enumerate() {
             assert_eq!(first, second, "seed {seed}, step {step}");
         }

@@ -1,4 +1,4 @@
-//! Each way in which a file is refused, and what its error says: the cause, and what to do. Whoever WALs an error WALs its text, and nothing behind it.
+//! Each way in which a file is refused, and what its error says: the cause, and what to do. An error is often logged by its text alone, without its sources.
 
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};

@@ -284,7 +284,7 @@ impl Shared {
             state.draining.retain(|(_, it)| !it.is_closed());
             state.draining.push((Arc::clone(name), drained));
         });
-        // The end is that the sender is dropped.
+        // Completion is signalled by dropping the sender.
         let _ = receiver.await;
     }
 
@@ -388,7 +388,7 @@ impl Shared {
             state.closing.retain(|it| !it.is_closed());
             state.closing.push(closed);
         }
-        // The end is that the sender is dropped.
+        // Completion is signalled by dropping the sender.
         let _ = receiver.await;
     }
 
@@ -479,12 +479,16 @@ impl Shared {
             match output {
                 Output::Commit { .. } | Output::Read(..) if state.is_closed => {}
                 Output::Commit {
-                    number,
-                    commit,
+                    number: request,
+                    commit: number,
                     ops,
                 } => {
                     has_queued = true;
-                    self.queue.push_commit(number, commit, ops);
+                    self.queue.push(Job::Commit {
+                        request,
+                        number,
+                        ops,
+                    });
                 }
                 Output::Read(number, query) => {
                     has_queued = true;

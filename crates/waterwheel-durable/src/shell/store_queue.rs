@@ -19,8 +19,6 @@ pub(crate) struct StoreQueue {
 #[derive(Debug, Default)]
 struct Inside {
     jobs: VecDeque<Job>,
-    /// The operations of the commit among them: the engine has one in flight at a time.
-    commit: Option<Arc<Vec<Op>>>,
     /// When handlers that run are given up.
     abandons_at: Option<Instant>,
     /// When to ask for commands from other processes, if the store takes any.
@@ -43,8 +41,14 @@ impl fmt::Debug for Read {
 
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Carry out the [commit](StoreQueue::take_commit) of the engine, by the numbers of the request and of the commit.
-    Commit(u64, u64),
+    /// Carry out these operations of the engine.
+    Commit {
+        /// The number of the request.
+        request: u64,
+        /// The number of the commit.
+        number: u64,
+        ops: Arc<Vec<Op>>,
+    },
     /// A query of the engine, and its number.
     Query(u64, Query),
     /// A read for a caller. It is handed no store if that has failed.
@@ -60,18 +64,6 @@ impl StoreQueue {
     /// Queues a job. The thread is to be woken after that, by [`wake`](StoreQueue::wake).
     pub(crate) fn push(&self, job: Job) {
         self.lock().jobs.push_back(job);
-    }
-
-    /// Queues a commit, like a job.
-    pub(super) fn push_commit(&self, number: u64, commit: u64, ops: Arc<Vec<Op>>) {
-        let mut inside = self.lock();
-        inside.commit = Some(ops);
-        inside.jobs.push_back(Job::Commit(number, commit));
-    }
-
-    /// The operations of the commit that is the job at hand.
-    pub(super) fn take_commit(&self) -> Arc<Vec<Op>> {
-        self.lock().commit.take().unwrap_or_default()
     }
 
     pub(crate) fn wake(&self) {

@@ -20,13 +20,16 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     report(&mut *store, shared);
     loop {
         match shared.queue.next() {
-            Job::Commit(number, commit) if !has_failed => {
+            Job::Commit {
+                request,
+                number,
+                ops,
+            } if !has_failed => {
                 has_committed = true;
-                let ops = shared.queue.take_commit();
-                let outcomes = guarded(|| store.commit(commit, &ops));
+                let outcomes = guarded(|| store.commit(number, &ops));
                 has_failed = outcomes.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
-                unwound(|| shared.committed(number, outcomes));
+                unwound(|| shared.committed(request, outcomes));
                 if !has_failed {
                     has_failed = maintain(&mut *store, shared);
                 }
@@ -37,8 +40,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 unwound(|| shared.replied(number, reply));
             }
             // The engine has failed as well.
-            Job::Commit(..) => drop(shared.queue.take_commit()),
-            Job::Query(..) => {}
+            Job::Commit { .. } | Job::Query(..) => {}
             Job::Read(Read(read)) if has_failed => {
                 let why = shared.inspect(|it| it.failure()).unwrap_or_default();
                 let error = StoreError::failed_earlier(why.to_string());
