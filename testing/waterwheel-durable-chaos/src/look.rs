@@ -75,11 +75,61 @@ fn read(connection: &Connection) -> rusqlite::Result<Result<Option<Look>, String
         let rows = statement.query_map([], |row| (0..columns).map(|at| row.get(at)).collect())?;
         rows.collect()
     };
-    Ok(Ok(Some(Look {
+    let look = Look {
         rows: all(ROWS)?,
         moved: number("SELECT count(*) FROM moved")?,
         archived: number("SELECT coalesce(sum(count), 0) FROM archive")?,
         settings: all("SELECT name, value FROM settings ORDER BY 1")?,
         commands: all("SELECT number, is_taken, answer FROM commands ORDER BY 1")?,
-    })))
+    };
+    let rows = [&look.rows, &look.settings, &look.commands];
+    let mistyped = rows.into_iter().flatten().find(|row| !is_typed(row));
+    let mistyped = mistyped.map(|row| format!("a value has another type: {row:?}"));
+    Ok(mistyped.map_or(Ok(Some(look)), Err))
+}
+
+/// Whether the values of a timer, a dead letter, a setting or a command have their types.
+fn is_typed(row: &[Value]) -> bool {
+    use Value::{Blob, Integer, Null, Text};
+    match row {
+        [Text(_), Blob(_)] | [Integer(_), Integer(_), Null | Text(_)] => true,
+        [
+            Integer(_),
+            Integer(_),
+            Text(_),
+            Integer(_),
+            Integer(_),
+            Null | Blob(_),
+            Blob(_),
+            Integer(_),
+            dead @ ..,
+        ] => matches!(dead, [Null, Null] | [Integer(_), Text(_)]),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_another_type_is_found() {
+        let number = || Value::Integer(1);
+        let (text, blob) = (Value::Text("mail".to_owned()), Value::Blob(vec![7]));
+        let mut row = vec![number(), number(), text.clone(), number(), number()];
+        row.extend([
+            Value::Null,
+            blob.clone(),
+            number(),
+            Value::Null,
+            Value::Null,
+        ]);
+        assert!(is_typed(&row) && is_typed(&[text.clone(), blob]));
+        // No handler has its number, and a dead letter has no reason.
+        for (column, wrong) in [(2, Value::Null), (6, text), (8, number())] {
+            let mut row = row.clone();
+            row[column] = wrong;
+            assert!(!is_typed(&row), "{column}");
+        }
+    }
 }
