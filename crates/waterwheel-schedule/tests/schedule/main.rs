@@ -3,7 +3,6 @@
 mod support;
 
 #[cfg(feature = "cron")]
-#[cfg(feature = "cron")]
 mod calendar;
 mod cancelling;
 mod closing;
@@ -21,6 +20,7 @@ mod mixing;
 mod moving;
 mod order;
 mod racing;
+#[cfg(feature = "cron")]
 mod rescheduling;
 mod retrying;
 mod shapes;
