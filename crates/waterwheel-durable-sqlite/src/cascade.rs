@@ -9,13 +9,16 @@ use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
 use super::read::sql_limit;
 use super::write::Writer;
 
+/// How many rows are moved at a time: a file with a limit has space for so many more.
+const SLICE: usize = 64;
+
 /// The rows of a page, and how large each is. SQLite reads a length from where the row begins, and nothing of what is on other pages.
 const SIZES: &str = "
     SELECT id, length(payload), length(key) FROM timers
     WHERE level = ?1 AND handler = 0 AND bucket = ?2
     ORDER BY id LIMIT ?3";
 
-/// The first due time of a page in each level that its rows go to; of seconds, for each handler.
+/// The first due time of a slice in each level that its rows go to; of seconds, for each handler.
 const FIRSTS: &str = "
     SELECT CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
         far_handler, min(due)
@@ -51,17 +54,18 @@ impl Writer<'_> {
     ) -> rusqlite::Result<Outcome> {
         let mut outcome = Cascaded::default();
         let at = (bucket.level.number(), bucket.number);
-        if bucket.level != Level::Second
-            && let Some(last) = self.last_of(bucket, limit)?
-        {
+        if bucket.level != Level::Second {
             let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
             let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
-            let page = params![at.0, at.1, last, days, hours, minutes];
-            self.firsts(page, &mut outcome)?;
-            self.connection.prepare_cached(MOVE)?.execute(page)?;
-            self.connection
-                .prepare_cached(DELETE)?
-                .execute((at.0, at.1, last))?;
+            // A slice is there twice until it is deleted.
+            for slice in self.page(bucket, limit)?.chunks(SLICE) {
+                let last = slice[slice.len() - 1];
+                let slice = params![at.0, at.1, last, days, hours, minutes];
+                self.firsts(slice, &mut outcome)?;
+                self.connection.prepare_cached(MOVE)?.execute(slice)?;
+                let mut delete = self.connection.prepare_cached(DELETE)?;
+                delete.execute((at.0, at.1, last))?;
+            }
         }
         let is_empty = is_empty(self.connection, bucket)?;
         outcome.seconds.sort_unstable();
@@ -72,8 +76,8 @@ impl Writer<'_> {
         })
     }
 
-    /// The last row of a page. `None` if it has no row.
-    fn last_of(&self, bucket: Bucket, limit: PageLimit) -> rusqlite::Result<Option<i64>> {
+    /// The rows of a page, in order.
+    fn page(&self, bucket: Bucket, limit: PageLimit) -> rusqlite::Result<Vec<i64>> {
         let mut sizes = self.connection.prepare_cached(SIZES)?;
         let asked = (bucket.level.number(), bucket.number, sql_limit(limit.rows));
         let sizes = sizes.query_map(asked, |row| {
@@ -83,7 +87,7 @@ impl Writer<'_> {
             Ok((row.get(0)?, bytes))
         })?;
         let page = limit.take_sized(sizes, |(_, bytes)| *bytes)?;
-        Ok(page.last().map(|(id, _)| *id))
+        Ok(page.into_iter().map(|(id, _)| id).collect())
     }
 
     fn firsts(

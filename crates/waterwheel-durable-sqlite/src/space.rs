@@ -269,10 +269,10 @@ fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     Ok(number.unsigned_abs())
 }
 
-/// The file that takes space, so that there is some when the disk is full.
 /// How many bytes are written at a time.
 const PIECE: usize = 64 << 10;
 
+/// The file that takes space, so that there is some when the disk is full.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     files: Files,

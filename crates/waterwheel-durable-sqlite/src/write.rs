@@ -47,6 +47,9 @@ pub(crate) struct Writer<'a> {
 /// About how much a row has beside its payload and its key, in all tables.
 const BESIDE: u64 = 100;
 
+/// SQLite's usual page. Of a row longer than a quarter of one, the rest is on pages of its own.
+const PAGE: u64 = 4_096;
+
 /// A statement that many steps of a commit use: it is looked up once.
 type Statement<'a> = Option<CachedStatement<'a>>;
 
@@ -229,8 +232,13 @@ impl<'a> Writer<'a> {
         let Some(room) = &mut self.room else {
             return true;
         };
+        let bytes = row.bytes() as u64 + BESIDE;
+        let own_pages = match bytes > PAGE / 4 {
+            true => bytes.next_multiple_of(PAGE),
+            false => 0,
+        };
         // Pages that are split are half empty.
-        let takes = 2 * (row.bytes() as u64 + BESIDE);
+        let takes = 2 * bytes.min(PAGE / 4) + own_pages;
         *room = room.saturating_sub(takes);
         *room > 0
     }

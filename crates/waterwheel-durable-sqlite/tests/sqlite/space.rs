@@ -13,7 +13,9 @@ mod limit;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable_core::store::{Due, Level, Op, Outcome, Row, Store, StoreError};
+use waterwheel_durable_core::store::{
+    Due, Id, Level, Op, Outcome, PageLimit, Row, Store, StoreError,
+};
 use waterwheel_durable_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind};
 use waterwheel_durable_sqlite::{OpenError, Sizes, SqliteStore};
 
