@@ -17,6 +17,13 @@ fn a_sqlite_store_passes_all_cases() {
     all(make).expect_all();
 }
 
+/// A file that is opened hundreds of times, and whose power is never cut.
+const OFTEN_OPENED: OpenOptions<'static> = OpenOptions {
+    synchronous: "OFF",
+    reserve: (0, 0),
+    ..OpenOptions::DEFAULT
+};
+
 #[test]
 fn a_sqlite_store_opened_after_each_commit_passes_too() {
     let folder = Folder::new();
@@ -26,7 +33,8 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
         let is_new = store.is_none();
         drop(store);
         count += u32::from(is_new);
-        Box::new(SqliteStore::open(folder.file(&format!("{count}.db"))).unwrap())
+        let path = folder.file(&format!("{count}.db"));
+        Box::new(SqliteStore::open_with_options(&path, &OFTEN_OPENED).unwrap())
     };
     all_reopened(open).expect_all();
 }
@@ -49,7 +57,7 @@ fn a_sqlite_store_that_orders_its_keys_passes_too() {
     let folder = Folder::new();
     let options = OpenOptions {
         key_sizes: Sizes { fresh: 1, step: 1 },
-        ..OpenOptions::DEFAULT
+        ..OFTEN_OPENED
     };
     let mut count = 0;
     let open = |store: Option<Box<dyn Store>>| -> Box<dyn Store> {

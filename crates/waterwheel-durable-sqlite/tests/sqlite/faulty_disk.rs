@@ -99,7 +99,7 @@ pub(crate) fn numbers(store: &mut SqliteStore) -> Vec<u64> {
 
 /// The numbers of all timers that a disk has after a restart.
 pub(crate) fn left(disk: &Disk) -> Vec<u64> {
-    numbers(&mut open(disk).unwrap())
+    numbers(&mut open_bare(disk, 1_000).unwrap())
 }
 
 /// Commits and maintains the store, as a service does.
