@@ -36,7 +36,7 @@ pub(crate) const IN_MEMORY: Files = Files {
 };
 
 /// The circumstances of a power cut: one of the first is what was going on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
 pub(super) enum Seen {
     /// The first opening, which creates the tables.
     Creation,
@@ -82,9 +82,6 @@ pub(super) enum Seen {
     /// Inserts were done after that.
     InsertsAgain,
 }
-
-/// How many there are.
-pub(super) const ALL: usize = Seen::InsertsAgain as usize + 1;
 
 /// How often each of them was seen.
 pub(super) type Tally = BTreeMap<Seen, u64>;
