@@ -566,6 +566,7 @@ impl Shared {
                 }
             }
         }
+        debug_assert!(callers.next().is_none(), "each caller has an answer");
         for sender in todo.drained {
             unwound(|| drop(sender));
         }
