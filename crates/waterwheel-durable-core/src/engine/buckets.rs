@@ -5,22 +5,22 @@ use crate::store::{Bucket, Due, Level, Op, PageLimit};
 use super::io::{Config, Query};
 use super::store_link::{Purpose, StoreLink};
 
-/// The number of the first bucket that has rows, as far as it is known, and whether the store is being asked. The buckets may be seconds of a handler, or days.
+/// The first bucket that has rows, as far as the engine knows, and whether the store is being asked for it. Buckets may be seconds of a handler, or days.
 #[derive(Debug)]
 pub(super) struct First {
     known: Known,
     is_in_flight: bool,
-    /// Meanwhile a row was written to this bucket. The reply may not know of it.
+    /// The lowest bucket written to while a reply is in flight, which may not include it.
     lowered: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// The store is to be asked.
+    /// Unknown: the store has to be asked.
     Unknown,
-    /// There is none.
+    /// There are no rows.
     None,
-    /// None before this one.
+    /// No bucket before this one has rows.
     At(i64),
 }
 
@@ -55,17 +55,17 @@ impl First {
         self.is_in_flight
     }
 
-    /// The store is being asked.
+    /// Notes that the store is being asked.
     pub(super) fn ask(&mut self) {
         self.is_in_flight = true;
     }
 
-    /// The store is to be asked again.
+    /// Notes that the store has to be asked again.
     pub(super) fn forget(&mut self) {
         self.known = Known::Unknown;
     }
 
-    /// The store has replied with the first number. `None`: the reply was to something else, after which it is to be asked again.
+    /// Takes the store's reply. `None` if it answered a different query, so the store has to be asked again.
     pub(super) fn replied(&mut self, first: Option<Option<i64>>) {
         self.is_in_flight = false;
         self.known = match first {
@@ -78,7 +78,7 @@ impl First {
         }
     }
 
-    /// A row was written to this bucket.
+    /// Notes that a row was written to this bucket.
     pub(super) fn lower(&mut self, number: i64) {
         if self.is_in_flight {
             self.lowered = Some(self.lowered.map_or(number, |first| first.min(number)));
@@ -86,10 +86,10 @@ impl First {
         self.lower_known(number);
     }
 
-    /// Lowers the known bound only: the caller corrects a reply that is in flight.
+    /// Lowers only the known bound: the caller corrects a reply that is in flight.
     pub(super) fn lower_known(&mut self, number: i64) {
         self.known = match self.known {
-            // The store is asked after the write.
+            // A later query sees the write, and a reply in flight is corrected by `lowered` or the caller.
             Known::Unknown => Known::Unknown,
             Known::None => Known::At(number),
             Known::At(first) => Known::At(first.min(number)),
@@ -97,10 +97,10 @@ impl First {
     }
 }
 
-/// The known lower bounds of the levels above the seconds, the finest first.
+/// The known lower bounds of the levels above seconds, finest first.
 #[derive(Debug)]
 pub(super) struct Buckets {
-    /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.
+    /// How much of a bucket cascades in one commit: as many rows as are loaded at a time, and about as many bytes.
     limit: PageLimit,
     levels: [BucketLevel; Level::CASCADING.len()],
 }
@@ -132,7 +132,7 @@ impl Buckets {
         }
     }
 
-    /// When the next bucket is to cascade, by the wall clock.
+    /// When the next bucket is due to cascade, by the wall clock.
     pub(super) fn cascades_at(&self) -> Option<Due> {
         let levels = self.levels.iter().zip(Level::CASCADING);
         let levels = levels.filter(|(of, _)| !of.is_cascading);
@@ -143,7 +143,7 @@ impl Buckets {
         times.min()
     }
 
-    /// Lets the buckets cascade whose time has come.
+    /// Cascades the buckets whose time has come.
     pub(super) fn cascade(&mut self, link: &mut StoreLink) {
         let now = link.now.due();
         for (of, level) in self.levels.iter_mut().zip(Level::CASCADING) {
@@ -167,17 +167,17 @@ impl Buckets {
         }
     }
 
-    /// The store has said which bucket of a level is the first one.
+    /// Takes the store's answer: the first bucket of a level.
     pub(super) fn found(&mut self, level: Level, first: Option<i64>) {
         self.of(level).first.replied(Some(first));
     }
 
-    /// A row was written to this bucket.
+    /// Notes that a row was written to this bucket.
     pub(super) fn written(&mut self, bucket: Bucket) {
         self.of(bucket.level).first.lower(bucket.number);
     }
 
-    /// Rows have moved from this bucket to these.
+    /// Notes that rows have moved from this bucket to these.
     pub(super) fn cascaded(&mut self, bucket: Bucket, is_empty: bool, to: Vec<Bucket>) {
         let of = self.of(bucket.level);
         of.is_cascading = false;

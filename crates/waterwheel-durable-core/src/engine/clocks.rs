@@ -1,40 +1,40 @@
-//! The clocks, as the engine is told them: was the wall clock set, and which tick of the wheel is a time of it?
+//! The engine's view of the clocks: whether the wall clock was set, and which tick of the wheel corresponds to a wall-clock time.
 //!
-//! Due times are whole milliseconds of the wall clock, and so are the ticks. The milliseconds of the clock since boot begin at other moments: by ticks of that clock,
-//! each timer would be late by the same part of a millisecond, which each start draws anew.
+//! Due times are whole milliseconds of the wall clock, and so are the ticks. The milliseconds of the clock since boot begin at other moments: with ticks of it, every
+//! timer would be late by the same fraction of a millisecond, which would differ from start to start.
 //!
-//! The wheel goes forward only. So when the wall clock is set, ticks are counted from the present one by the clock as it is then, and timers are filed again. A clock
-//! that is slewed needs nothing: each turn reads it.
+//! The wheel only goes forward. So when the wall clock is set, ticks are counted from the present one by the new time, and timers are filed again. A clock
+//! that is slewed needs no action, because each turn reads it.
 
 use crate::store::Due;
 use waterwheel::wheel::Tick;
 
 use super::planted::{self, Planted};
 
-/// A wall clock that moves so far against the other was set, and not slewed.
+/// A wall clock that moves at least this far against the boot clock was set, not slewed.
 const JUMP_MICROS: u64 = 1_000_000;
 
 /// Both clocks, read at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// Microseconds since the machine was started, also while it was suspended. It never goes back.
+    /// Microseconds since boot, including time suspended. It never goes back.
     pub boot_micros: u64,
-    /// Microseconds of the wall clock since 1970, which may be set.
+    /// Microseconds of the wall clock since 1970. It may be set.
     pub wall_micros: i64,
 }
 
 impl Now {
-    /// By how much the wall clock is ahead of the other.
+    /// How far the wall clock is ahead of the boot clock.
     fn offset(self) -> i64 {
         self.wall_micros.saturating_sub_unsigned(self.boot_micros)
     }
 
-    /// The wall clock's millisecond, rounded down.
+    /// The wall clock in milliseconds, rounded down.
     pub(super) fn due(self) -> Due {
         Due::from_millis(self.wall_micros.div_euclid(1_000))
     }
 
-    /// Whether the wall clock shows this time, or a later one.
+    /// Whether the wall clock shows this time or a later one.
     pub(super) fn is_past(self, due: Due) -> bool {
         let wall = match planted::is(Planted::RoundedDown) {
             true => self.wall_micros.saturating_add(999),
@@ -43,7 +43,7 @@ impl Now {
         wall >= due.as_millis().saturating_mul(1_000)
     }
 
-    /// Microseconds since boot at which the wall clock shows this time, if it is not set in between. At once, if it is past.
+    /// When the wall clock will show this time, in microseconds since boot, if it is not set in between. Now, if the time is past.
     pub(super) fn boot_at(self, due: Due) -> u64 {
         let left = due.as_millis().saturating_mul(1_000);
         let left = left.saturating_sub(self.wall_micros).max(0);
@@ -54,15 +54,15 @@ impl Now {
 /// The engine's view of the clocks.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    /// The reading by which the timers in memory were filed.
+    /// The reading with which the timers in memory were filed.
     filed_by: Now,
     /// When the engine was made, in microseconds since boot.
     pub(super) begun: u64,
-    /// How often the wall clock has jumped against the time since boot.
+    /// The number of times the wall clock has jumped against the boot clock.
     pub(super) jumps: u64,
 }
 
-/// How the wall clock has moved against the time since boot, if it has moved so far that timers are to be filed again.
+/// How the wall clock has moved against the boot clock, if far enough that timers have to be filed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
     Slewed,
@@ -79,9 +79,9 @@ impl Clocks {
         }
     }
 
-    /// Takes a reading.
+    /// Takes a reading of both clocks.
     pub(super) fn read(&mut self, now: Now, largest_drift_micros: u64) -> Option<Moved> {
-        // Since then, and not since the last turn: a clock that is slewed moves a little each time.
+        // Compared to that reading, not to the last turn: a slewed clock moves a little each time.
         let shift = now.offset() - self.filed_by.offset();
         if shift.unsigned_abs() < largest_drift_micros {
             return None;
@@ -98,7 +98,7 @@ impl Clocks {
     }
 }
 
-/// The ticks of the wheel, by the wall clock.
+/// Maps wall-clock times to ticks of the wheel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticks {
     /// The millisecond of the wall clock that is tick 0.
@@ -106,7 +106,7 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// By the clock as it is now, which is at this tick.
+    /// Ticks by the present reading of the clock, at which the wheel is at this tick.
     pub(super) fn from(now: Now, tick: Tick) -> Ticks {
         let zero = now.due().as_millis().saturating_sub_unsigned(tick.get());
         Ticks { zero }
@@ -135,7 +135,7 @@ impl Ticks {
         )
     }
 
-    /// Microseconds since boot at which a tick begins, if the wall clock is not set in between. At once, if it has begun.
+    /// When a tick begins, in microseconds since boot, if the wall clock is not set in between. Now, if it has begun.
     pub(super) fn boot_at(self, tick: Tick, now: Now) -> u64 {
         now.boot_at(Due::from_millis(
             self.zero.saturating_add_unsigned(tick.get()),
@@ -163,7 +163,7 @@ mod tests {
             let due = Due::from_millis(1_800_000_000_125);
             assert_eq!(ticks.of(due), Tick::new(9));
             let turn = ticks.boot_at(ticks.of(due), start);
-            // 1 544 us are left until then.
+            // 1 544 us are left until the next millisecond.
             assert_eq!(turn, start.boot_micros + 1_544);
             let wall = |before: u64| start.wall_micros + (1_544 - before).cast_signed();
             assert_eq!(ticks.at(now(turn, wall(0))), ticks.of(due));

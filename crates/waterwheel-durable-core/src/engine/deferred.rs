@@ -1,4 +1,4 @@
-//! Cancels and reschedules, and those of them that wait: a commit is about to move their timer.
+//! Cancels and reschedules, including those that wait because a commit is about to move their timer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Deferred {
         }
     }
 
-    /// Writes a request, unless the timer is with its handler, or a commit moves it.
+    /// Writes a request, unless the timer is with its handler or being moved by a commit.
     pub(super) fn request(&mut self, change: Change, loaded: &mut Loaded, link: &mut StoreLink) {
         let id = change.id();
         match loaded.free(id) {
@@ -58,7 +58,7 @@ impl Deferred {
         }
     }
 
-    /// A timer has moved: what waited for that goes on.
+    /// Continues with the requests that waited for a timer to move.
     pub(super) fn take_up(&mut self, id: Id, loaded: &mut Loaded, link: &mut StoreLink) {
         let Some(mut waiting) = self.waiting.remove(&id) else {
             return;
@@ -85,7 +85,7 @@ impl Deferred {
         }
     }
 
-    /// A timer is cancelled: there is none for what waited, nor for those whose cancels were the same.
+    /// Answers the requests that waited for a cancelled timer, and those merged with its cancel: it no longer exists.
     pub(super) fn cancelled(&mut self, id: Id, others: Vec<Token>, link: &mut StoreLink) {
         let waiting = self.waiting.remove(&id).into_iter().flatten();
         for token in others.into_iter().chain(waiting.map(|it| it.token())) {
@@ -93,7 +93,7 @@ impl Deferred {
         }
     }
 
-    /// The store has refused. What waits for a timer that is to be tried again would wait for as long as it does.
+    /// Answers requests for timers whose refused move is retried: they would wait as long as the store refuses.
     pub(super) fn refused(&mut self, refused: &Answer, link: &mut StoreLink) {
         if self.waiting.is_empty() {
             return;
@@ -110,7 +110,7 @@ impl Deferred {
         self.waiting.is_empty()
     }
 
-    /// The store has failed.
+    /// Answers all waiting requests after the store has failed.
     pub(super) fn failed(&mut self, cause: &Arc<str>, link: &mut StoreLink) {
         for change in std::mem::take(&mut self.waiting).into_values().flatten() {
             link.answer(change.token(), Answer::Failed(Arc::clone(cause)));
@@ -127,7 +127,7 @@ fn into_op(change: Change, now: Now) -> Op {
     }
 }
 
-/// Makes one request of those that follow each other: cancels by the same handle, or moves, of which the last one counts.
+/// Merges consecutive requests into one: cancels by the same handle, or moves, of which the last one wins.
 fn fold(mut first: Change, waiting: &mut VecDeque<Change>) -> (Change, Callers) {
     let mut callers = Callers::from(first.token());
     match &mut first {

@@ -1,4 +1,4 @@
-//! The values that go into the engine and come out of it.
+//! The inputs and outputs of the engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use super::calendar::Declared;
 /// Identifies a request in its answer.
 pub type Token = u64;
 
-/// How the engine works.
+/// The engine's configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// How long before its second begins a timer is loaded, in seconds.
     pub window: i64,
-    /// How many rows are loaded or cascaded at a time.
+    /// The number of rows loaded or cascaded at a time.
     pub page: usize,
-    /// How many timers of a handler are in memory at most. The others wait in the store.
+    /// The maximum number of a handler's timers in memory. The others wait in the store.
     pub max_in_memory: usize,
-    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free, and always
-    /// 64 KiB (where this is less than 2 MiB, a 32nd of it) and a row.
+    /// The approximate maximum memory of the timers of all handlers, in bytes. One handler's may take as much as is left free, and always
+    /// 64 KiB (or a 32nd of this limit, if that is below 2 MiB) and one row.
     pub max_bytes_in_memory: usize,
-    /// The delays after the first, second … failure. After the last one, a failure is the end.
+    /// The delays after the first, second … failure. A failure after the last one is final.
     pub retry_delays: Vec<Duration>,
-    /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
+    /// The maximum number of concurrent deliveries in all namespaces. `None`: as many as each of them allows.
     pub concurrency: Option<usize>,
-    /// How many operations a commit has at most.
+    /// The maximum number of operations in a commit.
     pub max_in_commit: usize,
-    /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its WAL, and the
-    /// reserve is not without end.
+    /// The approximate maximum size of the inserts in a commit, including those of calendars, in bytes. A store that runs out of space has a reserve for what it has not
+    /// yet copied from its WAL, and that reserve is limited.
     pub max_bytes_in_commit: usize,
-    /// After so many microseconds without a reply, the store is asked again.
+    /// How long the store may take to reply, in microseconds, before it is asked again.
     pub reply_micros: u64,
-    /// After so many microseconds, what the store has refused is tried again.
+    /// How long to wait before retrying what the store has refused, in microseconds.
     pub refused_micros: u64,
-    /// A name without a handler is reported when its timers have been due, and the engine there, for so long: at a start, handlers come a little later than timers.
+    /// A missing handler is reported once its timers have been due, and the engine open, for this long: at a start, handlers are added a little later than timers.
     pub grace: Duration,
-    /// A larger change between both clocks, in microseconds, and the timers in memory are filed again.
+    /// The timers in memory are filed again when the clocks drift apart by more than this many microseconds.
     pub largest_drift_micros: u64,
 }
 
@@ -61,7 +61,7 @@ impl Default for Config {
     }
 }
 
-/// A timer to [insert](super::Engine::handle_insert): the engine gives it an id. No other timer of the handler has its key at the same time.
+/// A timer to [insert](super::Engine::handle_insert); the engine assigns its id. Its key is unique among the timers of its handler.
 #[must_use]
 pub fn new_row(handler: Arc<str>, due: Due, key: Option<Arc<[u8]>>, payload: Arc<[u8]>) -> Row {
     Row {
@@ -79,51 +79,51 @@ pub fn new_row(handler: Arc<str>, due: Due, key: Option<Arc<[u8]>>, payload: Arc
 /// How a delivery has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The timer is settled.
+    /// The delivery succeeded: the timer is settled.
     Well,
-    /// It is retried after the next retry delay.
+    /// The delivery failed: the timer is retried after the next retry delay.
     Failed(Arc<str>),
-    /// It is tried again after this delay, which is a year at most, instead of the next retry delay, and as often as that has delays.
+    /// The timer is retried after this delay, capped at a year, instead of the next retry delay. It still counts against the number of retry delays.
     Later(Arc<str>, Duration),
-    /// It is not tried again.
+    /// The timer is not retried.
     Dead(Arc<str>),
 }
 
 /// An action that the engine asks for.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Have the store [commit](Store::commit) these operations. One commit is in flight at a time.
+    /// [Commit](Store::commit) these operations to the store. One commit is in flight at a time.
     Commit {
-        /// It names the request in [the outcomes](super::Engine::handle_committed).
+        /// Identifies the request in [its outcome](super::Engine::handle_committed).
         number: u64,
-        /// The number of the commit, by which the store knows it.
+        /// The number of the commit, by which the store recognises it.
         commit: u64,
-        /// Its operations.
+        /// The operations of the commit.
         ops: Arc<Vec<Op>>,
     },
-    /// Read from the store. The number names the request in the [reply](super::Engine::handle_reply), which may come late, after those to later requests.
+    /// Read from the store. The number identifies the request in the [reply](super::Engine::handle_reply), which may arrive after the replies to later requests.
     Read(u64, Query),
     /// Hand a timer to its handler.
     Deliver(Delivery),
     /// Answer a request.
     Answer(Token, Answer),
-    /// Timers are due that have no handler: they wait in the store.
+    /// This handler has due timers, but is missing: they wait in the store.
     Unhandled(Arc<str>),
-    /// That was put out, and is no longer so: the timers have left.
+    /// A handler reported as [`Unhandled`](Output::Unhandled) no longer has due timers.
     NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
-    /// The stored calendar cannot be read, for this reason. It files nothing until it is declared anew.
+    /// A stored calendar cannot be read, for this reason. It creates no timers until it is declared again.
     UnreadableCalendar(Arc<str>, Arc<str>),
-    /// The stored policy of this namespace cannot be read. Nothing of the namespace is delivered until another policy is set.
+    /// The stored policy of this namespace cannot be read. Nothing in the namespace is delivered until another policy is set.
     UnreadablePolicy(Arc<str>),
-    /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
+    /// The store has refused a commit or a read, for this reason. The first of consecutive refusals is reported, separately for commits and reads.
     Refused(Arc<str>),
-    /// The store has no space for inserts. Put out for the first one that it was short of space for.
+    /// The store has no space for inserts. Only the first insert in a row that finds it full is reported.
     Full,
-    /// That was put out, and is no longer so: a timer was inserted.
+    /// The store has space again after [`Full`](Output::Full): a timer was inserted.
     HasSpace,
-    /// The store has failed, for this reason, so nothing goes on.
+    /// The store has failed, for this reason, and the engine does nothing more.
     Failed(Arc<str>),
 }
 
@@ -136,9 +136,9 @@ pub enum Query {
         handler: Arc<str>,
         /// The cursor after which to read.
         after: RowCursor,
-        /// before this second.
+        /// Only rows due before this second are read.
         before: i64,
-        /// So many at most.
+        /// The maximum number and size of the rows.
         limit: PageLimit,
     },
     /// [`Store::first_second`](crate::store::Store::first_second).
@@ -150,11 +150,11 @@ pub enum Query {
 }
 
 impl Query {
-    /// Asks a store.
+    /// Runs the query on a store.
     ///
     /// # Errors
     ///
-    /// The store's.
+    /// Returns the error of the store.
     pub fn execute(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
         Ok(match self {
             Query::Load {
@@ -173,40 +173,40 @@ impl Query {
 /// The store's reply to a query.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// To a load.
+    /// The reply to [`Query::Load`].
     Loaded(Vec<Row>),
-    /// To a search.
+    /// The reply to any other query: the first number found.
     First(Option<i64>),
 }
 
-/// A timer that is due. If the wall clock shows an earlier time when its handler is about to be called, it is to be
+/// A timer to deliver. If the wall clock shows an earlier time when its handler is about to be called, it has to be
 /// [withdrawn](super::Engine::handle_withdrawn).
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The timer. Its `failures` are those of earlier attempts.
+    /// The timer. Its `failures` count earlier attempts.
     pub row: Row,
     /// When it was handed out, in microseconds since boot.
     pub at: u64,
 }
 
-/// Counts of what the engine holds and has met.
+/// The engine's counts and gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
-    /// How many timers are in memory, or leave it.
+    /// The number of timers in memory or about to leave it.
     pub in_memory: usize,
-    /// How many timers wait for their time in the wheel.
+    /// The number of timers in the wheel that wait for their time.
     pub in_wheel: usize,
-    /// How many timers count against [`Config::max_in_memory`], of all handlers.
+    /// The number of timers of all handlers that count against [`Config::max_in_memory`].
     pub held: usize,
-    /// How many bytes count against [`Config::max_bytes_in_memory`].
+    /// The number of bytes that count against [`Config::max_bytes_in_memory`].
     pub held_bytes: usize,
-    /// How many deliveries are with their handlers.
+    /// The number of deliveries that are with their handlers.
     pub running: usize,
-    /// How often the wall clock was set, by a second or more.
+    /// The number of times the wall clock was set, by a second or more.
     pub jumps: u64,
-    /// How often the store has refused a commit or a read.
+    /// The number of commits and reads that the store has refused.
     pub refusals: u64,
-    /// How many inserts have found the store full, and whether the last one has.
+    /// The number of inserts that found the store full, and whether the last one did.
     pub full: u64,
     pub is_full: bool,
 }
@@ -214,9 +214,9 @@ pub struct Stats {
 /// A quota that an insert exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverQuota {
-    /// The namespace. Of several, the one that makes a batch wait for the longest time.
+    /// The namespace; if a batch exceeds several quotas, the one with the longest wait.
     pub namespace: Arc<str>,
-    /// After this time, it is not. `None` if it always is: a batch has more timers than the burst.
+    /// How long until the quota allows the insert. `None` if it never will, because a batch has more timers than the burst.
     pub retry_after: Option<Duration>,
 }
 
@@ -225,30 +225,30 @@ pub struct OverQuota {
 pub enum Answer {
     /// The timer is durable.
     Created(Handle),
-    /// Another timer has the key.
+    /// Another timer already has the key.
     Existing(Handle),
-    /// The store keeps the space that it has left for other operations, and nothing was done.
+    /// The store reserves its remaining space for other operations; nothing was done.
     Full,
-    /// The timer was cancelled, moved or redriven, durably.
+    /// The timer was durably cancelled, moved or redriven, or the setting was written.
     Done,
-    /// The calendar is there, durably.
+    /// The calendar is durable.
     Declared(Declared),
-    /// It is with its handler.
+    /// The timer is already with its handler.
     AlreadyFired,
     /// There is no such timer: it was settled, cancelled or given up, or never was.
     NotFound,
-    /// The store has refused, and nothing was done.
+    /// The store refused; nothing was done.
     Refused(Arc<str>),
-    /// The store had failed before, and nothing was done.
+    /// The store had already failed; nothing was done.
     Failed(Arc<str>),
-    /// The store has failed, and it is not known what was done.
+    /// The store failed, and whether the operation was applied is unknown.
     Unknown(Arc<str>),
-    /// The service shuts down.
+    /// The service is shutting down.
     ShuttingDown,
-    /// There is no namespace of this name.
+    /// No namespace has this name.
     UnknownNamespace(Arc<str>),
     /// A namespace has used up its quota.
     Quota(OverQuota),
-    /// More timers than ids.
+    /// No more ids are left.
     OutOfIds,
 }

@@ -1,4 +1,4 @@
-//! The timers in memory: which are there, what does each wait for, and which have left while rows were being loaded?
+//! The timers in memory: which ones they are, what each waits for, and which have left while rows were being loaded.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use super::clocks::{Now, Ticks};
 use super::planted::{self, Planted};
 
-/// How many timers are taken from the wheel in a turn.
+/// The maximum number of timers taken from the wheel in a turn.
 const BATCH: usize = 4_096;
 
 /// The approximate memory of a row apart from its key and its payload: its places in the tables, and the allocator's overhead.
 pub const ROW_BYTES: usize = 256;
 
-/// A timer that counts as one in memory, until it is known that it has left.
+/// What a timer counts for in the memory budget, until it is known to have left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     pub(super) queue: usize,
@@ -26,16 +26,16 @@ pub(super) struct Share {
 /// The state of a known timer.
 #[derive(Debug)]
 enum Known {
-    /// It is in memory, for this handler queue.
+    /// In memory, for this handler queue.
     Held(Row, usize, Awaits),
-    /// It awaits the answer to a commit.
+    /// Waiting for the answer to a commit.
     Leaving(Leaving),
 }
 
 /// The event that a timer in memory waits for.
 #[derive(Debug)]
 enum Awaits {
-    /// Its time, in the wheel, or its handler, in the queue of its handler. The key says which entry there is its own.
+    /// Its time, in the wheel, or its turn in the queue of its handler. The key identifies its entry there.
     Turn(Key),
     /// The end of its delivery.
     End,
@@ -45,9 +45,9 @@ enum Awaits {
 #[derive(Debug)]
 pub(super) struct Leaving {
     why: Leaves,
-    /// `None` if it was not in memory, and is only noted, so that no load takes it.
+    /// `None` if it was not in memory, and is only recorded so that no load takes it.
     pub(super) share: Option<Share>,
-    /// A load or a write met it meanwhile and left it out: there its row lies, if nothing comes of the commit.
+    /// The handler queue and second of its row, if a load or a write left it out: read again from there if the commit comes to nothing.
     pub(super) left_out: Option<(usize, i64)>,
 }
 
@@ -62,11 +62,11 @@ enum Leaves {
 
 /// Whether a timer can be moved.
 pub(super) enum Free {
-    /// It is out of memory.
+    /// The timer was taken out of memory.
     Taken,
-    /// It was delivered.
+    /// The timer is with its handler.
     WithHandler,
-    /// Another commit moves it.
+    /// Another commit is moving the timer.
     Moving,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Up {
 pub(super) struct Loaded {
     wheel: Wheel<Filed>,
     ticks: Ticks,
-    /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
+    /// Uses a fast, randomly seeded hash: the id of a forged handle is in here only until its commit is answered.
     known: HashMap<Id, Known>,
     pub(super) tombstones: Tombstones,
     running: usize,
@@ -114,7 +114,7 @@ impl Loaded {
         self.known.len()
     }
 
-    /// How many of them are in the wheel.
+    /// The number of timers in the wheel.
     pub(super) fn filed(&self) -> usize {
         self.wheel.len()
     }
@@ -123,14 +123,14 @@ impl Loaded {
         self.running
     }
 
-    /// Whether the last turn of the wheel has left timers in it that were due.
+    /// Whether the last turn of the wheel left due timers in it.
     pub(super) fn has_backlog(&self) -> bool {
         self.has_backlog
     }
 
-    /// Microseconds since boot at which the wheel is to be turned.
+    /// When the wheel has to be turned next, in microseconds since boot.
     pub(super) fn next(&self, now: Now) -> Option<u64> {
-        // Or what was overdue as it came into memory. The wall clock may be a moment behind the wheel.
+        // Or to bring up what was overdue when it came into memory. The wall clock may be slightly behind the wheel.
         if self.has_backlog || self.wheel.has_backlog() {
             return Some(now.boot_micros);
         }
@@ -138,7 +138,7 @@ impl Loaded {
         Some(self.ticks.boot_at(next, now))
     }
 
-    /// Puts a timer into the wheel, whatever is known of it.
+    /// Puts a timer into the wheel, whatever is known about it.
     pub(super) fn hold(&mut self, row: Row, queue: usize) -> Share {
         let share = share(&row, queue);
         let key = self
@@ -149,7 +149,7 @@ impl Loaded {
         share
     }
 
-    /// Timers that are not with their handlers leave memory, by their handler queue and their second.
+    /// Evicts timers that are not with their handlers, chosen by handler queue and second.
     pub(super) fn evict(&mut self, leaves: impl Fn(usize, i64) -> bool) -> Vec<Share> {
         let wheel = &mut self.wheel;
         let left = self.known.extract_if(|_, known| {
@@ -158,7 +158,7 @@ impl Loaded {
             };
             let leaves = leaves(*queue, row.due.second());
             if leaves && !planted::is(Planted::WheelEntriesLeft) {
-                // If it has come up, the queue of its handler passes over it.
+                // If it has come up, the queue of its handler skips it.
                 wheel.cancel(*key);
             }
             leaves
@@ -182,13 +182,13 @@ impl Loaded {
             Some(_) => return Free::WithHandler,
             None => None,
         };
-        // Also if it is not in memory: so no load takes it meanwhile.
+        // Also recorded if it is not in memory, so that no load takes it meanwhile.
         let leaving = Leaving::new(Leaves::Moved, share);
         self.known.insert(id, Known::Leaving(leaving));
         Free::Taken
     }
 
-    /// The delivery of a timer has ended, for the last time. Its row, and whose it is.
+    /// Ends the last delivery of a timer. Returns its row and its handler queue.
     pub(super) fn end(&mut self, id: Id) -> Option<(Row, usize)> {
         let known = self.known.get_mut(&id)?;
         let Known::Held(row, queue, Awaits::End) = known else {
@@ -202,14 +202,14 @@ impl Loaded {
         Some((row, queue))
     }
 
-    /// It was not the last time: what is asked of the timer waits until it is back.
+    /// Marks a leaving timer as coming back: requests for it wait until then.
     pub(super) fn comes_back(&mut self, id: Id) {
         if let Some(Known::Leaving(leaving)) = self.known.get_mut(&id) {
             leaving.why = Leaves::Moved;
         }
     }
 
-    /// A timer has left. It counted as this.
+    /// Forgets a timer that has left. Returns its share of the memory.
     pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> Option<Share> {
         if let Some(last) = loading {
             self.tombstones.add(id, last);
@@ -217,18 +217,18 @@ impl Loaded {
         self.restore(id)?.share
     }
 
-    /// A timer was to leave, and nothing came of it: its row is where it was, if it has one.
+    /// Undoes the leaving of a timer: its row, if it has one, is where it was.
     pub(super) fn restore(&mut self, id: Id) -> Option<Leaving> {
         match self.known.remove(&id)? {
             Known::Leaving(leaving) => Some(leaving),
-            // Taken again while it left, which only a planted fault does.
+            // Taken again while it was leaving, which only happens with a planted fault.
             Known::Held(row, queue, _) => {
                 Some(Leaving::new(Leaves::Moved, Some(share(&row, queue))))
             }
         }
     }
 
-    /// Whether a row that was met may be taken: nothing is known of the timer, and it did not leave since this load was asked for.
+    /// Whether a row that was found may be taken: the timer is not known, and did not leave after this load was requested.
     pub(super) fn is_new(&mut self, row: &Row, queue: usize, load: Option<u64>) -> bool {
         match self.known.get_mut(&row.id) {
             Some(Known::Leaving(leaving)) => {
@@ -240,7 +240,7 @@ impl Loaded {
         }
     }
 
-    /// A timer that came up goes to its handler, unless it has left. If the wall clock was set back since, it goes into the wheel again.
+    /// Marks a timer that came up as running, unless it has left. If the wall clock was set back meanwhile, it returns to the wheel.
     pub(super) fn run(&mut self, up: &Up, now: Now) -> Option<Row> {
         let Known::Held(row, queue, awaits) = self.known.get_mut(&up.id)? else {
             return None;
@@ -262,7 +262,7 @@ impl Loaded {
         }
     }
 
-    /// A timer that came up, if it still waits for its handler.
+    /// The row of a timer that came up, if it still waits for its handler.
     pub(super) fn waiting(&self, up: &Up) -> Option<&Row> {
         match self.known.get(&up.id) {
             Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row),
@@ -270,7 +270,7 @@ impl Loaded {
         }
     }
 
-    /// Takes the timers out of the wheel that are due. The wheel files a timer again whose time the wall clock does not show yet.
+    /// Takes due timers out of the wheel. A timer whose time the wall clock does not show yet is filed again.
     pub(super) fn expire(&mut self, now: Now, mut each: impl FnMut(usize, Up)) {
         let ticks = self.ticks;
         let tick = ticks.at(now).max(self.wheel.now());
@@ -300,7 +300,7 @@ impl Loaded {
         self.has_backlog = progress.backlog;
     }
 
-    /// The clocks have moved against each other: timers are filed by the clocks as they are now.
+    /// Files the timers again, because the clocks have moved against each other.
     pub(super) fn file_again(&mut self, now: Now) {
         self.ticks = Ticks::from(now, self.wheel.now());
         let mut filed: Vec<_> = self
@@ -308,7 +308,7 @@ impl Loaded {
             .iter()
             .map(|(key, _, of)| (of.due, of.id, key))
             .collect();
-        // Those of one tick come up in the order in which they are filed.
+        // Timers of one tick come up in the order in which they were filed.
         filed.sort_unstable_by_key(|(due, id, _)| (*due, *id));
         for (due, _, key) in filed {
             self.wheel.reset(key, self.ticks.of(due));
@@ -344,12 +344,12 @@ fn share(row: &Row, queue: usize) -> Share {
     }
 }
 
-/// A load that was requested before a timer left may have read its row, and would bring it back. A tombstone prevents that.
+/// Tombstones of timers that have left. A load requested before a timer left may have read its row, and must not bring it back.
 #[derive(Debug)]
 pub(super) struct Tombstones {
-    /// The last request by the time that the timer left.
+    /// The last request sent before each timer left.
     last: HashMap<Id, u64>,
-    /// The tombstones in the order of the requests.
+    /// The tombstones, in the order of the requests.
     order: VecDeque<(u64, Id)>,
 }
 
@@ -363,7 +363,7 @@ impl Default for Tombstones {
 }
 
 impl Tombstones {
-    /// Adds a tombstone for a timer that has left. `last` is the last request that was sent by then.
+    /// Adds a tombstone for a timer that has left. `last` is the last request sent by then.
     pub(super) fn add(&mut self, id: Id, last: u64) {
         self.last.insert(id, last);
         self.order.push_back((last, id));
@@ -374,7 +374,7 @@ impl Tombstones {
         self.last.get(&id).is_some_and(|last| load <= *last)
     }
 
-    /// Removes the tombstones that no load in flight needs: `oldest` is the first of those loads.
+    /// Removes the tombstones that no load in flight needs. `oldest` is the first of those loads.
     pub(super) fn prune(&mut self, oldest: Option<u64>) {
         let oldest = oldest.unwrap_or(u64::MAX);
         while let Some((last, id)) = self.order.front()

@@ -1,12 +1,12 @@
-//! Memory: the rows of the next seconds, by the queues of their handlers, within a budget.
+//! The rows of the next few seconds, in one queue per handler, within a memory budget.
 //!
-//! So many timers of each handler are in memory at most, and so many bytes of all. The timers of a handler may take as many bytes as are left free. So one that hangs has half of
-//! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. After some twenty of them nothing would be left: so each
-//! handler has a floor, which it may fill however little is free, and beyond it one row, however large. The bound is passed by that much a handler at most.
+//! The budget limits the number of timers per handler, and the number of bytes in total. The timers of a handler may take as many bytes as are left free. So a handler
+//! that hangs takes at most half of them, the next one a quarter, and a handler with light timers continues alongside both. After about twenty, nothing would be left, so
+//! each handler has a floor that it may fill however little is free, plus one row of any size. Each handler can exceed the total by at most that much.
 //!
-//! A namespace that is paused or drained has nothing in memory but what is with its handlers: how much of it is overdue is nothing to the others.
+//! In a paused or drained namespace, only timers that are with their handlers stay in memory, so its backlog does not affect other namespaces.
 //!
-//! No timer in memory keeps out one that is due in an earlier second: the later one leaves memory, and is read again once there is room.
+//! A timer in memory never keeps out one that is due in an earlier second: the later one is evicted, and read again once there is room.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use super::planted::{self, Planted};
 use super::poison::Poison;
 use super::store_link::{Purpose, StoreLink};
 
-/// The memory that a handler may use however little is free: some hundred light timers, so that its places are taken while the next ones are loaded. It is less
-/// where there is little memory at all.
+/// The memory that a handler may always use: about a hundred light timers, enough to keep it busy while the next ones are loaded. It is less
+/// if the total budget is small.
 const FLOOR_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -36,22 +36,22 @@ pub(super) struct Memory {
     pub(super) loaded: Loaded,
     pub(super) queues: Vec<HandlerQueue>,
     by_handler: HashMap<Arc<str>, usize>,
-    /// The rows that are in memory,
+    /// The number of rows in memory.
     held: usize,
-    /// their bytes,
+    /// The bytes that those rows take.
     held_bytes: usize,
-    /// and bytes reserved for loads in flight.
+    /// The bytes reserved for loads in flight.
     reserved_bytes: usize,
-    /// When a handler queue is to be checked next.
+    /// When a handler queue has to be checked next.
     loads_at: Option<Due>,
-    /// The budget left no space for what some handler queue would load.
+    /// Whether the budget had no room for what some handler queue would have loaded.
     waits_for_memory: bool,
-    /// How many times a handler queue was checked: for what it may load, or what of it may begin.
+    /// The number of times a handler queue was checked for timers to load or to begin.
     #[cfg(test)]
     pub(super) checks: usize,
 }
 
-/// The timers of one handler: which of them are loaded, are due, and are with it.
+/// The timers of one handler: those that are loaded, due, or being delivered.
 #[derive(Debug)]
 pub(super) struct HandlerQueue {
     pub(super) handler: Arc<str>,
@@ -60,29 +60,29 @@ pub(super) struct HandlerQueue {
     is_handled: bool,
     pub(super) concurrency: usize,
     pub(super) running: usize,
-    /// Due, in order. Some may have left since.
+    /// Due timers, in order. Some may have left meanwhile.
     pub(super) ready: VecDeque<Up>,
-    /// The accused ones among them, which wait until another one was tried.
+    /// The accused timers among them, which wait until another one was tried.
     accused: VecDeque<Up>,
-    /// The first that was overdue as it came into memory: the next turn of the wheel brings it up.
+    /// The first timer that was already overdue when it came into memory: the next turn of the wheel brings it up.
     late: Option<Due>,
-    /// How many timers of it are in memory,
+    /// The number of its timers in memory.
     pub(super) held: usize,
-    /// and how large they are.
+    /// The bytes that they take.
     bytes: usize,
-    /// Those that have not come up are due in this second or before.
+    /// Timers in memory that have not come up are due in this second or earlier.
     last: i64,
-    /// All rows up to here are in memory, or have left.
+    /// All rows up to here are in memory or have left.
     cursor: RowCursor,
-    /// A timer that is due before this second goes into memory as it is written: a load has been requested for all of it.
+    /// A timer due before this second goes into memory as it is written, because all rows before it have been requested.
     bound: i64,
     /// The first second that has rows beyond the cursor.
     first: First,
-    /// Meanwhile the cursor went back to this second.
+    /// The second to which the cursor went back while a reply was in flight.
     back: Option<i64>,
-    /// A timer that has no handler left meanwhile. The reply may not know of it.
+    /// Whether a timer left while the handler was missing and a reply was in flight, which may not know of it.
     has_left: bool,
-    /// It was put out that its timers are due and have no handler.
+    /// Whether it was reported that its timers are due but the handler is missing.
     is_reported: bool,
 }
 
@@ -109,7 +109,7 @@ impl HandlerQueue {
         }
     }
 
-    /// The cursor goes back: rows from this second on are to be loaded, again.
+    /// Moves the cursor back, so that rows from this second on are loaded again.
     fn go_back(&mut self, second: i64) {
         if self.first.is_in_flight() {
             self.back = Some(self.back.map_or(second, |back| back.min(second)));
@@ -118,7 +118,7 @@ impl HandlerQueue {
         self.first.lower_known(second);
     }
 
-    /// The store has replied, with what it knew of the first second.
+    /// Takes the store's reply with the first second, if it told that.
     fn replied(&mut self, first: Option<Option<i64>>) {
         self.first.replied(first);
         if let Some(second) = self.back.take() {
@@ -130,7 +130,7 @@ impl HandlerQueue {
         }
     }
 
-    /// A row lies in this second from now on, and is not in memory.
+    /// Notes that a row was written to this second, and is not in memory.
     fn written(&mut self, second: i64) {
         if second < self.bound {
             self.go_back(second);
@@ -140,7 +140,7 @@ impl HandlerQueue {
     }
 }
 
-/// The memory that a load may take, apart from its last row.
+/// The maximum memory that a load may take, apart from its last row.
 fn largest(limit: PageLimit) -> usize {
     limit.bytes + limit.rows * ROW_BYTES
 }
@@ -180,7 +180,7 @@ impl Memory {
         queue
     }
 
-    /// A handler queue has a handler from now on.
+    /// Adds the handler of a handler queue.
     pub(super) fn add_handler(&mut self, queue: usize, concurrency: usize) {
         let queue = &mut self.queues[queue];
         queue.is_handled = true;
@@ -206,7 +206,7 @@ impl Memory {
         self.loads_at
     }
 
-    /// Counts that a handler queue is checked.
+    /// Counts a check of a handler queue.
     pub(super) fn count_check(&mut self) {
         #[cfg(test)]
         {
@@ -221,7 +221,7 @@ impl Memory {
 
     // Loading.
 
-    /// Asks for rows whose time comes soon, and for when the next ones come.
+    /// Requests the rows that are due soon, and the times of the next ones.
     pub(super) fn load(&mut self, namespaces: &Namespaces, link: &mut StoreLink) {
         self.waits_for_memory = false;
         let queues = 0..self.queues.len();
@@ -229,7 +229,7 @@ impl Memory {
         self.loads_at = times.min();
     }
 
-    /// The store has replied what it was asked for this handler queue. With what came into memory, a turn of the wheel goes on.
+    /// Continues with this handler queue after a reply from the store. A turn of the wheel brings up the rows that were loaded.
     pub(super) fn continue_loading(
         &mut self,
         queue: usize,
@@ -237,13 +237,13 @@ impl Memory {
         link: &mut StoreLink,
     ) {
         let at = self.load_queue(queue, namespaces, link);
-        // Another handler queue may wait for the memory that was reserved for these rows: the next turn checks all.
+        // Another handler queue may be waiting for the memory reserved for these rows: the next turn checks all queues.
         let others = self.waits_for_memory.then(|| link.now.due());
         let at = at.into_iter().chain(others);
         self.loads_at = self.loads_at.into_iter().chain(at).min();
     }
 
-    /// Does that for a handler queue. When to check it again, if no call brings that up.
+    /// Loads rows for one handler queue. Returns when to check it again, if no later call will.
     fn load_queue(
         &mut self,
         index: usize,
@@ -276,11 +276,11 @@ impl Memory {
         if first > horizon {
             return Some(start(first.saturating_sub(self.config.window)));
         }
-        // The end of that brings it up.
+        // It is checked again when the namespace reopens.
         if namespaces[self.queues[index].namespace].is_closed() {
             return None;
         }
-        // Otherwise the reply to a commit brings it up, or to a load.
+        // If there is no room, the reply to a commit or a load causes the next check.
         let limit = self
             .load_limit(index)
             .or_else(|| self.evict_later_than(index, first));
@@ -292,7 +292,7 @@ impl Memory {
         None
     }
 
-    /// When a handler is missing, of a handler queue whose first row is in this second.
+    /// When to report that the handler of a queue is missing, if its first row is in this second.
     fn reports_at(&self, first: i64, now: Now) -> Due {
         let due = start(first.saturating_add(1)).after(self.config.grace);
         let open = Duration::from_micros(now.boot_micros.saturating_sub(self.begun));
@@ -302,7 +302,7 @@ impl Memory {
         }
     }
 
-    /// Puts out whether a handler queue without a handler has timers that are due, if that is new.
+    /// Reports whether a queue without a handler has due timers, if that has changed.
     fn report(&mut self, queue: usize, is_due: bool, link: &mut StoreLink) {
         let queue = &mut self.queues[queue];
         if queue.is_reported == is_due {
@@ -337,12 +337,12 @@ impl Memory {
         link.read(query, purpose);
     }
 
-    /// The store has said which second is the first one.
+    /// Takes the store's answer: the first second that has rows.
     pub(super) fn second_found(&mut self, queue: usize, first: Option<i64>) {
         self.queues[queue].replied(Some(first));
     }
 
-    /// The store has handed out rows, as the reply to this request.
+    /// Takes the rows that the store returned for this request.
     pub(super) fn rows_loaded(
         &mut self,
         (index, before, limit): (usize, i64, PageLimit),
@@ -353,7 +353,7 @@ impl Memory {
     ) {
         self.reserved_bytes -= largest(limit);
         let horizon = self.horizon(now);
-        // The second of the first row that was not taken, or that the load had no space for.
+        // The second of the first row that was not taken, or that did not fit into the load.
         let last = rows.last().map(|row| row.cursor().second);
         let mut left = last.filter(|_| !limit.exceeds(&rows));
         for row in rows {
@@ -361,7 +361,7 @@ impl Memory {
             if self.loaded.is_new(&row, index, Some(request))
                 || planted::is(Planted::KnownTakenAgain)
             {
-                // Beyond the horizon, if the clock was set back since they were asked for.
+                // The row may be beyond the horizon, if the clock was set back since the request.
                 if cursor.second > horizon || !self.fits(index, namespaces) {
                     left = Some(cursor.second);
                     break;
@@ -378,7 +378,7 @@ impl Memory {
         queue.replied(left.map(Some));
     }
 
-    /// A row lies in its second from now on. It goes into memory, if what lies around it did.
+    /// Notes that a row was written to its second. It goes into memory if the rows around it did.
     pub(super) fn admit(&mut self, row: &Row, queue: usize, now: Now, namespaces: &Namespaces) {
         let second = row.due.second();
         if second >= self.queues[queue].bound {
@@ -395,12 +395,12 @@ impl Memory {
         }
     }
 
-    /// A row lies in this second from now on, and is not in memory.
+    /// Notes that a row was written to this second, and is not in memory.
     pub(super) fn written(&mut self, queue: usize, second: i64) {
         self.queues[queue].written(second);
     }
 
-    /// A timer of this handler was cancelled or moved. If it was the first one without a handler, the store is asked for the next one.
+    /// Notes that a timer of this handler was cancelled or moved. If the handler is missing and this may have been its first due timer, the store is asked for the next.
     pub(super) fn left(&mut self, handler: &str, now: Now) {
         let Some(queue) = self.queue_of(handler) else {
             return;
@@ -417,7 +417,7 @@ impl Memory {
         }
     }
 
-    /// Whether a row of this second would take the memory that rows of an earlier one wait for.
+    /// Whether a row of this second would take memory that rows of an earlier second are waiting for.
     fn is_behind(&self, queue: usize, second: i64) -> bool {
         let first = self.queues[queue].first.number();
         first.is_some_and(|first| first < second) && self.load_limit(queue).is_none()
@@ -425,14 +425,14 @@ impl Memory {
 
     // The budget.
 
-    /// How much a load may bring. `None` if that is too little to be worth it: something that is in memory has to leave first.
+    /// How much a load may bring. `None` if that is too little to be worthwhile, so something in memory has to leave first.
     fn load_limit(&self, queue: usize) -> Option<PageLimit> {
         let (queue, limit) = (&self.queues[queue], self.config.max_in_memory);
         let free = self.free_bytes();
         if queue.held > limit / 4 * 3 || queue.bytes > free / 2 {
             return None;
         }
-        // Half of what fits, for the rows and for what they carry each.
+        // Half of what fits: half of that for the rows, and half for their keys and payloads.
         let bytes = ((free - queue.bytes) / 4).min(self.config.max_bytes_in_memory / 32);
         let rows = (limit - queue.held).min(self.config.page);
         Some(PageLimit {
@@ -441,14 +441,14 @@ impl Memory {
         })
     }
 
-    /// The memory that the timers of a handler may still take.
+    /// The memory that a handler's timers may still take.
     fn free_bytes(&self) -> usize {
         let limit = self.config.max_bytes_in_memory;
         let taken = self.held_bytes.saturating_add(self.reserved_bytes);
         limit.saturating_sub(taken).max(FLOOR_BYTES.min(limit / 32))
     }
 
-    /// Whether another timer of the handler queue may go into memory.
+    /// Whether another timer of the handler queue fits into memory.
     fn fits(&self, queue: usize, namespaces: &Namespaces) -> bool {
         let queue = &self.queues[queue];
         let is_light = queue.bytes == 0 || queue.bytes < self.free_bytes();
@@ -479,7 +479,7 @@ impl Memory {
         }
     }
 
-    /// Evicts timers that are due after this second, to load rows of it. Returns how much a load may bring then.
+    /// Evicts timers that are due after this second to make room for its rows. Returns how much a load may then bring.
     fn evict_later_than(&mut self, index: usize, first: i64) -> Option<PageLimit> {
         let queue = &mut self.queues[index];
         if queue.last <= first || planted::is(Planted::LaterKeepsOutSooner) {
@@ -490,7 +490,7 @@ impl Memory {
         self.load_limit(index)
     }
 
-    /// The clocks have moved against each other. If the wall clock was set back, what lies beyond the horizon leaves memory.
+    /// Files timers again, because the clocks have moved against each other. If the wall clock was set back, rows beyond the horizon are evicted.
     pub(super) fn file_again(&mut self, now: Now) {
         let horizon = self.horizon(now);
         if self.queues.iter().any(|queue| queue.last > horizon)
@@ -504,13 +504,13 @@ impl Memory {
         self.loaded.file_again(now);
     }
 
-    /// Nothing of these handlers begins any more: what waits leaves memory.
+    /// Evicts the waiting timers of handlers that begin no more deliveries.
     pub(super) fn evict_queues(&mut self, queues: &[usize]) {
         let closed: HashSet<_> = queues.iter().copied().collect();
         self.evict(|queue, _| closed.contains(&queue));
     }
 
-    /// Timers that are not with their handlers leave memory. Their rows are read again.
+    /// Evicts timers that are not with their handlers. Their rows are read again later.
     fn evict(&mut self, leaves: impl Fn(usize, i64) -> bool) {
         for share in self.loaded.evict(leaves) {
             self.release(Some(share));
@@ -518,13 +518,13 @@ impl Memory {
         }
     }
 
-    /// A timer that left, or was noted so that no load takes it, has left. `loading` is the last request, if rows are being loaded.
+    /// Forgets a timer that has left, whether it was in memory or only recorded. `loading` is the last request, if rows are being loaded.
     pub(super) fn retire(&mut self, id: Id, loading: Option<u64>) {
         let share = self.loaded.forget(id, loading);
         self.release(share);
     }
 
-    /// A timer was to leave, and nothing came of it. The row is where it was, so it is read again.
+    /// Undoes the leaving of a timer. Its row is where it was, so it is read again.
     pub(super) fn restore(&mut self, id: Id) {
         let Some(leaving) = self.loaded.restore(id) else {
             return;
@@ -542,7 +542,7 @@ impl Memory {
 
     // What is due.
 
-    /// Takes from the wheel what is due.
+    /// Takes the due timers from the wheel.
     pub(super) fn expire(&mut self, now: Now) {
         let queues = &mut self.queues;
         self.loaded
@@ -552,7 +552,7 @@ impl Memory {
         }
     }
 
-    /// Takes the next one out of a handler queue. It may have left.
+    /// Takes the next timer out of a handler queue. It may have left.
     pub(super) fn next_up(&mut self, index: usize, now: Now, poison: &Poison) -> Option<Up> {
         let queue = &mut self.queues[index];
         if !poison.is_watchful() {
@@ -575,7 +575,7 @@ impl Memory {
         None
     }
 
-    /// Whether a handler queue would begin a delivery.
+    /// Whether a handler queue has a timer that could begin.
     pub(super) fn is_ready(&mut self, index: usize, now: Now, poison: &Poison) -> bool {
         let (queue, loaded) = (&mut self.queues[index], &self.loaded);
         let may_try = poison.may_try(queue.namespace, now);
@@ -588,14 +588,14 @@ impl Memory {
         is_any && queue.running < queue.concurrency
     }
 
-    /// As [`is_ready`](Memory::is_ready), without clearing the queue of timers that have left.
+    /// Like [`is_ready`](Memory::is_ready), but does not remove timers that have left from the queue.
     pub(super) fn has_ready(&self, queue: usize) -> bool {
         let queue = &self.queues[queue];
         let is_up = |up: &Up| self.loaded.waiting(up).is_some();
         queue.running < queue.concurrency && queue.ready.iter().any(is_up)
     }
 
-    /// Clears the queues of cancelled timers, which would stay there for as long as a handler hangs or its namespace is paused.
+    /// Removes cancelled timers from the queues, which would otherwise stay there while a handler hangs or its namespace is paused.
     pub(super) fn tidy(&mut self) {
         for queue in &mut self.queues {
             for ups in [&mut queue.ready, &mut queue.accused] {
@@ -606,11 +606,11 @@ impl Memory {
         }
     }
 
-    /// When the first timer of a handler queue was due that is overdue and waits: of a timer that is not in memory, only the second is known.
+    /// When the first waiting overdue timer of a handler queue was due. For a timer that is not in memory, only the second is known.
     pub(super) fn oldest_overdue(&self, queue: usize, present: Due) -> Option<Due> {
         let queue = &self.queues[queue];
         let queued = || queue.ready.iter().chain(&queue.accused);
-        // Under the lock of all, of some ten thousand timers: their times are compared at once, and most often the oldest has not left.
+        // Runs under the global lock for perhaps ten thousand timers: their times are compared directly, and the oldest has rarely left.
         let oldest = queued().min_by_key(|up| up.due);
         let ready = match oldest {
             Some(up) if self.loaded.waiting(up).is_none() => self.oldest_waiting(queued()),

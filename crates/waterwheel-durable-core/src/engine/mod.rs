@@ -1,8 +1,8 @@
-//! The engine: which timers are loaded, delivered and settled, and when? Without a clock, a thread or a file: it is handed the time and the replies, and says what is to be
-//! done. So a simulator can run years of it, with every fault, in a millisecond.
+//! The engine decides which timers are loaded, delivered and settled, and when. It has no clock, thread or file: it is handed the time and the store's replies, and
+//! returns what has to be done. So a simulator can run years of it, with every fault, in a millisecond.
 //!
-//! [`Engine`] is the contract, and the coordinator of its parts. A part owns its data and knows only the parts below it, which are handed to it by the call. The link has
-//! the time that the engine was told last, so whoever is handed that needs no other.
+//! [`Engine`] is the contract and coordinates its parts. A part owns its data and knows only the parts below it, which are passed to its methods. The link holds
+//! the time that the engine was last told, so a method that is passed the link needs no other time.
 //!
 //! | part | question |
 //! |---|---|
@@ -63,37 +63,37 @@ use store_link::{Callers, Purpose, StoreLink};
 ///
 /// # Inputs
 ///
-/// Each `handle_*` method tells the engine that something has happened, or asks it for something. None of them blocks.
+/// Each `handle_*` method tells the engine that something has happened, or asks something of it. None of them blocks.
 ///
-/// - **Time**: [`handle_time`](Engine::handle_time), at the latest when [`poll_timeout`](Engine::poll_timeout) says so. All other inputs are handled at the time
-///   that it was told last.
+/// - **Time**: [`handle_time`](Engine::handle_time), no later than [`poll_timeout`](Engine::poll_timeout) says. All other inputs are handled at the time
+///   that the engine was last told.
 /// - **The store**: [`handle_committed`](Engine::handle_committed) after each [`Output::Commit`], [`handle_reply`](Engine::handle_reply) after each
 ///   [`Output::Read`], and [`handle_failure`](Engine::handle_failure) if the store fails otherwise.
-/// - **Requests**, of callers and of [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
-/// - **Handlers**: [`add_handler`](Engine::add_handler), and what becomes of a [`Delivery`]: [`handle_called`](Engine::handle_called) and
+/// - **Requests**, from callers and as [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
+/// - **Handlers**: [`add_handler`](Engine::add_handler), and the fate of each [`Delivery`]: [`handle_called`](Engine::handle_called) and
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
-/// - **The end**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
+/// - **Shutdown**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
 ///
 /// # Outputs
 ///
 /// After each input, in this order:
 ///
-/// 1. [`poll_output`](Engine::poll_output) until there is none. Commits and reads are to be done in the order in which they are put out; the others may be done at any
+/// 1. [`poll_output`](Engine::poll_output) until it returns `None`. Commits and reads must be executed in the order in which they are returned; the others at any
 ///    time, and in any order.
 /// 2. [`poll_timeout`](Engine::poll_timeout), which may have changed.
 ///
 /// An engine on a store that was [begun](crate::store::Store::begin) starts with [`new`](Engine::new), [`restore_settings`](Engine::restore_settings) and
 /// [`restore_calendars`](Engine::restore_calendars), before all inputs.
 ///
-/// # What must stay true
+/// # Invariants
 ///
-/// 1. **The store is right.** A row that is there is a timer to deliver; memory is a cache of the rows of the next seconds. Where the two may differ, the
-///    engine reads again: a cursor may go back at any time, since what is known is not taken twice.
-/// 2. **Known from the load until the commit that takes it away is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
-///    load that was read before a commit brings nothing back. What a commit was to take away and did not is read again from where a load left it out.
-/// 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory by itself.
+/// 1. **The store is authoritative.** Each row in it is a timer to deliver; memory is a cache of the rows of the next few seconds. Where the two may differ, the
+///    engine reads again: a cursor may go back at any time, since a known timer is not taken twice.
+/// 2. **A timer is known from its load until the commit that removes it is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
+///    load that was read before a commit brings nothing back. A row that a commit failed to remove is read again from where a load left it out.
+/// 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory directly.
 /// 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
-/// 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
+/// 5. **One commit at a time**, in the order of the requests. A request for a timer that a commit is about to move waits for the answer.
 #[derive(Debug)]
 pub struct Engine {
     config: Arc<Config>,
@@ -109,13 +109,13 @@ pub struct Engine {
     calendars: Calendars,
     deferred: Deferred,
     link: StoreLink,
-    /// Handlers that run are not waited for.
+    /// Whether running handlers are no longer waited for.
     is_abandoned: bool,
 }
 
-/// The beginning.
+/// Construction.
 impl Engine {
-    /// An engine on a store that was [begun](crate::store::Store::begin), with the names of its handlers.
+    /// Creates an engine for a store that was [begun](crate::store::Store::begin), with the names of its handlers.
     #[must_use]
     pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
         let config = Arc::new(config);
@@ -140,7 +140,7 @@ impl Engine {
         engine
     }
 
-    /// An engine that has stopped, and knows what one that has ended knew of its namespaces.
+    /// Creates a stopped engine that keeps what an engine that has ended knew about its namespaces.
     pub fn after(ended: &mut Engine, now: Now) -> Engine {
         let mut engine = Engine::new(Config::default(), 1, Vec::new(), now);
         engine.handle_stop();
@@ -148,7 +148,7 @@ impl Engine {
         engine
     }
 
-    /// Takes over the settings that the store has.
+    /// Restores the settings that the store has.
     pub fn restore_settings(&mut self, settings: &[Setting]) {
         for Setting { name, value } in settings {
             self.was_set(name, Some(value));
@@ -157,7 +157,7 @@ impl Engine {
         self.poison.find_suspects(self.link.now);
     }
 
-    /// Takes over what the store has of calendars.
+    /// Restores the calendars that the store has.
     pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = calendar::Stored>) {
         self.calendars.restore(stored, &mut self.link);
     }
@@ -165,7 +165,7 @@ impl Engine {
 
 /// Inputs: time and the store.
 impl Engine {
-    /// It is this time by now.
+    /// Tells the engine the current time.
     pub fn handle_time(&mut self, now: Now) {
         if self.link.has_failed() {
             return;
@@ -187,7 +187,7 @@ impl Engine {
         self.advance();
     }
 
-    /// The store has carried out a commit, or has not. An answer may come twice, or never.
+    /// Handles the outcome of a commit, which may arrive twice or never.
     pub fn handle_committed(&mut self, number: u64, outcomes: Result<Vec<Outcome>, StoreError>) {
         if self.link.has_failed() {
             return;
@@ -204,7 +204,7 @@ impl Engine {
         self.advance();
     }
 
-    /// The store has replied to a query. A reply may come twice, or never.
+    /// Handles the store's reply to a query, which may arrive twice or never.
     pub fn handle_reply(&mut self, number: u64, reply: Result<Reply, StoreError>) {
         if self.link.has_failed() {
             return;
@@ -236,14 +236,14 @@ impl Engine {
             (Purpose::Archive(queue), Ok(Reply::First(first))) => {
                 self.retention.found(queue, first);
             }
-            // A store that is damaged is not asked for ever.
+            // A damaged store must not be asked forever.
             (_, Err(error)) if !error.is_definite() => self.handle_failure(&error),
             (purpose, _) => self.link.retry_later(query, purpose),
         }
         match purpose {
             Purpose::Bucket(_) => self.advance(),
             _ if !self.link.is_open() => {}
-            // One of as many as there are handlers: no other is checked.
+            // There may be many handler queues: only this one is checked.
             Purpose::Rows { queue, .. } | Purpose::Second(queue) => {
                 self.memory
                     .continue_loading(queue, &self.namespaces, &mut self.link);
@@ -256,7 +256,7 @@ impl Engine {
         }
     }
 
-    /// The store has failed. Nothing is asked of it any more.
+    /// Handles a failure of the store. Nothing more is asked of it.
     pub fn handle_failure(&mut self, error: &StoreError) {
         let cause = self.link.fail(error);
         self.deferred.failed(&cause, &mut self.link);
@@ -264,7 +264,7 @@ impl Engine {
         self.link.put_out(Output::Failed(cause));
     }
 
-    /// A method has panicked: nothing goes on from now on.
+    /// Handles a panic in one of the methods: the engine does nothing more.
     pub fn handle_panic(&mut self, why: &Arc<str>) {
         self.link.break_down(why);
     }
@@ -272,8 +272,8 @@ impl Engine {
 
 /// Inputs: requests.
 impl Engine {
-    /// Takes the inserts of a batch off the quotas of their namespaces, of all or of none: so many of each by its name. So no part of a batch is inserted that
-    /// uses the quota up again when the batch is.
+    /// Charges the inserts of a batch, given as counts per namespace name, against the quotas of their namespaces: all of them or none. So no part of a batch is
+    /// inserted that would use up the quota again when the batch is retried.
     ///
     /// # Errors
     ///
@@ -282,8 +282,8 @@ impl Engine {
         self.namespaces.charge(counts, self.link.now)
     }
 
-    /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key; or what
-    /// [`charge`](Engine::charge) has against it.
+    /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another timer of its handler has its key, or an error of
+    /// [`charge`](Engine::charge).
     pub fn handle_insert(&mut self, token: Token, timer: Row) {
         if self.link.refuses(token) {
             return;
@@ -294,7 +294,7 @@ impl Engine {
         }
     }
 
-    /// Inserts a timer whose insert was [charged](Engine::charge).
+    /// Inserts a timer that was already [charged](Engine::charge).
     pub fn handle_charged_insert(&mut self, token: Token, timer: Row) {
         if self.link.refuses(token) {
             return;
@@ -317,12 +317,12 @@ impl Engine {
         self.change(token, Change::Cancel(token, handle));
     }
 
-    /// Moves a timer to another due time, with the same answers.
+    /// Moves a timer to another due time. The answers are those of [`handle_cancel`](Engine::handle_cancel).
     pub fn handle_reschedule(&mut self, token: Token, handle: Handle, due: Due) {
         self.change(token, Change::Reschedule(token, handle, due));
     }
 
-    /// Makes a dead letter a timer again, due now: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
+    /// Turns a dead letter back into a timer that is due now: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
     pub fn handle_redrive(&mut self, token: Token, id: Id) {
         let due = self.link.now.due();
         let bucket = Bucket::of(due, due);
@@ -334,7 +334,7 @@ impl Engine {
         self.request(Op::Discard(id), token);
     }
 
-    /// Gives a namespace a policy, and creates it if it is not there: [`Done`](Answer::Done). If `is_new` is asked for, one that is there stays as it is.
+    /// Sets the policy of a namespace, and creates it if it does not exist: [`Done`](Answer::Done). With `is_new`, an existing namespace keeps its policy.
     pub fn handle_policy(
         &mut self,
         token: Token,
@@ -348,7 +348,7 @@ impl Engine {
         self.request(policy_setting(name, policy), token);
     }
 
-    /// Delivers nothing of a namespace from then on, or delivers again: [`Done`](Answer::Done) or [`UnknownNamespace`](Answer::UnknownNamespace).
+    /// Stops or resumes the deliveries of a namespace, durably: [`Done`](Answer::Done) or [`UnknownNamespace`](Answer::UnknownNamespace).
     pub fn handle_pause(&mut self, token: Token, name: &Arc<str>, is_paused: bool) {
         if !self.namespaces.is_known(name) && self.link.is_open() {
             let answer = Answer::UnknownNamespace(Arc::clone(name));
@@ -357,7 +357,7 @@ impl Engine {
         self.request(pause_setting(name, is_paused), token);
     }
 
-    /// Begins no delivery of a namespace in this run, or does again. It is not written, and not answered.
+    /// Stops or resumes the deliveries of a namespace in this run only. This is neither written nor answered.
     pub fn handle_drain(&mut self, name: &str, is_drained: bool) {
         if let Some(namespace) = self.namespaces.drain(name, is_drained) {
             let namespace = &self.namespaces[namespace];
@@ -368,8 +368,8 @@ impl Engine {
         }
     }
 
-    /// Declares a calendar: [`Declared`](Answer::Declared). Declared again with the same definition, it stays as it is. Without a plan, it is removed:
-    /// [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound), and what it has filed stays.
+    /// Declares a calendar: [`Declared`](Answer::Declared). One that exists with the same definition stays unchanged. Without a plan, removes it:
+    /// [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound), and the timers that it has filed stay.
     pub fn handle_calendar(&mut self, token: Token, name: &Arc<str>, plan: Option<calendar::Plan>) {
         if self.link.refuses(token) {
             return;
@@ -379,7 +379,7 @@ impl Engine {
         self.link.commit();
     }
 
-    /// Carries out a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
+    /// Carries out a command from another process, once. The command may be passed in again until its [answer](Op::Reply) is written.
     pub fn handle_command(&mut self, number: u64, command: Command) {
         let Some(token) = self.link.accept_command(number) else {
             return;
@@ -395,24 +395,24 @@ impl Engine {
     }
 }
 
-/// Inputs: handlers and the end.
+/// Inputs: handlers and shutdown.
 impl Engine {
-    /// There is a handler of this name from now on, for so many deliveries at a time.
+    /// Adds a handler of this name, for at most `concurrency` concurrent deliveries.
     pub fn add_handler(&mut self, name: &Arc<str>, concurrency: usize) {
         let queue = self.queue(name);
         self.memory.add_handler(queue, concurrency);
         self.advance();
     }
 
-    /// The handler of a delivery was called at this time of the wall clock. It is known once that has ended.
+    /// Records when the handler of a delivery was called, by the wall clock. The caller may report this as late as when the delivery has ended.
     pub fn handle_called(&mut self, handler: &str, due: Due, wall_micros: i64) {
         let due = due.as_millis().saturating_mul(1_000);
         let late = wall_micros.saturating_sub(due).max(0);
         self.namespaces.count_lateness(handler, late.unsigned_abs());
     }
 
-    /// The wall clock was set back while a delivery was on its way, and its handler was not called. The timer waits for its time again: no attempt is used up,
-    /// nothing is written, and its place is free.
+    /// Withdraws a delivery whose handler was not called because the wall clock was set back. The timer waits for its time again: no attempt is used up,
+    /// nothing is written, and its place becomes free.
     pub fn handle_withdrawn(&mut self, delivery: &Delivery) {
         if let Some(namespace) = self.give_back(delivery.row.id) {
             self.namespaces[namespace].was_not_called(delivery.at);
@@ -420,7 +420,7 @@ impl Engine {
         }
     }
 
-    /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
+    /// Handles the end of a delivery. Returns whether it failed and the timer is retried.
     pub fn handle_ended(&mut self, id: Id, ended: Ended) -> bool {
         let Some((row, queue)) = self.memory.loaded.end(id) else {
             return false;
@@ -461,14 +461,14 @@ impl Engine {
         is_retried
     }
 
-    /// Begins no delivery from now on, and takes nothing new.
+    /// Begins no more deliveries, and accepts no more requests.
     pub fn handle_stop(&mut self) {
         self.link.stop();
         self.give_back_starts();
         self.advance();
     }
 
-    /// Handlers that run are given up, in order: after a restart, their timers are delivered again.
+    /// Gives up the running handlers as part of a clean shutdown: after a restart, their timers are delivered again.
     pub fn handle_abandon(&mut self) {
         self.is_abandoned = true;
         self.advance();
@@ -477,12 +477,12 @@ impl Engine {
 
 /// Outputs.
 impl Engine {
-    /// The next thing to be done. To be asked until there is none, after each input.
+    /// Returns the next action. Call it after each input, until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.link.poll()
     }
 
-    /// When the [time](Engine::handle_time) is to be told next, in microseconds since boot. `None` if only another input can bring something.
+    /// When the [time](Engine::handle_time) has to be told next, in microseconds since boot. `None` if only another input can lead to an action.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         if self.link.has_failed() {
@@ -512,13 +512,13 @@ impl Engine {
 
 /// Getters.
 impl Engine {
-    /// The time that was told last.
+    /// The time that the engine was last told.
     #[must_use]
     pub fn now(&self) -> Now {
         self.link.now
     }
 
-    /// Counts of what the engine holds and has met.
+    /// The engine's counts and gauges.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats {
@@ -534,37 +534,37 @@ impl Engine {
         }
     }
 
-    /// Whether no delivery goes on and nothing is to be written.
+    /// Whether no delivery is running and nothing has to be written.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.memory.loaded.running() == 0 && self.link.is_clear()
     }
 
-    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
+    /// Whether nothing has to be written, apart from what the store has refused and is asked again later.
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.link.is_written()
     }
 
-    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
+    /// The number of ended deliveries whose outcome is not written yet, or 0 if the store has failed. Their timers are delivered again after a restart.
     #[must_use]
     pub fn unsettled(&self) -> usize {
         self.link.unsettled()
     }
 
-    /// Whether the store has failed: nothing goes on.
+    /// Whether the store has failed, so nothing more is done.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.link.has_failed()
     }
 
-    /// Whether there is a handler of this name.
+    /// Whether a handler of this name was added.
     #[must_use]
     pub fn has_handler(&self, name: &str) -> bool {
         self.memory.has_handler(name)
     }
 
-    /// Whether a namespace has something that would begin if there were a place for it.
+    /// Whether a namespace has a delivery that would begin if it had a free place.
     #[must_use]
     pub fn waits_for_place(&self, namespace: &str) -> bool {
         let queues = self.namespaces.get(namespace).into_iter();
@@ -576,8 +576,8 @@ impl Engine {
         &self.namespaces
     }
 
-    /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
-    /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
+    /// When a namespace's oldest waiting overdue timer was due, as far as the engine knows: exactly for timers in memory, and to the second for the
+    /// others. The caller passes the present wall-clock time, because an idle engine, as with a paused namespace, may not have been told the time for a while.
     pub fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
         let queues = namespace.queues().iter();
         queues
@@ -590,7 +590,7 @@ impl Engine {
         self.calendars.infos()
     }
 
-    /// How many times a handler queue was checked since this was asked last: for what it may load, what of it may begin, or what of it may expire.
+    /// The number of times a handler queue was checked since the last call: for timers to load or to begin, or for records to expire.
     #[cfg(test)]
     fn take_checks(&mut self) -> usize {
         std::mem::take(&mut self.memory.checks) + std::mem::take(&mut self.retention.checks)
@@ -599,7 +599,7 @@ impl Engine {
 
 /// Methods that concern several parts.
 impl Engine {
-    /// Does what can be done now.
+    /// Does everything that can be done now.
     fn advance(&mut self) {
         if self.link.has_failed() {
             return;
@@ -629,14 +629,14 @@ impl Engine {
         }
     }
 
-    /// Begins deliveries in a place that has become free.
+    /// Begins deliveries in a place that has become free in this handler queue.
     fn deliver_after(&mut self, queue: usize) {
         if !self.link.is_stopping() {
             self.deliveries().deliver_after(queue);
         }
     }
 
-    /// The queue of a handler, which is new if there was none.
+    /// Returns the queue of a handler, and adds a new one if there is none.
     fn queue(&mut self, handler: &Arc<str>) -> usize {
         match self.memory.queue_of(handler) {
             Some(queue) => queue,
@@ -644,7 +644,7 @@ impl Engine {
         }
     }
 
-    /// Adds the queue of a handler. The store may have archived something of it if that was known before.
+    /// Adds the queue of a handler. If the handler was known before, the store may have archived some of its timers.
     fn add_queue(&mut self, handler: &Arc<str>, is_known: bool) -> usize {
         let queue = self.memory.queues.len();
         let namespace = self.namespaces.add_queue(handler, queue);
@@ -652,7 +652,7 @@ impl Engine {
         self.memory.add_queue(handler, namespace)
     }
 
-    /// A row lies in this bucket from now on.
+    /// Notes that a row was written to this bucket.
     fn place(&mut self, row: &Row, bucket: Bucket) {
         match bucket.level {
             Level::Second => {
@@ -679,19 +679,19 @@ impl Engine {
         }
     }
 
-    /// A timer has moved, or has not: what waited for that goes on.
+    /// Continues with the requests that waited for a timer to move, whether it has or not.
     fn take_up(&mut self, id: Id) {
         let loaded = &mut self.memory.loaded;
         self.deferred.take_up(id, loaded, &mut self.link);
     }
 
-    /// A timer that left, or was noted so that no load takes it, has left.
+    /// Forgets a timer that has left, whether it was in memory or only recorded.
     fn retire(&mut self, id: Id) {
         self.poison.forget(id);
         self.memory.retire(id, self.link.loading());
     }
 
-    /// A setting has this value.
+    /// Applies the value of a setting.
     fn was_set(&mut self, name: &str, value: Option<&[u8]>) {
         let closed = self.namespaces.was_set(name, value, &mut self.link);
         if let Some(namespace) = closed {
@@ -700,7 +700,7 @@ impl Engine {
         }
     }
 
-    /// A delivery does not go on. Returns the namespace of its handler.
+    /// Frees the place of a delivery that is over. Returns the namespace of its handler.
     fn free_place(&mut self, queue: usize, id: Id) -> usize {
         let queue = &mut self.memory.queues[queue];
         queue.running -= 1;
@@ -709,7 +709,7 @@ impl Engine {
         queue.namespace
     }
 
-    /// A timer whose handler was not called stays in the store, and is read again. Returns its namespace, if it was with its handler.
+    /// Gives back a timer whose handler was not called: it stays in the store, and is read again. Returns its namespace, if it was with its handler.
     fn give_back(&mut self, id: Id) -> Option<usize> {
         let (_, queue) = self.memory.loaded.end(id)?;
         let namespace = self.free_place(queue, id);
@@ -720,7 +720,7 @@ impl Engine {
         Some(namespace)
     }
 
-    /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
+    /// Gives back the timers whose starts are not noted yet, so a store that refuses the notes does not delay the shutdown.
     fn give_back_starts(&mut self) {
         for row in self.link.take_starts() {
             let queue = self.queue(&row.handler);
@@ -729,7 +729,7 @@ impl Engine {
         }
     }
 
-    /// The start of a timer was noted: it goes to its handler.
+    /// Hands a timer to its handler, once its start is noted.
     fn started(&mut self, row: &Row) {
         let queue = self.queue(&row.handler);
         let at = self.memory.queues[queue].namespace;
@@ -742,7 +742,7 @@ impl Engine {
         if may_call && now.is_past(row.due) {
             self.deliveries().call(row, at);
         } else {
-            // Not any more: a pause, a stop, a slower rate, or a clock that was set back came with it.
+            // It may no longer begin: a pause, a stop, a slower rate or a clock that was set back came in between.
             self.give_back(row.id);
         }
     }
@@ -750,7 +750,7 @@ impl Engine {
 
 /// The consequences of a commit.
 impl Engine {
-    /// The commit is durable.
+    /// Applies a commit that is durable.
     fn committed(&mut self, outcomes: Vec<Outcome>) {
         match self.link.committed(outcomes.len()) {
             Err(error) => self.handle_failure(&error),
@@ -842,7 +842,7 @@ impl Engine {
                 self.place(&row, *bucket);
                 self.take_up(handle.id);
             }
-            // A handle that is wrong may have the id of a timer that is there.
+            // A forged handle may have the id of an existing timer.
             (
                 Op::Cancel(handle) | Op::Reschedule(handle, ..),
                 Some(callers),
@@ -901,7 +901,7 @@ impl Engine {
         }
     }
 
-    /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
+    /// Handles a refused commit, of which nothing was done. Callers are answered; the engine's own operations are retried.
     fn refused(&mut self, error: &StoreError) {
         let Some(ops) = self.link.refused() else {
             return;
@@ -918,7 +918,7 @@ impl Engine {
                     self.calendars
                         .refused(ops, &self.namespaces, &mut self.link);
                 }
-                // The clock and the policy may be others by then.
+                // The clock and the policy may have changed before the retry.
                 Op::Expire { .. } => self.retention.refused(),
                 op if !is_requested => self.link.push_again(op),
                 Op::Cancel(handle) | Op::Reschedule(handle, ..) => {

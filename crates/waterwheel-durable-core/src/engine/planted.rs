@@ -1,6 +1,6 @@
-//! Faults that are planted in the engine, one at a time: a simulator that does not find each of them is worth nothing.
+//! Faults that can be planted in the engine, one at a time, to check that the simulator finds each of them.
 
-/// A fault.
+/// A fault to plant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
     /// The bound of what is loaded is published after the read.
@@ -15,41 +15,41 @@ pub enum Planted {
     CursorOverUndelivered,
     /// A timer is forgotten as its settling is written, and not when that is answered.
     ForgottenBeforeSettled,
-    /// A timer that is cancelled or moved as it waits for its handler counts as one in memory for ever.
+    /// A timer that is cancelled or moved while it waits for its handler counts as in memory forever.
     ReadyCountedForEver,
-    /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
+    /// A refused cancel or move is undone only for a timer that was in memory; a row that a load left out stays left out.
     PassedOverWhenRefused,
-    /// A timer that is given up leaves as one that comes back.
+    /// A timer that is given up leaves like one that comes back.
     GivenUpComesBack,
     /// Timers that were loaded keep out those that are due sooner.
     LaterKeepsOutSooner,
-    /// Each 16th timer that was delivered is never settled.
+    /// Every 16th delivered timer is never settled.
     NeverSettled,
-    /// A namespace that is paused goes on.
+    /// A paused namespace continues to deliver.
     PauseForgotten,
-    /// A namespace's rate limits nothing.
+    /// The rate of a namespace limits nothing.
     RateIgnored,
-    /// A namespace that could not begin for want of places is not served first once there are some.
+    /// A namespace that ran out of places is not served first once places are free.
     QuantumForgotten,
-    /// An occurrence of a calendar is written without how far the calendar has come with it.
+    /// An occurrence of a calendar is written without the calendar's progress.
     CursorNotWritten,
     /// Archived timers never expire.
     ExpiresNothing,
-    /// Starts that were noted before the last end in order count as well.
+    /// Starts that were noted before the last clean end also count.
     OldStartsCount,
-    /// While an accused timer is tried, no other one of its namespace begins, accused or not.
+    /// While an accused timer is tried, no other timer of its namespace begins, accused or not.
     AccusedHoldAll,
     /// A handler is called though the wall clock was set back while the delivery was on its way.
     CalledThoughEarly,
-    /// A delivery that is withdrawn is forgotten: its row is not read again.
+    /// A withdrawn delivery is forgotten: its row is not read again.
     WithdrawnForgotten,
-    /// A command of another process is carried out each time that it is read.
+    /// A command from another process is carried out each time it is read.
     CommandAgain,
-    /// Timers that leave memory for others leave their entries in the wheel.
+    /// Timers that are evicted from memory leave their entries in the wheel.
     WheelEntriesLeft,
 }
 
-/// Whether this fault is planted. Without the feature `planted`, none ever is.
+/// Whether this fault is planted. Always false without the feature `planted`.
 #[cfg(feature = "planted")]
 pub fn is(fault: Planted) -> bool {
     CHOSEN.with(|chosen| chosen.get() == Some(fault)) || EVERYWHERE.get() == Some(&fault)
@@ -68,13 +68,13 @@ thread_local! {
 #[cfg(feature = "planted")]
 static EVERYWHERE: std::sync::OnceLock<Planted> = std::sync::OnceLock::new();
 
-/// Plants a fault in the engines of all threads, for as long as the process lives. The first call counts.
+/// Plants a fault in the engines of all threads, for the life of the process. Only the first call has an effect.
 #[cfg(feature = "planted")]
 pub fn plant_everywhere(fault: Planted) {
     EVERYWHERE.get_or_init(|| fault);
 }
 
-/// Plants a fault in the engines of this thread, or none.
+/// Sets or clears the fault that is planted in the engines of this thread.
 #[cfg(feature = "planted")]
 pub fn plant(fault: Option<Planted>) {
     CHOSEN.with(|chosen| chosen.set(fault));

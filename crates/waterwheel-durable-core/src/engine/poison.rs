@@ -1,17 +1,17 @@
-//! Which timers may be what ends the process, again and again?
+//! Finds timers that may repeatedly end the process (poison timers).
 //!
-//! A run that ends in order notes its epoch in a setting, so the next run knows how many runs in a row before it have not. After two such ends, a run notes each
-//! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
-//! without order.
+//! A run that ends cleanly notes its epoch in a setting, so the next run knows how many consecutive runs before it have not. After two such ends, a run notes each
+//! start of a timer that was overdue when the run began, before the handler is called. So nothing is written for a service that ends cleanly, or that has ended only
+//! once without doing so.
 //!
-//! Notes from before the last clean end do not count. So a note has a count and its series: the epoch of the last run that had ended in order by then.
-//! A note of another series counts for nothing. So it is with a copy that is restored, though its epochs say that many runs had no end in order.
+//! Notes from before the last clean end do not count. So a note consists of a count and its series, the epoch of the last run that had ended cleanly by then,
+//! and a note of another series counts as nothing. The same holds for a restored copy, although its epochs suggest that many runs did not end cleanly.
 //!
-//! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
-//! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
+//! A timer that was started and has not ended is accused: either it ended that run, or it was with its handler alongside one that did. So the accused timers of a
+//! namespace are tried one after another, and those that end well are innocent. A timer that was started too often is given up before it is started once more.
 //!
-//! Namespaces do not wait for one another, but for a moment: trials do not begin together, so that what ends the process at once does so alone. What is with its
-//! handler for longer than that may be accused for the fault of another, each time, and is given up with it.
+//! Namespaces wait for each other only briefly: trials do not begin together, so a timer that ends the process at once does so alone. A timer that is with its
+//! handler for longer than that may be accused repeatedly for the fault of another, and given up with it.
 
 use crate::store::{Due, Id, Op, Row};
 use foldhash::{HashMap, HashMapExt as _};
@@ -20,21 +20,21 @@ use super::clocks::Now;
 use super::planted::{self, Planted};
 use crate::policy::{NOTED_FROM, STARTS};
 
-/// The setting: the epoch of the last run that ended in order, in decimal.
+/// The setting that holds the epoch of the last run that ended cleanly, in decimal.
 const CLEAN: &str = "clean";
 
-/// So long an accused timer is tried as the only accused one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
-/// them waiting for ever.
+/// How long an accused timer is tried as the only accused one of its namespace. One that ends the process later may be tried alongside others, so a handler that
+/// hangs does not keep them waiting forever.
 const TRIAL_MICROS: u64 = 60_000_000;
 
-/// So long it is tried as the only accused one of all.
+/// How long it is tried as the only accused one of all namespaces.
 const ALONE_MICROS: u64 = 1_000_000;
 
 /// An accused timer that is with its handler.
 #[derive(Debug, Clone, Copy)]
 struct Trial {
     id: Id,
-    /// When its handler was called, in microseconds since boot. `None` as long as its start is not noted.
+    /// When its handler was called, in microseconds since boot. `None` until its start is noted.
     begun: Option<u64>,
 }
 
@@ -54,17 +54,17 @@ impl Trial {
 pub(super) struct Poison {
     /// The epoch of this run: see [`Id::new`].
     epoch: u64,
-    /// The last run that ended in order.
+    /// The epoch of the last run that ended cleanly.
     clean: u64,
-    /// Timers that were due by then may have been started by earlier runs.
+    /// Timers that were due by this time may have been started by earlier runs.
     suspects_until: Option<Due>,
     /// The accused timers that are with their handlers, by their namespaces.
     trials: HashMap<usize, Trial>,
-    /// A trial has ended, and what came of it is not written.
+    /// Whether a trial has ended since all namespaces were last checked, so its outcome may not be written yet.
     rests: bool,
-    /// Timers whose starts were noted by this run, and what was noted before. One that is given back starts again with that.
+    /// The timers whose starts were noted by this run, with their earlier notes. A timer that is given back starts again with that value.
     noted_before: HashMap<Id, u64>,
-    /// The end of this run was noted as clean.
+    /// Whether the end of this run was noted as clean.
     is_clean: bool,
 }
 
@@ -81,7 +81,7 @@ impl Poison {
         }
     }
 
-    /// A setting that was found at the opening.
+    /// Reads a setting when the store is opened.
     pub(super) fn note_clean_end(&mut self, name: &str, value: &[u8]) {
         let text = || std::str::from_utf8(value).ok();
         if name == CLEAN {
@@ -89,16 +89,16 @@ impl Poison {
         }
     }
 
-    /// All settings are known.
+    /// Determines the suspects, once all settings are known.
     pub(super) fn find_suspects(&mut self, now: Now) {
-        // A copy of a store has a later epoch than its runs: then there are suspects without need, which costs a commit each.
+        // A copy of a store has a later epoch than its runs, so there may be needless suspects, which cost a commit each.
         let unclean = self.epoch.saturating_sub(self.clean).saturating_sub(1);
         if unclean >= u64::from(NOTED_FROM) {
             self.suspects_until = Some(now.due());
         }
     }
 
-    /// Nothing goes on any more, or it was given up in order: what the last commit is to write, once.
+    /// The operation for the last commit of a run that ends cleanly, even if handlers were given up. Returned once.
     pub(super) fn clean_end(&mut self) -> Option<Op> {
         if std::mem::replace(&mut self.is_clean, true) {
             return None;
@@ -107,7 +107,7 @@ impl Poison {
         Some(Op::Set(CLEAN.into(), Some(epoch.into())))
     }
 
-    /// Which series of runs this one belongs to. An epoch has 22 bits, as long as there are ids.
+    /// The series that this run belongs to. Epochs have 22 bits, so they fit as long as ids do.
     fn series(&self) -> u64 {
         self.clean & 0x7fff_ffff
     }
@@ -117,12 +117,12 @@ impl Poison {
         self.suspects_until.is_some()
     }
 
-    /// A timer has left, or has moved, with which the store forgets its starts.
+    /// Forgets a timer that has left or moved, at which the store resets its starts.
     pub(super) fn forget(&mut self, id: Id) {
         self.noted_before.remove(&id);
     }
 
-    /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
+    /// Handles a wall clock that was set: timers that were due when the run began, by the new time, may have been started before as well.
     pub(super) fn clock_was_set(&mut self, now: Now, begun: u64) {
         let open = now.boot_micros.saturating_sub(begun);
         let began_at = Now {
@@ -143,19 +143,19 @@ impl Poison {
         is_over && !self.rests && all.all(|it| it.alone_until() <= now)
     }
 
-    /// All namespaces are checked: the next trial may begin.
+    /// Allows the next trial, because all namespaces are being checked.
     pub(super) fn continue_trials(&mut self) {
         self.rests = false;
     }
 
-    /// When the next accused timer may be tried though the last one has not ended, in microseconds since boot.
+    /// When the next accused timer may be tried even if the last trial has not ended, in microseconds since boot.
     pub(super) fn tries_at(&self, now: Now) -> Option<u64> {
         let trials = self.trials.values().filter(|it| it.begun.is_some());
         let times = trials.flat_map(|it| [it.alone_until(), it.until()]);
         times.filter(|at| *at > now.boot_micros).min()
     }
 
-    /// The trial of a timer begins, or goes on to its handler, if it is accused. Returns whether it is.
+    /// Records the trial of a timer, before and after its start is noted, if it is accused. Returns whether it is.
     pub(super) fn tries(&mut self, row: &Row, namespace: usize, begun: Option<u64>) -> bool {
         let is_accused = self.is_accused(row);
         if is_accused {
@@ -165,27 +165,27 @@ impl Poison {
         is_accused
     }
 
-    /// A delivery does not go on. If it was tried, the next accused one begins once what came of it is written.
+    /// Ends a delivery. If it was a trial, the next one begins once its outcome is written.
     pub(super) fn ended(&mut self, namespace: usize, id: Id) {
         if self.trials.get(&namespace).is_some_and(|it| it.id == id) {
             self.trials.remove(&namespace);
-            // Until then, so that other namespaces have their turn.
+            // Until all namespaces are checked again, so that the others have their turn.
             self.rests = true;
         }
     }
 
-    /// Whether its start is to be noted.
+    /// Whether the start of a timer has to be noted.
     pub(super) fn is_suspect(&self, row: &Row) -> bool {
         let is_overdue = self.suspects_until.is_some_and(|until| row.due <= until);
         is_overdue && row.id.epoch() != Some(self.epoch)
     }
 
-    /// Whether it was started by a run before that has noted it, and has not ended.
+    /// Whether an earlier run noted the start of a timer that has not ended.
     pub(super) fn is_accused(&self, row: &Row) -> bool {
         self.starts_before(row) > 0 && self.is_suspect(row)
     }
 
-    /// How often it was started by runs before that have noted it, since the last end in order.
+    /// The number of starts noted by earlier runs since the last clean end.
     fn starts_before(&self, row: &Row) -> u32 {
         let before = self.noted_before.get(&row.id);
         let (series, count) = split(before.copied().unwrap_or(row.starts));
@@ -195,7 +195,7 @@ impl Poison {
         }
     }
 
-    /// Why a timer is given up, if it was started as often as its namespace bears: as often as that was noted, and at the ends before that, at which nothing was.
+    /// Why a timer is given up, if it was started as often as its namespace tolerates: the noted starts, plus the runs before them, in which none was noted.
     pub(super) fn verdict(&self, row: &Row, limit: Option<u32>) -> Option<String> {
         let starts = self.starts_before(row);
         let is_poison = self.is_accused(row) && starts >= limit.unwrap_or(STARTS) - NOTED_FROM;
@@ -207,21 +207,21 @@ impl Poison {
         })
     }
 
-    /// A timer whose start is to be noted, with the starts that the store adds one to.
+    /// The row of a timer whose start has to be noted, with the starts to which the store adds one.
     pub(super) fn noted(&self, row: Row) -> Row {
-        // The sum stays within the lower half.
+        // The sum must fit into the lower half.
         let count = self.starts_before(&row).min(u32::MAX - 1);
         let starts = self.series() << 32 | u64::from(count);
         Row { starts, ..row }
     }
 
-    /// The start of a timer was noted.
+    /// Remembers a timer whose start was noted.
     pub(super) fn started(&mut self, row: &Row) {
         self.noted_before.insert(row.id, row.starts);
     }
 }
 
-/// The series of a note, and how many starts.
+/// Splits a note into its series and its count of starts.
 fn split(starts: u64) -> (u64, u32) {
     let count = u32::try_from(starts & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     (starts >> 32, count)

@@ -1,4 +1,4 @@
-//! When does what was archived expire, and what is known of it?
+//! Decides when archived records expire.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use super::namespaces::{Namespace, Namespaces};
 use super::planted::{self, Planted};
 use super::store_link::{Purpose, StoreLink};
 
-/// How much expires in a commit. The store looks up each key of it, one by one.
+/// The maximum number of records that expire in a commit. The store looks up each of their keys.
 const AT_A_TIME: usize = 1_024;
 
-/// So long after an opening, and after the wall clock was set, nothing expires: a clock that is wrong for a while deletes nothing.
+/// Nothing expires for this long after opening, and after the wall clock was set, so a clock that is briefly wrong deletes nothing.
 const CALM_MICROS: u64 = 600_000_000;
 
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
 pub(super) struct Retention {
-    /// By the handler queues.
+    /// The archives, by index of the handler queue.
     archives: Vec<Archive>,
-    /// Since then, in microseconds since boot, the wall clock has not jumped.
+    /// Since when the wall clock has not jumped, in microseconds since boot.
     calm_since: u64,
-    /// Some expires now,
+    /// Whether an expiry is being written.
     is_expiring: bool,
-    /// and so much at a time.
+    /// The maximum number of records in the next expiry.
     limit: usize,
-    /// When more expires, in microseconds since boot.
+    /// When more records expire, in microseconds since boot.
     expires_at: Option<u64>,
-    /// How many times a handler queue was checked.
+    /// The number of times a handler queue was checked.
     #[cfg(test)]
     pub(super) checks: usize,
 }
@@ -42,7 +42,7 @@ struct Archive {
     handler: Arc<str>,
     /// The index of its namespace.
     namespace: usize,
-    /// The first day of which there is something.
+    /// The first day that has archived records.
     first: First,
 }
 
@@ -59,7 +59,7 @@ impl Retention {
         }
     }
 
-    /// There is another handler queue. The store may have something of its handler if that was known before.
+    /// Adds a handler queue. If the handler was known before, the store may have archived some of its timers.
     pub(super) fn add_queue(&mut self, handler: &Arc<str>, namespace: usize, is_known: bool) {
         self.archives.push(Archive {
             handler: Arc::clone(handler),
@@ -75,19 +75,19 @@ impl Retention {
         self.calm_since = now.boot_micros;
     }
 
-    /// When more expires, in microseconds since boot.
+    /// When more records expire, in microseconds since boot.
     pub(super) fn expires_at(&self) -> Option<u64> {
         self.expires_at
     }
 
-    /// Expires records whose retention has ended, some at a time.
+    /// Expires records whose retention has ended, a limited number at a time.
     pub(super) fn expire(&mut self, namespaces: &Namespaces, link: &mut StoreLink) {
         let queues = 0..self.archives.len();
         let times = queues.filter_map(|queue| self.expire_queue(queue, namespaces, link));
         self.expires_at = times.min();
     }
 
-    /// The store has said what is archived of this handler queue.
+    /// Continues with this handler queue, after a reply from the store.
     pub(super) fn continue_expiring(
         &mut self,
         queue: usize,
@@ -98,7 +98,7 @@ impl Retention {
         self.expires_at = self.expires_at.into_iter().chain(at).min();
     }
 
-    /// Does that for a handler queue. Returns when there is more to do, in microseconds since boot.
+    /// Expires records of one handler queue. Returns when there is more to do, in microseconds since boot.
     fn expire_queue(
         &mut self,
         queue: usize,
@@ -125,13 +125,13 @@ impl Retention {
         let day = archive.first.number()?;
         let namespace = &namespaces[archive.namespace];
         if namespace.is_unreadable {
-            // It may say that all of this stays archived. Another policy brings it up.
+            // The policy may say that all of this stays archived. It is checked again when another one is set.
             return None;
         }
         let calm_at = self.calm_since.saturating_add(CALM_MICROS);
         let days = days_of(namespace);
         let before = match days {
-            // Nothing stays archived, not even of today: an earlier policy has archived it. Nor of a day to come, which a clock that was ahead has left behind.
+            // Nothing stays archived: neither records of today, written under an earlier policy, nor records of the future, written while the clock was ahead.
             0 => i64::MAX,
             days => now.due().day().saturating_sub(days),
         };
@@ -157,23 +157,23 @@ impl Retention {
         None
     }
 
-    /// The store has said which day is the first.
+    /// Takes the store's answer: the first day that has records.
     pub(super) fn found(&mut self, queue: usize, first: Option<i64>) {
         self.archives[queue].first.replied(Some(first));
     }
 
-    /// Something was archived.
+    /// Notes that a timer was archived.
     pub(super) fn archived(&mut self, queue: usize, at: Due) {
         self.archives[queue].first.lower(at.day());
     }
 
-    /// Nothing has expired. It is decided again when the store is asked next, of fewer: a disk that is nearly full may have space for what deletes those.
+    /// Handles a refused expiry. The next one, decided anew, is smaller: a nearly full disk may have space for that.
     pub(super) fn refused(&mut self) {
         self.is_expiring = false;
         self.limit = (self.limit / 2).max(1);
     }
 
-    /// Something has expired, or all that was to.
+    /// Handles an expiry that is durable. `is_empty`: whether nothing is left to expire.
     pub(super) fn expired(&mut self, queue: usize, is_empty: bool) {
         self.is_expiring = false;
         self.limit = (self.limit * 2).min(AT_A_TIME);

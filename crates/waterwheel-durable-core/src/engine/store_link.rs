@@ -1,4 +1,4 @@
-//! The engine's link to the store and to the callers that wait for it: what is put out, which requests are in flight, what is written next, and who is answered.
+//! The engine's link to the store and to waiting callers: its outputs, the requests in flight, the next commit, and the answers.
 //!
 //! | type | question |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | [`InFlight`] | which requests to the store are in flight, and was a reply lost? |
 //! | [`Commits`] | what is written next, and who waits for it? |
 //!
-//! One commit is in flight at a time. The engine's own operations come before those of callers, so that a million inserts at once delay no delivery.
+//! One commit is in flight at a time. The engine's own operations come before those of callers, so a million simultaneous inserts do not delay a delivery.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
@@ -19,13 +19,13 @@ use super::clocks::Now;
 use super::io::{Answer, Config, Output, Query, Token};
 use super::planted::{self, Planted};
 
-/// The tokens of commands have it, and those of callers do not.
+/// The bit that marks the tokens of commands. Tokens of callers do not have it.
 const IS_COMMAND: Token = 1 << 63;
 
 #[derive(Debug)]
 pub(super) struct StoreLink {
     config: Arc<Config>,
-    /// The time that the engine was told last: all that is put out is of then.
+    /// The time that the engine was last told, at which all outputs are made.
     pub(super) now: Now,
     output: VecDeque<Output>,
     in_flight: InFlight,
@@ -33,22 +33,22 @@ pub(super) struct StoreLink {
     /// Commands from other processes that have not been answered.
     commands: HashSet<u64>,
     pub(super) refusals: Refusals,
-    /// No request is accepted any more.
+    /// Whether no more requests are accepted.
     is_stopping: bool,
     /// Why the store has failed, if it has.
     failure: Option<Arc<str>>,
 }
 
-/// How often the store has refused.
+/// Counts of what the store has refused.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// How many commits and reads it has refused.
+    /// The number of commits and reads that it refused.
     pub(super) count: u64,
-    /// The last commit was refused, and the last read.
+    /// Whether the last read and the last commit were refused, in this order.
     goes_on: [bool; 2],
-    /// How many inserts have found it full,
+    /// The number of inserts that found the store full.
     pub(super) full: u64,
-    /// and whether the last one has.
+    /// Whether the last insert found the store full.
     pub(super) is_full: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Refusals {
 #[derive(Debug)]
 pub(super) struct Callers {
     pub(super) token: Token,
-    /// Their requests were the same, or were overtaken by this one.
+    /// Callers whose requests were identical, or were overtaken by this one.
     pub(super) others: Vec<Token>,
 }
 
@@ -67,7 +67,7 @@ impl From<Token> for Callers {
     }
 }
 
-/// The purpose of a query, which says what its reply is for.
+/// The purpose of a query, which determines how its reply is used.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     Rows {
@@ -103,7 +103,7 @@ impl StoreLink {
         self.output.push_back(output);
     }
 
-    // What is accepted, and how it is answered.
+    // Accepting and answering requests.
 
     /// Accepts no request from now on.
     pub(super) fn stop(&mut self) {
@@ -118,12 +118,12 @@ impl StoreLink {
         self.failure.is_some()
     }
 
-    /// Whether neither a failure nor a stop keeps anything from going on.
+    /// Whether requests can proceed: the store has not failed, and the engine is not stopping.
     pub(super) fn is_open(&self) -> bool {
         !self.has_failed() && !self.is_stopping
     }
 
-    /// Answers a request that is not accepted any more. Returns whether it is not.
+    /// Answers a request if it is no longer accepted. Returns whether it was refused.
     pub(super) fn refuses(&mut self, token: Token) -> bool {
         if let Some(why) = self.failure.clone() {
             self.answer(token, Answer::Failed(why));
@@ -149,13 +149,13 @@ impl StoreLink {
         }
     }
 
-    /// Accepts a command from another process, once. It may be asked for again until its [answer](Op::Reply) is written.
+    /// Accepts a command from another process, once. The command may be passed in again until its [answer](Op::Reply) is written.
     pub(super) fn accept_command(&mut self, number: u64) -> Option<Token> {
         let is_new = self.commands.insert(number) || planted::is(Planted::CommandAgain);
         (number & IS_COMMAND == 0 && is_new).then_some(IS_COMMAND | number)
     }
 
-    /// The answer to a command is written.
+    /// Forgets a command whose answer is written.
     pub(super) fn command_answered(&mut self, number: u64) {
         self.commands.remove(&number);
     }
@@ -168,7 +168,7 @@ impl StoreLink {
         self.put_out(Output::Read(number, query));
     }
 
-    /// Has the commit written that is in flight.
+    /// Sends the commit in flight to the store, again if it was sent before.
     fn send_commit(&mut self) {
         let deadline = self.deadline();
         let Some(ops) = self.commits.in_flight.clone() else {
@@ -183,14 +183,14 @@ impl StoreLink {
         });
     }
 
-    /// When a request of now counts as lost.
+    /// When a request that is sent now counts as lost.
     fn deadline(&self) -> u64 {
         self.now
             .boot_micros
             .saturating_add(self.config.reply_micros)
     }
 
-    /// Sends requests again that were not answered in time: their replies were lost.
+    /// Sends requests again that were not answered in time, as their replies count as lost.
     pub(super) fn resend_overdue(&mut self) {
         let last = self.in_flight.number;
         while let Some(&(deadline, number)) = self.in_flight.deadlines.first()
@@ -207,7 +207,7 @@ impl StoreLink {
         }
     }
 
-    /// The store has answered the commit. Returns whether that is news.
+    /// Completes the commit. Returns whether the answer was new.
     pub(super) fn complete_commit(&mut self, number: u64, error: Option<&StoreError>) -> bool {
         let is_news = self.in_flight.complete_commit(number);
         if is_news {
@@ -216,7 +216,7 @@ impl StoreLink {
         is_news
     }
 
-    /// The store has replied to a query. `None` if that was known.
+    /// Completes a query. `None` if it was already answered.
     pub(super) fn complete_read(
         &mut self,
         number: u64,
@@ -227,7 +227,7 @@ impl StoreLink {
         Some((query, purpose))
     }
 
-    /// A refusal is reported, and those that follow it are counted.
+    /// Counts a refusal, and reports the first of consecutive ones.
     fn note_refusal(&mut self, is_commit: bool, error: Option<&StoreError>) {
         let goes_on = &mut self.refusals.goes_on[usize::from(is_commit)];
         let went_on = *goes_on;
@@ -241,7 +241,7 @@ impl StoreLink {
         }
     }
 
-    /// Inserts say whether the store is full. A change of that is reported.
+    /// Notes whether an insert found the store full, and reports a change.
     pub(super) fn note_space(&mut self, is_full: bool) {
         self.refusals.full += u64::from(is_full);
         if std::mem::replace(&mut self.refusals.is_full, is_full) != is_full {
@@ -252,13 +252,13 @@ impl StoreLink {
         }
     }
 
-    /// A read was refused. It is sent again as if its reply were lost, and soon.
+    /// Sends a refused read again a little later, as if its reply had been lost.
     pub(super) fn retry_later(&mut self, query: Query, purpose: Purpose) {
         let again = self.tries_again_at();
         self.in_flight.add_read(query, purpose, again);
     }
 
-    /// When what is refused now is tried again.
+    /// When something that is refused now is retried.
     fn tries_again_at(&self) -> u64 {
         self.now
             .boot_micros
@@ -270,12 +270,12 @@ impl StoreLink {
         (!self.in_flight.loads.is_empty()).then_some(self.in_flight.number)
     }
 
-    /// The number of the first request for rows that is not answered.
+    /// The number of the oldest unanswered request for rows.
     pub(super) fn oldest_load(&self) -> Option<u64> {
         self.in_flight.loads.first().copied()
     }
 
-    /// When something is sent again, in microseconds since boot: its reply counts as lost then, or it was refused.
+    /// When something is sent again because its reply counts as lost or it was refused, in microseconds since boot.
     pub(super) fn resends_at(&self) -> Option<u64> {
         let lost = self
             .in_flight
@@ -287,7 +287,7 @@ impl StoreLink {
 
     // Commits.
 
-    /// Writes an operation of the engine's own with the next commit.
+    /// Writes one of the engine's own operations with the next commit.
     pub(super) fn push(&mut self, op: Op) {
         self.commits.own.push_back(op);
     }
@@ -304,7 +304,7 @@ impl StoreLink {
         self.commits.callers.push_back(callers.into());
     }
 
-    /// Writes what has come up since the last commit.
+    /// Writes the pending operations, unless a commit is in flight or delayed by a refusal.
     pub(super) fn commit(&mut self) {
         let commits = &mut self.commits;
         if commits.in_flight.is_some() || !commits.has_ops() || commits.is_delayed(self.now) {
@@ -317,7 +317,7 @@ impl StoreLink {
         self.send_commit();
     }
 
-    /// The commit is durable, with so many outcomes. Returns its operations, whose callers are [taken](StoreLink::take_waiting) by their order.
+    /// Completes a durable commit, given the number of outcomes. Returns its operations, whose callers are [taken](StoreLink::take_waiting) in the same order.
     pub(super) fn committed(
         &mut self,
         outcomes: usize,
@@ -332,14 +332,14 @@ impl StoreLink {
         }
         let ops = commits.in_flight.take();
         if ops.is_some() {
-            // As many fit as before, so perhaps twice as many do.
+            // A commit of this size fits, so perhaps one twice as large does too.
             let limit = commits.limit.map(|limit| limit.max(1) * 2);
             commits.limit = limit.filter(|limit| *limit < self.config.max_in_commit);
         }
         Ok(ops)
     }
 
-    /// The store has refused the commit, and nothing of it was done. Returns its operations. The next one is smaller, and later.
+    /// Completes a refused commit, of which nothing was done. Returns its operations. The next commit is smaller, and later.
     pub(super) fn refused(&mut self) -> Option<Arc<Vec<Op>>> {
         let ops = self.commits.in_flight.take()?;
         self.commits.retries_at = Some(self.tries_again_at());
@@ -352,7 +352,7 @@ impl StoreLink {
         std::mem::take(&mut self.commits.waiting)
     }
 
-    /// Tries an operation again that was refused: behind the others, which may free the space that it needs.
+    /// Retries a refused operation after the others, which may free the space that it needs.
     pub(super) fn push_again(&mut self, op: &Op) {
         let mut op = op.clone();
         if let Op::Cascade { limit, .. } = &mut op {
@@ -364,7 +364,7 @@ impl StoreLink {
         self.push(op);
     }
 
-    /// The timers that are moved for another attempt, and wait for the next commit.
+    /// The timers that are moved for another attempt in the next commit.
     pub(super) fn retries(&self) -> impl Iterator<Item = Id> {
         self.commits.own.iter().filter_map(|op| match op {
             Op::Retry(row, ..) => Some(row.id),
@@ -372,7 +372,7 @@ impl StoreLink {
         })
     }
 
-    /// Takes out the notes of starts that the next commit would have.
+    /// Removes and returns the notes of starts that are waiting for the next commit.
     pub(super) fn take_starts(&mut self) -> Vec<Row> {
         let mut starts = Vec::new();
         for op in std::mem::take(&mut self.commits.own) {
@@ -384,23 +384,23 @@ impl StoreLink {
         starts
     }
 
-    /// Whether nothing is to be written.
+    /// Whether nothing has to be written.
     pub(super) fn is_clear(&self) -> bool {
         !self.commits.has_ops() && self.commits.in_flight.is_none()
     }
 
-    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
+    /// Whether nothing has to be written, apart from what the store has refused and is asked again later.
     pub(super) fn is_written(&self) -> bool {
         self.is_clear() || self.commits.retries_at().is_some()
     }
 
-    /// Until when nothing is written, since the store has refused.
+    /// Until when nothing is written, because the store has refused.
     pub(super) fn delayed_until(&self) -> Option<u64> {
         let at = self.commits.retries_at;
         at.filter(|_| self.commits.is_delayed(self.now))
     }
 
-    /// How many deliveries have ended whose end is not written.
+    /// The number of ended deliveries whose outcome is not written yet.
     pub(super) fn unsettled(&self) -> usize {
         let in_flight = self.commits.in_flight.iter().flat_map(|ops| ops.iter());
         let ends = |op: &&Op| {
@@ -412,7 +412,7 @@ impl StoreLink {
         in_flight.chain(&self.commits.own).filter(ends).count()
     }
 
-    /// The store has failed: nothing is asked of it any more, and who waits for a commit is answered. Returns the cause.
+    /// Handles a failure of the store: nothing more is asked of it, and waiting callers are answered. Returns the cause.
     pub(super) fn fail(&mut self, error: &StoreError) -> Arc<str> {
         let cause = error.source().map(ToString::to_string);
         let cause: Arc<str> = cause.unwrap_or_else(|| error.to_string()).into();
@@ -422,7 +422,7 @@ impl StoreLink {
         for callers in self.take_waiting().into_iter().flatten() {
             self.answer_all(callers, &Answer::Unknown(Arc::clone(&why)));
         }
-        // Of what the store was not asked for, nothing was written.
+        // Operations that were never sent to the store were not applied.
         self.commits.own.clear();
         self.commits.requested.clear();
         for callers in std::mem::take(&mut self.commits.callers) {
@@ -431,7 +431,7 @@ impl StoreLink {
         cause
     }
 
-    /// The engine has panicked.
+    /// Handles a panic of the engine.
     pub(super) fn break_down(&mut self, why: &Arc<str>) {
         self.failure = Some(Arc::clone(why));
         self.output.clear();
@@ -441,18 +441,18 @@ impl StoreLink {
 #[derive(Debug, Default)]
 struct InFlight {
     number: u64,
-    /// The queries, and when each counts as lost.
+    /// The queries by their numbers, with the time when each counts as lost.
     reads: HashMap<u64, (Query, Purpose, u64)>,
-    /// The commit, by its number, and the same of it.
+    /// The number of the commit, and when it counts as lost.
     commit: Option<(u64, u64)>,
     /// The queries that load rows.
     loads: BTreeSet<u64>,
-    /// When which one counts as lost, if its reply can be lost.
+    /// When each request counts as lost, and its number. Those whose replies cannot be lost are left out.
     deadlines: BTreeSet<(u64, u64)>,
 }
 
 impl InFlight {
-    /// Another request waits for its reply. Returns its number.
+    /// Adds a request. Returns its number.
     fn add(&mut self, deadline: u64) -> u64 {
         self.number += 1;
         if deadline < u64::MAX {
@@ -476,7 +476,7 @@ impl InFlight {
         number
     }
 
-    /// The query with this number was answered. `None` if that was known.
+    /// Completes the query with this number. `None` if it was already answered.
     fn complete_read(&mut self, number: u64) -> Option<(Query, Purpose)> {
         let (query, purpose, deadline) = self.reads.remove(&number)?;
         self.loads.remove(&number);
@@ -484,7 +484,7 @@ impl InFlight {
         Some((query, purpose))
     }
 
-    /// The commit was answered by this number. Returns whether that is news.
+    /// Completes the commit that was sent with this number. Returns whether the answer was new.
     fn complete_commit(&mut self, number: u64) -> bool {
         let completed = self.commit.take_if(|(sent, _)| *sent == number);
         if let Some((number, deadline)) = completed {
@@ -496,19 +496,19 @@ impl InFlight {
 
 #[derive(Debug, Default)]
 struct Commits {
-    /// The engine's own operations: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
+    /// The engine's own operations: cascades, and the results of deliveries. Each concerns a different timer or level, so their order does not matter.
     own: VecDeque<Op>,
-    /// Those of callers, in their order,
+    /// The operations of callers, in order.
     requested: VecDeque<Op>,
-    /// and who waits for each.
+    /// The callers of each operation in `requested`.
     callers: VecDeque<Callers>,
     in_flight: Option<Arc<Vec<Op>>>,
-    /// Who waits for each operation in flight.
+    /// The callers of each operation in flight.
     waiting: Vec<Option<Callers>>,
     count: u64,
-    /// When the store is asked again, since it has refused.
+    /// When to ask the store again after a refusal.
     retries_at: Option<u64>,
-    /// How many operations the next commit has at most, after one that was refused: a disk that is nearly full may have space for a smaller one.
+    /// The maximum number of operations in the next commit after a refused one: a nearly full disk may have space for a smaller one.
     limit: Option<usize>,
 }
 
@@ -521,18 +521,18 @@ impl Commits {
         self.retries_at.is_some_and(|at| now.boot_micros < at)
     }
 
-    /// When what was refused is tried again.
+    /// When refused operations are retried.
     fn retries_at(&self) -> Option<u64> {
         let waits = self.in_flight.is_none() && self.has_ops();
         self.retries_at.filter(|_| waits)
     }
 
-    /// Takes the operations of the next commit, and notes who waits for them. The engine's own come first, and a half is left to the callers.
+    /// Takes the operations of the next commit, and notes who waits for them. The engine's own come first, but up to half is reserved for callers.
     fn take_next(&mut self, limit: usize, max_bytes: usize) -> Vec<Op> {
         let limit = self.limit.map_or(limit, |fewer| fewer.min(limit)).max(1);
         let own = match limit {
             _ if self.requested.is_empty() => limit,
-            // By turns: one that is refused each time delays no other.
+            // Alternately, so that one that is always refused does not delay the others.
             1 => usize::from(self.count.is_multiple_of(2)),
             _ => limit - self.requested.len().min(limit / 2),
         };
@@ -554,7 +554,7 @@ impl Commits {
     }
 }
 
-/// How many of the first operations a commit takes, and how many bytes they insert: as many as this, and those after so many bytes are left for the next one.
+/// How many of the first operations go into a commit, and how many bytes they insert: at most `limit`, and none after `max_bytes` are reached.
 fn within(ops: &VecDeque<Op>, limit: usize, max_bytes: usize) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     for op in ops.iter().take(limit) {
@@ -577,7 +577,7 @@ fn inserted(op: &Op) -> usize {
     }
 }
 
-/// [`Command::DONE`], or why not.
+/// The answer to a command in words: [`Command::DONE`], or why not.
 fn in_words(answer: &Answer) -> String {
     match answer {
         Answer::Done => Command::DONE.into(),

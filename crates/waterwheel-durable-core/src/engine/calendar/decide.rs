@@ -7,20 +7,20 @@ use super::plan::{Cursor, MISSED_AFTER, Misfire, Occurrences, Plan};
 /// The action that a calendar needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The occurrences to file, in order. They are not later than the present.
+    /// The occurrences to file, in order. None is in the future.
     pub occurrences: Vec<Due>,
-    /// How far the calendar has come with that. If it differs from the one before, it is to be written, in one step with the occurrences.
+    /// The cursor after filing them. If it has changed, it is written atomically with the occurrences.
     pub cursor: Cursor,
-    /// When the calendar is decided again. At once, if there were more occurrences than are filed at a time.
+    /// When to decide the calendar again: at once if more occurrences have come than are filed at a time.
     pub wakes_at: Option<Due>,
 }
 
-/// Decides by the present, and files so many occurrences at most.
+/// Decides what to do at this time, and files at most `limit` occurrences.
 ///
-/// Occurrences after the cursor and up to the present have come. None of them is [late](MISSED_AFTER): all are filed. Else it is for the [`Misfire`] to say. If
-/// more are to be filed than may be at a time, the first of them are, and the others the next time.
+/// Occurrences after the cursor and up to the present have come. If none of them is [late](MISSED_AFTER), all are filed; otherwise the [`Misfire`] decides. If
+/// more are to be filed than `limit` allows, the first ones are filed now and the others next time.
 ///
-/// It asks the calendar some 100 times at most, and 2 times more for each occurrence that it files or, by [`Misfire::CatchUpTo`], may file; however many have come.
+/// It asks the calendar at most about 100 times, plus twice for each occurrence that it files or, with [`Misfire::CatchUpTo`], may file, however many have come.
 #[must_use]
 pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
     let of = &*plan.occurrences;
@@ -29,7 +29,7 @@ pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
     let mut occurrences = Vec::new();
     if let Some(first) = first {
         let missed = Due::from_millis(now.as_millis().saturating_sub(MISSED_AFTER + 1));
-        // Up to here all is passed over that is not filed.
+        // Everything up to here that is not filed is passed over.
         let mut passed = cursor.at;
         occurrences = match plan.misfire {
             _ if first > missed => first_after(plan, cursor.at, now, limit),
@@ -58,11 +58,11 @@ fn first_after(plan: &Plan, after: Due, until: Due, limit: usize) -> Vec<Due> {
     all.take_while(|it| *it <= until).take(limit).collect()
 }
 
-// The last occurrences, however many there were: a year of a calendar of each second has 31 million.
+// Finds the last occurrences, however many there were: a calendar that fires each second has 31 million in a year.
 //
-// Occurrences can be asked for forwards only. But whether there is one between a time and the present is known by one question, and only before the last one
-// is the answer "yes". So the last one is found as a word is in a dictionary: some 100 questions in the worst case, and 2 if it is as far away as the one after it
-// was, as most are.
+// Occurrences can only be asked for forwards. But one question tells whether there is one between a time and the present, and the answer is "yes" exactly for
+// times before the last one. So a binary search finds the last one: about 100 questions in the worst case, and 2 if its distance from the following occurrence
+// equals the previous distance, as is usual.
 
 /// The last `limit` occurrences after one time and up to another, in order.
 fn last(of: &dyn Occurrences, after: Due, until: Due, limit: usize) -> Vec<Due> {
@@ -79,13 +79,13 @@ fn last(of: &dyn Occurrences, after: Due, until: Due, limit: usize) -> Vec<Due> 
     found
 }
 
-/// The last occurrence after one time and before another. It may be as far before that as `distance` says.
+/// The last occurrence after one time and before another. `distance` is a guess of how far before the latter it lies.
 fn last_before(of: &dyn Occurrences, after: i64, before: i64, distance: i64) -> Option<i64> {
     let next = |from: i64| {
         let next = of.next_after(Due::from_millis(from))?.as_millis();
         (from < next && next < before).then_some(next)
     };
-    // After this time there is none.
+    // No occurrence lies after this time.
     let mut none = before;
     let mut width = distance.max(1);
     let mut last = loop {

@@ -1,12 +1,12 @@
-//! Which occurrence of a calendar becomes a timer, and when?
+//! Decides which occurrence of a calendar becomes a timer, and when.
 //!
 //! | file | question |
 //! |---|---|
 //! | `plan` | what is a calendar to the engine, and how far has it come? |
 //! | `decide` | which occurrences are filed now, and when is the calendar decided again? |
 //!
-//! Nothing is filed ahead. When the wall clock reaches an occurrence, one operation writes it as a timer, due at its time, and moves the cursor of the calendar: no
-//! crash takes the two apart. So there is one place that decides what becomes of an occurrence that was missed, and a calendar that is changed or removed
+//! Nothing is filed ahead. When the wall clock reaches an occurrence, one operation writes it as a timer, due at its time, and moves the cursor of the calendar, so
+//! a crash cannot separate the two. Thus one place decides what happens to missed occurrences, and a calendar that is changed or removed
 //! leaves nothing behind.
 
 mod decide;
@@ -28,13 +28,13 @@ use super::namespaces::{Namespaces, namespace_in};
 use super::planted::{self, Planted};
 use super::store_link::StoreLink;
 
-/// The settings that are calendars.
+/// The prefix of the settings that hold calendars.
 pub const SETTINGS: &str = "calendar/";
 
-/// How many numbers there are for calendars.
+/// The number of distinct calendar numbers.
 const NUMBERS: u32 = 1 << 22;
 
-/// How much is filed in an operation: so many occurrences, and about so many bytes of their payloads.
+/// The maximum filed in one operation: this many occurrences, and about this many bytes of payload.
 const MAX: usize = 64;
 const MAX_BYTES: usize = 1 << 20;
 
@@ -43,7 +43,7 @@ const MAX_BYTES: usize = 1 << 20;
 pub struct Stored {
     /// The name.
     pub name: Arc<str>,
-    /// The plan and its progress, or why they cannot be read, and the number if that could be.
+    /// The plan and its progress; or why they cannot be read, with the number if that could be.
     pub read: Result<(Plan, Progress), (Option<u32>, Arc<str>)>,
 }
 
@@ -54,9 +54,9 @@ pub struct Info {
     pub name: Arc<str>,
     /// The definition, or why it cannot be read.
     pub definition: Result<Arc<str>, Arc<str>>,
-    /// The next occurrence. `None` if there is none any more.
+    /// The next occurrence. `None` if there are no more.
     pub next: Option<Due>,
-    /// The last one that was filed.
+    /// The last occurrence that was filed.
     pub last: Option<Due>,
 }
 
@@ -66,29 +66,29 @@ pub(super) struct Calendars {
     /// The epoch of the ids: see [`Id::new`].
     epoch: u64,
     all: BTreeMap<Arc<str>, Calendar>,
-    /// When each is decided, but for those that wait for a commit.
+    /// When each calendar is decided next, except those that wait for a commit.
     wakeups: BTreeSet<(Due, Arc<str>)>,
     numbers: BTreeSet<u32>,
-    /// How many were drawn in this run.
+    /// The number of calendar numbers drawn in this run.
     drawn: i64,
 }
 
 #[derive(Debug)]
 struct Calendar {
     state: State,
-    /// The changes that a commit is to write.
+    /// The changes that a commit will write.
     writes: Option<Writes>,
-    /// Requests that wait for that commit.
+    /// The requests that wait for that commit.
     waiting: VecDeque<CalendarRequest>,
     wakes_at: Option<Due>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It is about to be declared for the first time.
+    /// About to be declared for the first time.
     New,
     There(Plan, Progress),
-    /// The stored calendar cannot be read, for this reason. It stays as it is until it is declared anew.
+    /// The stored calendar cannot be read, for this reason. It stays unchanged until it is declared again.
     Unreadable(Option<u32>, Arc<str>),
 }
 
@@ -99,7 +99,7 @@ enum Writes {
     Removal,
 }
 
-/// A declaration, or without a plan a removal.
+/// A declaration, or a removal if there is no plan.
 #[derive(Debug)]
 struct CalendarRequest {
     token: Token,
@@ -136,7 +136,7 @@ impl Calendars {
         }
     }
 
-    /// Takes over what the store has of calendars, as it is opened.
+    /// Restores the calendars that the store has, as it is opened.
     pub(super) fn restore(
         &mut self,
         stored: impl IntoIterator<Item = Stored>,
@@ -178,7 +178,7 @@ impl Calendars {
 
     // Requests.
 
-    /// Declares a calendar, with this plan, or removes it. A request waits while a commit has the calendar.
+    /// Declares a calendar with this plan, or removes it if there is none. A request waits while a commit is writing the calendar.
     pub(super) fn request(
         &mut self,
         name: &Arc<str>,
@@ -192,7 +192,7 @@ impl Calendars {
         self.take_up(name, namespaces, link);
     }
 
-    /// Does what waits, unless a commit has the calendar.
+    /// Carries out waiting requests, unless a commit is writing the calendar.
     fn take_up(&mut self, name: &Arc<str>, namespaces: &Namespaces, link: &mut StoreLink) {
         while let Some(calendar) = self.all.get_mut(name)
             && calendar.writes.is_none()
@@ -262,7 +262,7 @@ impl Calendars {
         self.write(token, name, Some(stored), writes, link);
     }
 
-    /// Writes what a caller has asked for, with the next commit.
+    /// Writes a caller's change with the next commit.
     fn write(
         &mut self,
         token: Token,
@@ -285,7 +285,7 @@ impl Calendars {
         Some(now.boot_at(*at))
     }
 
-    /// The wall clock was set back: what was waited for may be too far away. All are decided anew, but for those that wait for a commit.
+    /// Decides all calendars again after the wall clock was set back, since their wakeups may be too far away. Those that wait for a commit are left out.
     pub(super) fn clock_was_set_back(&mut self, now: Now) {
         let waiting = std::mem::take(&mut self.wakeups);
         for (_, name) in waiting {
@@ -296,7 +296,7 @@ impl Calendars {
         }
     }
 
-    /// Files what has come.
+    /// Files the occurrences that have come.
     pub(super) fn file(&mut self, link: &mut StoreLink) {
         let now = link.now.due();
         while let Some((at, name)) = self.wakeups.first()
@@ -335,7 +335,7 @@ impl Calendars {
         }
     }
 
-    /// A calendar continues from this cursor. If that is before the last one, its ids are others from now on: timers of the old ones may still be there.
+    /// Continues a calendar from this cursor. If that is earlier than the last one, its ids get a new number, since timers with the old ones may still exist.
     fn advance(&mut self, name: &str, before: Progress, cursor: Cursor) -> Option<Progress> {
         let number = match cursor.at < before.cursor.at {
             true => self.draw(name)?,
@@ -344,9 +344,9 @@ impl Calendars {
         Some(Progress { number, cursor })
     }
 
-    // What follows from a commit.
+    // The consequences of a commit.
 
-    /// The written changes of a calendar are durable.
+    /// Takes over the changes of a calendar that are now durable.
     pub(super) fn written(
         &mut self,
         ops: &[Op],
@@ -376,7 +376,7 @@ impl Calendars {
                 answer = Some(Answer::Declared(declared));
             }
             (Some(Writes::Removal), _) => {
-                // What waits is asked of a calendar that is not there.
+                // The waiting requests now concern a calendar that does not exist.
                 let waiting = std::mem::take(&mut calendar.waiting);
                 self.remove(&name);
                 if !waiting.is_empty() {
@@ -392,7 +392,7 @@ impl Calendars {
         self.take_up(&name, namespaces, link);
     }
 
-    /// The store has refused what was to be written of a calendar, and its caller knows. It is decided anew what is to be written.
+    /// Handles a refused write of a calendar, whose caller has been answered. What to write is decided again.
     pub(super) fn refused(&mut self, ops: &[Op], namespaces: &Namespaces, link: &mut StoreLink) {
         let Some(name) = name_of(ops) else {
             return;
@@ -416,7 +416,7 @@ impl Calendars {
         self.take_up(&name, namespaces, link);
     }
 
-    /// The store has failed: nothing more is done for what waits.
+    /// Answers the waiting requests after the store has failed.
     pub(super) fn failed(&mut self, why: &Arc<str>, link: &mut StoreLink) {
         for calendar in self.all.values_mut() {
             for request in std::mem::take(&mut calendar.waiting) {
@@ -427,7 +427,7 @@ impl Calendars {
 
     // The calendars by their names and times.
 
-    /// The calendar of this name, which is new if there was none.
+    /// Returns the calendar of this name, and adds a new one if there is none.
     fn entry(&mut self, name: &Arc<str>) -> &mut Calendar {
         let entry = self.all.entry(Arc::clone(name));
         entry.or_insert_with(|| Calendar::new(State::New))
@@ -451,7 +451,7 @@ impl Calendars {
         }
     }
 
-    /// A number that no other calendar has, and that hardly one has had: what was filed by that may still be there.
+    /// Draws a number that no other calendar has, and preferably none had before: timers filed with a reused number may still exist.
     fn draw(&mut self, name: &str) -> Option<u32> {
         self.drawn += 1;
         let mut hash = Hash::default();
@@ -470,7 +470,7 @@ impl Calendars {
         self.numbers.remove(&number);
     }
 
-    /// The calendar is decided then, and not before.
+    /// Sets when the calendar is decided next.
     fn wake_at(&mut self, name: &Arc<str>, at: Option<Due>) {
         let Some(calendar) = self.all.get_mut(name) else {
             return;
@@ -481,26 +481,26 @@ impl Calendars {
         self.wakeups.extend(at.map(|at| (at, Arc::clone(name))));
     }
 
-    /// How many calendars and numbers there are.
+    /// The number of calendars, and the number of calendar numbers in use.
     #[cfg(test)]
     pub(super) fn len(&self) -> (usize, usize) {
         (self.all.len(), self.numbers.len())
     }
 
-    /// Other calendars have all the numbers that there are.
+    /// Uses up all numbers, as if other calendars had them.
     #[cfg(test)]
     pub(super) fn use_up_numbers(&mut self) {
         self.numbers = (0..NUMBERS).collect();
     }
 }
 
-/// The occurrences and how far the calendar has come with them, together.
+/// The operation that writes occurrences together with the calendar's progress.
 fn occurrences(name: &str, plan: &Plan, progress: &Progress, filed: &[Due], now: Due) -> Op {
     let row = |due: &Due| {
         let id = Id::of_occurrence(progress.number, due.second());
         debug_assert!(id.is_some(), "{name:?} has no id for {due:?}");
         let row = Row {
-            // Each time that a calendar knows has one: see `Occurrences::next_after`.
+            // Every time that a calendar returns has an id: see `Occurrences::next_after`.
             id: id?,
             due: *due,
             handler: Arc::clone(&plan.handler),
@@ -522,7 +522,7 @@ fn setting(name: &str) -> Arc<str> {
     format!("{SETTINGS}{name}").into()
 }
 
-/// The calendar that these operations are of: the last one sets it.
+/// The name of the calendar that these operations write, from the last of them, which sets it.
 fn name_of(ops: &[Op]) -> Option<Arc<str>> {
     match ops.last() {
         Some(Op::Set(name, _)) => name.strip_prefix(SETTINGS).map(Arc::from),

@@ -1,4 +1,4 @@
-//! The engine's plan of a calendar, and its progress when the rules of the zone have changed or the clock was wrong.
+//! The engine's plan of a calendar, and its progress when the rules of the time zone have changed or the clock was wrong.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use crate::store::Due;
 use serde::{Deserialize, Serialize};
 
-/// A clock that is so many milliseconds behind a cursor is not waited for: the cursor was written by a clock that was wrong, or this one is.
+/// A clock more than this many milliseconds behind a cursor is not waited for: either the clock was wrong when the cursor was written, or it is wrong now.
 const DAY: i64 = 86_400_000;
 
-/// 2025, before there were any calendars: a cursor before it was written by a clock that had not been set.
+/// The start of 2025, before any calendars existed: an earlier cursor was written with a clock that had not been set.
 pub const FIRST: Due = Due::from_millis(1_735_689_600_000);
 
-/// When a calendar's occurrences are. The engine knows no zones, so a simulator needs none.
+/// The times of a calendar's occurrences. The engine knows nothing of time zones, so a simulator needs none.
 pub trait Occurrences: fmt::Debug + Send + Sync {
-    /// The first occurrence after this time, in a whole second that [ids](crate::store::Id::of_occurrence) have: from 1970 to the year 10 000. `None` if there is
-    /// none any more.
+    /// The first occurrence after this time, as a whole second in the range of [ids](crate::store::Id::of_occurrence): from 1970 to the year 10 000. `None` if
+    /// there are no more.
     fn next_after(&self, after: Due) -> Option<Due>;
 
     /// The local time at this instant, in milliseconds since local 1970.
     fn civil(&self, at: Due) -> i64;
 
-    /// When a clock on the wall shows that. Of two times, the one that is nearer to `near`.
+    /// The instant at which a wall clock shows this local time. If there are two, the one nearer to `near`.
     fn instant(&self, civil: i64, near: Due) -> Due;
 
-    /// A number that changes with the rules which `civil` follows, those of this time and of some years after it.
+    /// A number that changes with the time zone rules that `civil` follows, both at this time and for some years after it.
     fn rules(&self, from: Due) -> u64;
 
     /// The stored form of the calendar. Only this type reads it, at the next opening.
@@ -34,7 +34,7 @@ pub trait Occurrences: fmt::Debug + Send + Sync {
 /// The timers that a calendar delivers, and when.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The definition as text. Plans that have the same one are the same.
+    /// The definition as text. Plans with equal definitions are equal.
     pub definition: Arc<str>,
     /// The part of the definition that the times of the occurrences depend on.
     pub times: Arc<str>,
@@ -44,7 +44,7 @@ pub struct Plan {
     pub payload: Arc<[u8]>,
     /// The policy for occurrences whose time has passed unnoticed.
     pub misfire: Misfire,
-    /// When they are.
+    /// The times of the occurrences.
     pub occurrences: Arc<dyn Occurrences>,
 }
 
@@ -62,7 +62,7 @@ pub struct Plan {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Misfire {
-    /// Skips the late ones, and delivers those on time.
+    /// Skips the late occurrences, and delivers the on-time ones.
     Skip,
     /// Coalesces the missed occurrences: delivers only the last of them, whether it is late or on time.
     #[default]
@@ -71,37 +71,37 @@ pub enum Misfire {
     CatchUpTo(u32),
 }
 
-/// So late, in milliseconds, may an occurrence be noticed and count as in time: a busy machine, a store that refuses for a while or a quick restart is no
+/// How late an occurrence may be noticed, in milliseconds, and still count as on time: a busy machine, a store that refuses for a while or a quick restart is no
 /// misfire.
 pub const MISSED_AFTER: i64 = 60_000;
 
 /// The progress of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The calendar's part of the [ids](crate::store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
+    /// The calendar's part of the [ids](crate::store::Id::of_occurrence) of its occurrences. It is replaced whenever the cursor goes back, so that no id is
     /// used twice.
     pub number: u32,
-    /// How far it has come.
+    /// The calendar's position.
     pub cursor: Cursor,
 }
 
-/// How far a calendar has come.
+/// The position of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// All occurrences up to and including this time were filed or passed over.
     pub at: Due,
-    /// The local time then,
+    /// The local time at `at`.
     pub civil: i64,
-    /// by these rules.
+    /// The time zone rules that `civil` was computed with.
     pub rules: u64,
-    /// How far the calendar had come when the clock was found to be more than a day behind. It counts again once the clock is past it.
+    /// The previous `at`, put aside when the clock was found to be more than a day behind it. It is used again once the clock has passed it.
     pub aside: Option<Due>,
     /// The last occurrence that was filed.
     pub last: Option<Due>,
 }
 
 impl Cursor {
-    /// A calendar that begins at this time: nothing was missed.
+    /// The cursor of a calendar that begins at this time, with nothing missed.
     #[must_use]
     pub fn starting(at: Due, of: &dyn Occurrences) -> Cursor {
         Cursor {
@@ -121,13 +121,13 @@ impl Cursor {
         }
     }
 
-    /// From where on occurrences are to be found now.
+    /// The cursor from which to look for occurrences now.
     ///
-    /// - **The clock is behind it.** By a day or less: it is waited for. By more: one of the two is wrong, and it is not known which. So it is put aside, and
-    ///   the calendar goes by the clock as it is. Once the clock is past what was put aside, that counts again. A machine that starts in 1970, and is set to
-    ///   the present a minute later, so finds the cursor of its last run.
-    /// - **It was written before the clock was set** for the first time, in 1970 for example: nothing was missed since.
-    /// - **The rules of the zone have changed.** No time that the clock on the wall has shown by the old rules comes again by the new ones.
+    /// - **The clock is behind the cursor.** If by a day or less, the calendar waits for it. If by more, one of the two is wrong, but which is unknown. So the
+    ///   cursor is put aside and the calendar follows the clock. Once the clock has passed the old cursor, that counts again. So a machine that starts in 1970,
+    ///   and is set to the present a minute later, finds the cursor of its last run.
+    /// - **The cursor was written before the clock was first set**, for example in 1970: nothing has been missed since.
+    /// - **The time zone rules have changed.** No local time that was already reached under the old rules occurs again under the new ones.
     pub(super) fn as_of(mut self, now: Due, of: &dyn Occurrences) -> Cursor {
         if let Some(aside) = self.aside.filter(|aside| *aside <= now) {
             self.aside = None;
@@ -162,31 +162,31 @@ pub enum Declared {
     Unchanged,
 }
 
-/// FNV-1a with 64 bits: the same on each machine and in each version, as what is stored has to be. Nothing depends on it that a user could forge.
+/// 64-bit FNV-1a, which gives the same hash on every machine and in every version, as stored values require. Nothing that a user could forge depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Hash(u64);
 
 impl Default for Hash {
-    /// The hash of no bytes.
+    /// The hash of the empty input.
     fn default() -> Hash {
         Hash(0xcbf2_9ce4_8422_2325)
     }
 }
 
 impl Hash {
-    /// Goes on by these bytes.
+    /// Adds bytes to the hash.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// Goes on by a number.
+    /// Adds a number to the hash.
     pub fn number(&mut self, number: i64) {
         self.bytes(&number.to_le_bytes());
     }
 
-    /// The hash of all that was given.
+    /// The hash of everything added.
     #[must_use]
     pub fn finish(self) -> u64 {
         self.0

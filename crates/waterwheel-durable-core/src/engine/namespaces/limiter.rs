@@ -1,26 +1,26 @@
-//! Has its time come, at this rate?
+//! Limits a rate: decides whether one more may begin now.
 //!
-//! The generic cell rate algorithm of [ATM networks](https://www.itu.int/rec/T-REC-I.371), which is a leaky bucket without a count: it keeps the time at which
-//! the bucket is empty again.
+//! Uses the generic cell rate algorithm of [ATM networks](https://www.itu.int/rec/T-REC-I.371), a leaky bucket without a counter: it keeps the time at which
+//! the bucket will be empty.
 
 use crate::policy::Rate;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Limiter {
-    /// Nanoseconds from one to the next.
+    /// The nanoseconds between two turns.
     interval: u64,
-    /// How far `empty_at` may be ahead of the present when one is taken.
+    /// How far `empty_at` may be ahead of the present when a turn is taken.
     tolerance: u64,
-    /// In nanoseconds since boot.
+    /// When the bucket is empty, in nanoseconds since boot.
     empty_at: u64,
-    /// When one was taken last, by the same clock.
+    /// When the last turn was taken, in nanoseconds since boot.
     taken_at: Option<u64>,
-    /// A turn taken then may be given back: it was taken at this rate.
+    /// Whether the last turn may be given back, because it was taken at this rate.
     is_returnable: bool,
 }
 
 impl Limiter {
-    /// Begins with one, and not with a burst: what was taken before the service was opened is not known.
+    /// Starts with one turn instead of a burst, because turns taken before the service was opened are not known.
     pub(crate) fn new(rate: Rate, boot_micros: u64) -> Limiter {
         let interval = rate.interval();
         let tolerance = interval.saturating_mul(u64::from(rate.at_once()) - 1);
@@ -33,8 +33,8 @@ impl Limiter {
         }
     }
 
-    /// In the place of another one. The first comes when the other one would have let it, or its own interval after the last one if that is sooner: a rate that is changed
-    /// again and again lets no more begin than the fastest of them.
+    /// Replaces another limiter. The first turn comes when the old limiter would have allowed it, or one new interval after the last turn if that is sooner: a rate that
+    /// is changed repeatedly allows no more than the fastest of the rates.
     pub(crate) fn after(before: &Limiter, rate: Rate, boot_micros: u64) -> Limiter {
         let limiter = Limiter::new(rate, boot_micros);
         let by_the_other = before.empty_at.saturating_sub(before.tolerance);
@@ -49,7 +49,7 @@ impl Limiter {
         }
     }
 
-    /// Begins with a burst.
+    /// Starts with a full burst.
     pub(crate) fn full(rate: Rate, boot_micros: u64) -> Limiter {
         Limiter {
             empty_at: nanos(boot_micros),
@@ -57,7 +57,7 @@ impl Limiter {
         }
     }
 
-    /// Takes so many.
+    /// Takes this many turns.
     pub(crate) fn take(&mut self, count: u64, boot_micros: u64) {
         let now = nanos(boot_micros);
         let empty_at = self.empty_at.max(now);
@@ -66,20 +66,20 @@ impl Limiter {
         self.empty_at = empty_at.saturating_add(self.interval.saturating_mul(count));
     }
 
-    /// Gives one back that was taken then and not used, if none was taken since. Otherwise it is lost: to give it back could let more begin within a window than
-    /// the rate does.
+    /// Gives back an unused turn that was taken at this time, if none was taken since. Otherwise the turn is lost, since returning it could allow more turns within
+    /// a window than the rate permits.
     pub(crate) fn give_back(&mut self, boot_micros: u64) {
         if self.is_returnable && self.taken_at == Some(nanos(boot_micros)) {
             self.empty_at = self.empty_at.saturating_sub(self.interval);
         }
     }
 
-    /// Whether there is one.
+    /// Whether a turn is available.
     pub(crate) fn has_one(&self, boot_micros: u64) -> bool {
         self.empty_at.saturating_sub(self.tolerance) <= nanos(boot_micros)
     }
 
-    /// When there are so many, in microseconds since boot. `None` if there are never so many at once.
+    /// When this many turns are available, in microseconds since boot. `None` if that exceeds the burst.
     pub(crate) fn next(&self, count: u64) -> Option<u64> {
         let others = self.interval.saturating_mul(count.saturating_sub(1));
         let tolerance = self.tolerance.checked_sub(others)?;
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// When each of them is taken, by one who looks at these times.
+    /// Returns when each turn is taken by a caller that checks at these times.
     fn taken(rate: Rate, checks: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut limiter = Limiter::new(rate, 0);
         let mut taken = Vec::new();
@@ -111,7 +111,7 @@ mod tests {
         taken
     }
 
-    /// No window has more than so many in so many milliseconds, and the burst.
+    /// Asserts that no window of `per` milliseconds has more than `count` turns plus the burst.
     fn expect_within((count, per, burst): (u32, u64, u32), taken: &[u64]) {
         for (first, from) in taken.iter().enumerate() {
             for (more, to) in taken[first..].iter().enumerate() {
@@ -128,7 +128,7 @@ mod tests {
         for (count, per, burst) in [(100, 1_000, 1), (3, 1_000, 5), (7, 250, 40), (1, 60_000, 2)] {
             let rate = Rate::new(count, Duration::from_millis(per)).burst(burst);
             let mut now = 0;
-            // Sometimes nothing is looked at for long.
+            // Sometimes nobody checks for a long time.
             let checks: Vec<_> = std::iter::repeat_with(|| {
                 now += match rng.u32(0..100) {
                     0 => rng.u64(0..20 * per * 1_000),
@@ -168,7 +168,7 @@ mod tests {
                     limiter.take(1, now);
                 }
                 assert_eq!(limiter.empty_at, before.empty_at);
-                // Now they come back late, and perhaps others were taken since.
+                // Now they are given back late, and others may have been taken meanwhile.
                 let then = now;
                 now += rng.u64(0..per * 1_000);
                 used.extend(std::iter::repeat_n(then, taken - returned));
@@ -187,7 +187,7 @@ mod tests {
             expect_within((count, per, burst), &used);
             assert!(used.len() > 500, "{}", used.len());
         }
-        // Nor is anything given back that another rate has taken over.
+        // A turn that another rate has taken over cannot be given back either.
         let rate = Rate::per_second(1).burst(3);
         let mut limiter = Limiter::full(rate, 0);
         limiter.take(1, 7);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn it_is_as_fast_as_the_rate_where_it_is_looked_at_often() {
-        // Each millisecond, for 100 seconds.
+        // Checks each millisecond, for 100 seconds.
         let checks = || (0..100_000).map(|milli| milli * 1_000);
         for count in [1, 100, 777, 5_000] {
             let count_taken = taken(Rate::per_second(count), checks()).len() as f64;
@@ -232,10 +232,10 @@ mod tests {
                 taken.push(milli);
             }
         }
-        // As many as the fastest of them gives.
+        // No more than the fastest rate allows.
         assert_eq!(taken.len(), 10);
         assert!(taken.windows(2).all(|it| it[1] - it[0] >= 1_000));
-        // A faster one does not wait for the slot of a slow one, and begins without a burst. Nor does one that had time for a burst.
+        // A faster rate does not wait for the slot of a slow one, and starts without a burst, even after enough time for one.
         let limiter = Limiter::new(Rate::new(1, Duration::from_secs(3_600)).burst(3), 0);
         for (now, first) in [(5, 5), (7_200_000_000_000, 7_200_000_000_000)] {
             assert_eq!(Limiter::after(&limiter, fast, now).next(1), Some(first));
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(fast.next(1), Some(100_000));
         fast.take(1, 100_005);
         assert_eq!(fast.next(1), Some(200_000));
-        // Another one that is slower begins no later than the one before it.
+        // A slower replacement begins no later than its predecessor would have.
         let slower = Limiter::after(&fast, rates[0], 100_006);
         assert_eq!(slower.next(1), Some(200_000));
     }
@@ -263,7 +263,7 @@ mod tests {
                 assert_eq!(count, 21);
                 continue;
             };
-            // One by one, at that time and a little before.
+            // Takes them one by one, at that time and slightly earlier.
             for (time, taken) in [(at.max(now), count), (at.saturating_sub(1).max(now), count)] {
                 let mut others = limiter.clone();
                 let mut lets = 0;

@@ -1,11 +1,11 @@
-//! The namespaces: the policy and the handlers of each, whether one more delivery of it may begin, and whether so many timers may be inserted now.
+//! The namespaces: the policy and handlers of each, whether it may begin another delivery, and whether timers may be inserted now.
 //!
 //! | file | question |
 //! |---|---|
 //! | `limiter` | has its time come, at this rate? |
 //! | `round_robin` | whose delivery begins next? |
 //!
-//! A policy and a pause are settings in the store. A request for another one is written, and holds once that is durable.
+//! Policies and pauses are settings in the store. A requested change is written, and takes effect once it is durable.
 
 mod limiter;
 mod round_robin;
@@ -31,29 +31,29 @@ use crate::policy::{LONGEST_DELAY, Policy};
 #[derive(Debug)]
 pub struct Namespace {
     pub name: Arc<str>,
-    /// It is the default one, or was created. Else only its name has been seen.
+    /// Whether it is the default namespace or was created. Otherwise only its name has been seen.
     pub is_known: bool,
-    /// It has a policy of its own in the store.
+    /// Whether it has a policy of its own in the store.
     is_created: bool,
     pub policy: Policy,
-    /// The stored policy cannot be read: nothing begins or expires until another one is set.
+    /// Whether the stored policy cannot be read. Then nothing begins or expires until another one is set.
     pub is_unreadable: bool,
-    /// As long as the store says so.
+    /// Whether it is paused by a setting in the store.
     is_paused: bool,
-    /// Nothing more begins in this run.
+    /// Whether nothing more begins in this run.
     pub is_drained: bool,
     pub running: usize,
-    /// The handlers, by their queues.
+    /// The handlers, as indices of their queues.
     queues: Vec<usize>,
-    /// The one that comes next.
+    /// The index in `queues` of the handler that comes next.
     turn: usize,
     rate: Option<Limiter>,
-    /// How many have begun whose starts are being noted. Each takes its turn of the rate when its handler is called, and has it until then.
+    /// The number of begun deliveries whose starts are being noted. Each takes its turn of the rate when its handler is called, and reserves it until then.
     starting: u64,
     insert_rate: Option<Limiter>,
-    /// The rest of its quantum, where places are short.
+    /// The rest of its quantum, used when places are short.
     deficit: usize,
-    /// Something is ready, and waits for the rate.
+    /// Whether something is ready and waits for the rate.
     waits: bool,
     pub counts: Counts,
     pub lateness: Histogram,
@@ -82,7 +82,7 @@ impl Namespace {
         }
     }
 
-    /// Takes over another policy. A limiter whose rate stays goes on.
+    /// Replaces the policy. A limiter whose rate is unchanged is kept.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
         if policy.rate != self.policy.rate {
             let limiter = |rate| match &self.rate {
@@ -92,7 +92,7 @@ impl Namespace {
             self.rate = policy.rate.map(limiter);
         }
         if policy.insert_rate != self.policy.insert_rate {
-            // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.
+            // An insert rate protects nothing downstream, so a service may insert a whole batch at startup.
             self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
@@ -103,17 +103,17 @@ impl Namespace {
         !self.queues.is_empty()
     }
 
-    /// The handlers, by their queues.
+    /// The handlers, as indices of their queues.
     pub(super) fn queues(&self) -> &[usize] {
         &self.queues
     }
 
-    /// Whether it has no limit but those of its handlers.
+    /// Whether it has no limits other than those of its handlers.
     fn is_free(&self) -> bool {
         !self.is_closed() && self.rate.is_none() && self.policy.concurrency.is_none()
     }
 
-    /// Whether nothing of it begins, in this run and in the next.
+    /// Whether nothing of it begins, either in this run or in the next.
     pub fn is_paused(&self) -> bool {
         self.is_paused || self.is_unreadable
     }
@@ -123,7 +123,7 @@ impl Namespace {
         self.is_paused() || self.is_drained
     }
 
-    /// Whether one more delivery may begin, but for the rate.
+    /// Whether one more delivery may begin, apart from the rate.
     fn has_place(&self) -> bool {
         !self.is_closed()
             && self
@@ -132,24 +132,24 @@ impl Namespace {
                 .is_none_or(|limit| self.running < limit)
     }
 
-    /// Whether its rate lets one more begin now.
+    /// Whether its rate allows one more to begin now.
     fn has_turn(&self, boot_micros: u64) -> bool {
         let next = self.rate.as_ref().map(|rate| rate.next(1 + self.starting));
         next.is_none_or(|next| next.is_some_and(|at| at <= boot_micros))
     }
 
-    /// A start of it was noted, or is not noted any more.
+    /// Notes that the start of a timer was noted, or no longer needs to be.
     pub(super) fn has_started(&mut self) {
         self.starting -= 1;
     }
 
-    /// Whether a handler may be called whose start was noted. There is a turn for it, unless the policy is another one since then.
+    /// Whether the handler may be called for a timer whose start was noted. The rate allows it, unless the policy has changed since then.
     pub(super) fn may_call(&self, boot_micros: u64) -> bool {
         let rate = self.rate.as_ref();
         rate.is_none_or(|rate| rate.has_one(boot_micros)) || planted::is(Planted::RateIgnored)
     }
 
-    /// A handler is called.
+    /// Counts a call of a handler.
     fn calls(&mut self, boot_micros: u64) {
         self.counts.delivered += 1;
         if let Some(rate) = &mut self.rate {
@@ -157,7 +157,7 @@ impl Namespace {
         }
     }
 
-    /// A handler was to be called, and was not: its delivery had begun at this time.
+    /// Undoes the count of a delivery that began at this time and whose handler was not called.
     pub(super) fn was_not_called(&mut self, boot_micros: u64) {
         self.counts.delivered = self.counts.delivered.saturating_sub(1);
         if let Some(rate) = &mut self.rate {
@@ -169,14 +169,14 @@ impl Namespace {
         self.policy.priority.unwrap_or(1) as usize
     }
 
-    /// When its rate lets one more delivery begin, if one waits for it.
+    /// When its rate allows the next delivery, if one waits for it.
     fn waits_until(&self) -> Option<u64> {
         let rate = self.rate.as_ref().filter(|_| self.waits)?;
-        // None, if it waits for those whose starts are being noted.
+        // `None` if it waits for starts that are being noted.
         rate.next(1 + self.starting)
     }
 
-    /// How long it takes until so many timers may be inserted at once. For ever, if that is more than a burst.
+    /// How long until the quota allows this many inserts at once, or `Duration::MAX` if that exceeds the burst.
     fn quota_lets_after(&self, count: u64, boot_micros: u64) -> Duration {
         let Some(limiter) = &self.insert_rate else {
             return Duration::ZERO;
@@ -195,7 +195,7 @@ impl Namespace {
         }
     }
 
-    /// The delay after a failure. `None` after the last one.
+    /// The delay after a failure, or `None` if it was the last attempt.
     fn delay(&self, row: &Row, retry_delays: &[Duration]) -> Option<Duration> {
         match &self.policy.backoff {
             Some(backoff) => backoff
@@ -208,7 +208,7 @@ impl Namespace {
     }
 }
 
-/// A number that differs from timer to timer and from attempt to attempt, and is the same in each run: the finalizer of `SplitMix64`.
+/// A number that differs between timers and between attempts, but is the same in every run: the finalizer of `SplitMix64`.
 fn chance(id: Id, failures: u32) -> u64 {
     let mut mixed = id
         .get()
@@ -226,8 +226,8 @@ pub fn namespace_in(handler: &str) -> &str {
     }
 }
 
-/// How many timers of a batch are of which namespace, in the order in which these come up: the names are those of their handlers. A batch may be large, so that is
-/// reckoned without an engine.
+/// The number of a batch's timers per namespace, in the order in which the namespaces first occur, given the names of their handlers. A batch may be large, so
+/// this is computed without an engine.
 #[must_use]
 pub fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
@@ -265,12 +265,12 @@ pub(super) fn pause_setting(name: &str, is_paused: bool) -> Op {
 #[derive(Debug)]
 pub struct Namespaces {
     config: Arc<Config>,
-    /// The first is the default one.
+    /// All namespaces, the default one first.
     all: Vec<Namespace>,
     by_name: HashMap<Arc<str>, usize>,
-    /// The namespace whose turn it is, where places are short or timers are tried one after another.
+    /// The namespace whose turn it is, used when places are short or timers are tried one after another.
     turn: usize,
-    /// All places were taken the last time that something might have begun: more may wait for one.
+    /// Whether all places were taken at the last check, so that more deliveries may be waiting for one.
     is_short: bool,
 }
 
@@ -299,13 +299,13 @@ impl Namespaces {
         }
     }
 
-    /// Takes over what is known from an engine that has ended.
+    /// Takes over the namespaces of an engine that has ended.
     pub(super) fn take_over(&mut self, ended: &mut Namespaces) {
         self.all = std::mem::take(&mut ended.all);
         self.by_name = std::mem::take(&mut ended.by_name);
         for namespace in &mut self.all {
             namespace.queues.clear();
-            // What was given up does not run.
+            // Deliveries that were given up no longer count as running.
             namespace.running = 0;
         }
     }
@@ -314,17 +314,17 @@ impl Namespaces {
         self.all.iter()
     }
 
-    /// A namespace by its name, if that has been seen.
+    /// Returns the namespace of this name, if the name has been seen.
     pub fn get(&self, name: &str) -> Option<&Namespace> {
         self.index_of(name).and_then(|at| self.all.get(at))
     }
 
-    /// Whether it is the default one, or was created.
+    /// Whether a namespace is the default one or was created.
     pub fn is_known(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it.is_known)
     }
 
-    /// Whether it has a policy of its own in the store.
+    /// Whether a namespace has a policy of its own in the store.
     pub(super) fn is_created(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it.is_created)
     }
@@ -336,7 +336,7 @@ impl Namespaces {
         }
     }
 
-    /// A namespace of this name, seen now if not before.
+    /// Returns the index of the namespace of this name, and adds it if it has not been seen.
     fn index_or_new(&mut self, name: &str) -> usize {
         if name == DEFAULT && !self.all.is_empty() {
             return 0;
@@ -351,7 +351,7 @@ impl Namespaces {
         at
     }
 
-    /// The queue of a handler is new. Returns the namespace.
+    /// Adds the queue of a new handler. Returns the namespace.
     pub(super) fn add_queue(&mut self, handler: &str, queue: usize) -> usize {
         let namespace = self.index_or_new(namespace_in(handler));
         self.all[namespace].queues.push(queue);
@@ -367,7 +367,7 @@ impl Namespaces {
         }
     }
 
-    /// A handler was called so many microseconds late.
+    /// Counts that a handler was called this many microseconds late.
     pub(super) fn count_lateness(&mut self, handler: &str, micros: u64) {
         if let Some(at) = self.index_of(namespace_in(handler)) {
             self.all[at].lateness.count(micros);
@@ -376,7 +376,7 @@ impl Namespaces {
 
     // Settings.
 
-    /// A setting has this value. Returns the namespace of which nothing begins any more, if there is one.
+    /// Applies the value of a setting. Returns the namespace that this closes, if any.
     pub(super) fn was_set(
         &mut self,
         name: &str,
@@ -407,7 +407,7 @@ impl Namespaces {
         None
     }
 
-    /// Nothing of a namespace begins in this run from now on, or does again. Returns the namespace, if its name has been seen.
+    /// Drains a namespace for the rest of this run, or ends that. Returns the namespace, if its name has been seen.
     pub(super) fn drain(&mut self, name: &str, is_drained: bool) -> Option<usize> {
         let at = self.index_of(name)?;
         self.all.get_mut(at)?.is_drained = is_drained;
@@ -416,7 +416,7 @@ impl Namespaces {
 
     // Inserts.
 
-    /// Takes inserts off the quotas of their namespaces, of all or of none: so many of each by its name.
+    /// Charges inserts, given as counts per namespace name, against the quotas of their namespaces: all of them or none.
     pub(super) fn charge(&mut self, counts: &[(&str, u64)], now: Now) -> Result<(), Answer> {
         let known = |(name, count): &(&str, u64)| Ok((self.known(name)?, *count));
         let counts = counts.iter().map(known);
@@ -424,7 +424,7 @@ impl Namespaces {
         self.take_quotas(&counts, now)
     }
 
-    /// Does that for one insert.
+    /// Charges one insert.
     pub(super) fn charge_one(&mut self, handler: &str, now: Now) -> Result<(), Answer> {
         let at = self.known(namespace_in(handler))?;
         self.take_quotas(&[(at, 1)], now)
@@ -465,7 +465,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// The operation that follows a failure: another attempt, after the delay that the handler has asked for or the next retry delay, or the end.
+    /// The operation after a failure: another attempt, after the delay that the handler requested or the next retry delay, or a dead letter.
     pub(super) fn retrial(
         &self,
         namespace: usize,
@@ -489,7 +489,7 @@ impl Namespaces {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     pub inserted: u64,
-    /// Inserts with a key that another timer has.
+    /// Inserts with a key that another timer already has.
     pub duplicates: u64,
     pub refused_by_quota: u64,
     pub cancelled: u64,
@@ -503,13 +503,13 @@ pub struct Counts {
     pub throttled: u64,
 }
 
-/// The upper bounds of the buckets, in milliseconds. What is above the last is in one more bucket.
+/// The upper bounds of the buckets, in milliseconds. One more bucket holds everything above the last.
 pub const BOUNDS: [u64; 19] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000,
     1_800_000, 3_600_000, 86_400_000,
 ];
 
-/// How many deliveries were how late.
+/// A histogram of the lateness of deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     counts: [u64; BOUNDS.len() + 1],
@@ -529,7 +529,7 @@ impl Histogram {
         &self.counts
     }
 
-    /// All together, in microseconds.
+    /// The sum of all values, in microseconds.
     #[must_use]
     pub fn sum_micros(&self) -> u64 {
         self.sum_micros

@@ -1,8 +1,8 @@
-//! Which delivery begins next?
+//! Decides which delivery begins next.
 //!
-//! Without a common bound on places, each namespace is served by itself. Where places are short, by deficit round robin, after
-//! [Shreedhar and Varghese](https://doi.org/10.1145/217391.217453): a namespace may begin as many deliveries in a round as its priority says, and what it could not
-//! begin for want of places it begins first once there are some.
+//! Without a common bound on places, each namespace is served independently. With one, deficit round robin is used, after
+//! [Shreedhar and Varghese](https://doi.org/10.1145/217391.217453): in each round, a namespace may begin as many deliveries as its priority says, and those that it
+//! could not begin for lack of places begin first once places are free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::engine::planted::{self, Planted};
 use crate::engine::poison::Poison;
 use crate::engine::store_link::StoreLink;
 
-/// The parts of the engine that the beginning of a delivery takes.
+/// The parts of the engine that are needed to begin a delivery.
 #[derive(Debug)]
 pub(in crate::engine) struct Deliveries<'a> {
     pub(in crate::engine) namespaces: &'a mut Namespaces,
@@ -26,9 +26,9 @@ pub(in crate::engine) struct Deliveries<'a> {
 }
 
 impl Namespaces {
-    /// When a rate lets the next delivery begin that waits for it, in microseconds since boot, if so many run.
+    /// When a rate allows the next delivery that waits for it, in microseconds since boot, given the number of running deliveries.
     pub(in crate::engine) fn rates_let_at(&self, running: usize) -> Option<u64> {
-        // Without a place, it waits for the end of a delivery, and not for this.
+        // Without a free place, it waits for a delivery to end instead.
         let limit = self.config.concurrency;
         if limit.is_some_and(|limit| running >= limit) {
             return None;
@@ -39,14 +39,14 @@ impl Namespaces {
 }
 
 impl Deliveries<'_> {
-    /// Hands what is ready to handlers that have a place.
+    /// Hands ready timers to handlers that have a free place.
     pub(in crate::engine) fn deliver(&mut self) {
         self.memory.tidy();
         self.poison.continue_trials();
         match self.namespaces.config.concurrency {
             Some(limit) => self.serve_fairly(limit),
             None => {
-                // It matters only where they wait for one another's trials.
+                // The order only matters when namespaces wait for each other's trials.
                 let (count, first) = (self.namespaces.all.len(), self.namespaces.turn);
                 for at in 0..count {
                     self.serve((first + at) % count, usize::MAX);
@@ -55,7 +55,7 @@ impl Deliveries<'_> {
         }
     }
 
-    /// A place of this handler queue is free.
+    /// Fills a place that has become free in this handler queue.
     pub(in crate::engine) fn deliver_after(&mut self, queue: usize) {
         let limit = self.namespaces.config.concurrency.unwrap_or(usize::MAX);
         if self.namespaces.is_short {
@@ -95,11 +95,11 @@ impl Deliveries<'_> {
                 let namespace = &mut self.namespaces[at];
                 namespace.deficit -= begun;
                 if begun < quantum && begun == free && !planted::is(Planted::QuantumForgotten) {
-                    // It goes on from here when there is a place.
+                    // Continues from here when a place is free.
                     self.namespaces.is_short = true;
                     return;
                 }
-                // One that has no more to begin keeps nothing for later.
+                // A namespace with nothing more to begin carries nothing over.
                 namespace.deficit = 0;
                 self.namespaces.turn = at + 1;
             }
@@ -109,9 +109,9 @@ impl Deliveries<'_> {
         }
     }
 
-    /// Begins deliveries of a namespace, of its handlers by turns, at most so many. Returns how many.
+    /// Begins at most `limit` deliveries of a namespace, alternating between its handlers. Returns how many began.
     ///
-    /// Each handler is checked once, and those that begin something are checked again: a few that have much ready do not cost a check of all of them for each delivery.
+    /// Each handler is checked once, and those that begin something are checked again, so a few busy handlers do not cost a check of all of them for each delivery.
     fn serve(&mut self, at: usize, limit: usize) -> usize {
         let now = self.link.now;
         let mut begun = 0;
@@ -129,7 +129,7 @@ impl Deliveries<'_> {
             let queue = namespace.queues[turn];
             if is_limited && !namespace.has_turn(now.boot_micros) {
                 if self.memory.is_ready(queue, now, self.poison) {
-                    // The handler keeps its turn, however often this is asked until the rate lets it begin.
+                    // The handler keeps its turn, however often this is called until the rate allows it to begin.
                     let namespace = &mut self.namespaces[at];
                     (namespace.turn, namespace.waits) = (turn, true);
                     return begun;
@@ -160,7 +160,7 @@ impl Deliveries<'_> {
             };
             let limit = self.namespaces[namespace].policy.starts;
             if let Some(error) = self.poison.verdict(&row, limit) {
-                // A timer that ends the process is given up.
+                // A timer that repeatedly ends the process is given up.
                 if let Some((row, _)) = self.memory.loaded.end(row.id) {
                     self.link.push(burial(row, Arc::from(error), now));
                 }
@@ -181,7 +181,7 @@ impl Deliveries<'_> {
         false
     }
 
-    /// The start of a timer was noted: it goes to its handler.
+    /// Hands a timer whose start was noted to its handler.
     pub(in crate::engine) fn call(&mut self, row: &Row, namespace: usize) {
         self.note_trial(row, namespace, Some(self.link.now.boot_micros));
         let row = Row {
@@ -191,14 +191,14 @@ impl Deliveries<'_> {
         self.hand_out(row, namespace);
     }
 
-    /// A timer goes to its handler.
+    /// Hands a timer to its handler.
     fn hand_out(&mut self, row: Row, namespace: usize) {
         let at = self.link.now.boot_micros;
         self.namespaces[namespace].calls(at);
         self.link.put_out(Output::Deliver(Delivery { row, at }));
     }
 
-    /// The trial of an accused timer begins, or goes on to its handler. Then it is the turn of the next namespace.
+    /// Records the trial of an accused timer, before and after its start is noted. Then it is the next namespace's turn.
     fn note_trial(&mut self, row: &Row, namespace: usize, begun: Option<u64>) {
         if self.poison.tries(row, namespace, begun) && self.namespaces.config.concurrency.is_none()
         {
