@@ -1,6 +1,6 @@
-//! How long may something be, and what is a name?
+//! Limits on lengths, and the rules for names.
 
-/// The namespace of handlers without another one.
+/// The namespace of handlers whose names contain none.
 pub const DEFAULT: &str = "default";
 
 /// The prefix of the setting that has the policy of a namespace, before its name.
@@ -12,24 +12,24 @@ pub const PAUSED_SETTING: &str = "paused/";
 /// The maximum length of the name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
 
-/// The longest name of a namespace: with the shortest name of a handler, it is as long as a name may be.
+/// The maximum length of the name of a namespace: together with the shortest handler name, it has the maximum length of a name.
 pub const LONGEST_NAMESPACE: usize = NAME_LIMIT - 2;
 
-/// No name of a handler begins so: each has one name.
+/// A prefix that no handler name has, so that each handler has only one name.
 pub const BEFORE_DEFAULT: &str = "default/";
 
-/// How much of a name a message shows.
+/// How much of a name is shown in a message.
 const LONGEST_SHOWN: usize = 64;
 
-/// The beginning of a name, for a message.
+/// The beginning of a name, for use in a message.
 pub fn shown(name: &str) -> String {
     name.chars().take(LONGEST_SHOWN).collect()
 }
 
-/// Whether this is a handler's name: `name`, or `namespace/name`.
+/// Whether this is a valid handler name: `name`, or `namespace/name`.
 pub fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {
-        // Those of the default one have no `/`, so that each has one name.
+        // Names in the default namespace have no `/`, so that each handler has only one name.
         Some((DEFAULT, _)) => false,
         Some((namespace, name)) => is_namespace_name(namespace) && is_namespace_name(name),
         None => true,
@@ -37,7 +37,7 @@ pub fn is_handler_name(name: &str) -> bool {
     is_whole && (1..=NAME_LIMIT).contains(&name.len())
 }
 
-/// Whether this is the name of a namespace, or of a handler in it.
+/// Whether this is a valid name of a namespace, or of a handler in it.
 pub fn is_namespace_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
 }

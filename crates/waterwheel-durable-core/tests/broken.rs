@@ -1,4 +1,4 @@
-//! A store with a fault fails the cases that look for it.
+//! Checks that a store with a fault fails the cases that look for it.
 
 use std::sync::Arc;
 
@@ -67,12 +67,12 @@ struct Broken {
     inner: MemoryStore,
     fault: Fault,
     number: u64,
-    /// What was found the last time.
+    /// The last handle that was found.
     found: Option<Handle>,
 }
 
 impl Broken {
-    /// What the store does in the place of this step.
+    /// The step that the faulty store carries out instead of this one.
     fn bent(&self, op: &Op) -> Op {
         let mut op = op.clone();
         match (self.fault, &mut op) {
@@ -162,7 +162,7 @@ impl Broken {
         }
     }
 
-    /// Settles a row, and writes it again: without a note, or with its failures.
+    /// Settles a row and writes it again, without a note or with its failures.
     fn replace(&mut self, mut row: Row) {
         let bucket = match self.inner.first_bucket(Level::Day) {
             Ok(None) => Level::Second.bucket(row.due),
@@ -192,7 +192,7 @@ impl Store for Broken {
     }
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
-        // The commits of the store have numbers of their own where a fault makes some more.
+        // A fault may add commits, so the inner store numbers its commits independently.
         let number = match self.fault {
             Fault::CommitsAreRepeated
             | Fault::ReschedulesLeaveNoNote
@@ -321,7 +321,7 @@ fn each_fault_of_a_store_fails_the_case_that_looks_for_it() {
         assert!(found.contains(&case), "{fault:?} failed only {found:?}");
         assert!(found.len() < report.verdicts().len(), "{fault:?}");
         println!("{fault:?}: {} cases", found.len());
-        // Without a rising epoch, each case fails that opens the store again.
+        // Without a rising epoch, every case that reopens the store fails.
         if fault != Fault::EpochsStandStill {
             failed.extend(found);
         }

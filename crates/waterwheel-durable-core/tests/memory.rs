@@ -1,4 +1,4 @@
-//! The store in memory passes the suite.
+//! Checks that the in-memory store passes the conformance suite.
 
 use waterwheel_durable_core::store::{MemoryStore, Store};
 

@@ -1,4 +1,4 @@
-//! One suite for every store of durable timers: does a [`Store`] keep what the trait promises?
+//! One test suite for every store of durable timers, to check that a [`Store`] keeps the promises of the trait.
 //!
 //! ```
 //! use waterwheel_durable_core::store::MemoryStore;
@@ -10,11 +10,11 @@
 //! | to | use |
 //! |---|---|
 //! | test a store | [`all`] |
-//! | test what a store keeps when it is opened again | [`all_reopened`] |
-//! | look at single cases | [`Report`], [`Verdict`] |
+//! | test that a store keeps its contents when reopened | [`all_reopened`] |
+//! | look at individual cases | [`Report`], [`Verdict`] |
 //!
-//! A case has a name, begins with an empty store and takes some milliseconds. It compares what the store replies with what the contract says; it does not
-//! look for lost writes after a power cut, nor for threads.
+//! Each case has a name, starts with an empty store and takes a few milliseconds. It compares the store's replies with the contract. It does not
+//! look for writes lost in a power cut, nor for concurrency bugs.
 
 mod cases;
 mod rows;
@@ -26,7 +26,7 @@ use crate::store::Store;
 use subject::Subject;
 pub use verdict::{Report, Verdict};
 
-/// Runs all cases. Each begins with a store of its own, which `make` makes: an empty one.
+/// Runs all cases, each with its own empty store, created by `make`.
 pub fn all(mut make: impl FnMut() -> Box<dyn Store>) -> Report {
     all_reopened(|store| match store {
         Some(store) => store,
@@ -36,7 +36,7 @@ pub fn all(mut make: impl FnMut() -> Box<dyn Store>) -> Report {
 
 /// Runs all cases, and opens the store again between the steps of each.
 ///
-/// `open` is called with `None` for an empty store, and with a store for one that has the same rows: that one itself, or one that is opened in its place.
+/// `open` is called with `None` for an empty store, or with a store, for one with the same contents: the store itself, or one reopened in its place.
 pub fn all_reopened(mut open: impl FnMut(Option<Box<dyn Store>>) -> Box<dyn Store>) -> Report {
     let verdicts = cases::ALL.iter().map(|(name, case)| {
         let outcome = Subject::new(&mut open).and_then(|mut subject| case(&mut subject));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::store::{Bucket, Due, Handle, Id, Level, Op, Row};
 
-/// The handler of most cases.
+/// The handler in most cases.
 pub(crate) const MAIL: &str = "mail";
 
-/// The present of most cases: 2027, in the middle of an hour.
+/// The present in most cases: in 2027, in the middle of an hour.
 pub(crate) const NOW: i64 = 1_800_001_234_567;
 
 /// Times after `NOW` that lie in buckets of all levels: seconds, minutes, hours, days, and ten years.
@@ -50,7 +50,7 @@ pub(crate) fn keyed(key: &[u8], row: Row) -> Row {
     }
 }
 
-/// The row as it is after it was moved.
+/// The row after it was moved.
 pub(crate) fn moved(row: &Row, at: i64) -> Row {
     Row {
         due: due(at),
@@ -67,7 +67,7 @@ pub(crate) fn handle(row: &Row) -> Handle {
     }
 }
 
-/// Where a timer is written that is due then, at `NOW`.
+/// The bucket of a timer that is due at this time and written at `NOW`.
 pub(crate) fn bucket(at: i64) -> Bucket {
     Bucket::of(due(at), due(NOW))
 }

@@ -1,4 +1,4 @@
-//! The store of a case, and what is asked of it.
+//! The store of a case, and helpers for requests to it.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use super::rows::{MAIL, handle, insert_second};
 
 pub(crate) type Done = Result<(), String>;
 
-/// Opens a store, or opens it again.
+/// Opens or reopens a store.
 pub(crate) type Open<'a> = &'a mut dyn FnMut(Option<Box<dyn Store>>) -> Box<dyn Store>;
 
 pub(crate) struct Subject<'a> {
@@ -33,7 +33,7 @@ impl<'a> Subject<'a> {
         Ok(subject)
     }
 
-    /// Opens the store again: what it says from now on is what it has kept.
+    /// Reopens the store, so that it only replies from what it has kept.
     pub(crate) fn reopen(&mut self) -> Result<u64, String> {
         let mut store = (self.open)(self.store.take());
         let begun = store.begin().map_err(words)?;
@@ -52,7 +52,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Commits, and opens the store again.
+    /// Commits, and reopens the store.
     pub(crate) fn commit(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, String> {
         let outcomes = self.commit_only(steps)?;
         self.reopen()?;
@@ -65,7 +65,7 @@ impl<'a> Subject<'a> {
         self.commit(&steps).map(drop)
     }
 
-    /// The rows of [`MAIL`] in the finest level are these.
+    /// Checks that these are the rows of [`MAIL`] in the finest level.
     pub(crate) fn has(&mut self, expected: &[Row]) -> Done {
         same("the rows", &self.seconds(MAIL)?[..], expected)
     }
@@ -81,7 +81,7 @@ impl<'a> Subject<'a> {
         Ok(outcomes)
     }
 
-    /// Commits, and the outcomes are these.
+    /// Commits, and checks the outcomes.
     pub(crate) fn does<const N: usize>(&mut self, steps: [(Op, Outcome); N]) -> Done {
         let (steps, expected): (Vec<_>, Vec<_>) = steps.into_iter().unzip();
         let outcomes = self.commit(&steps)?;
@@ -130,7 +130,7 @@ impl<'a> Subject<'a> {
         self.dead_letters(Scope::All, Id::NONE, PageLimit::rows(1_000_000))
     }
 
-    /// The dead letters of these handlers after this one, from pages of this size.
+    /// The dead letters of these handlers after this id, read in pages of this size.
     pub(crate) fn dead_letters(
         &mut self,
         scope: Scope<'_>,
@@ -204,7 +204,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Cancels the timers by their handles: they are all there, once.
+    /// Cancels timers by their handles, and checks that each exists once.
     pub(crate) fn cancels<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Done {
         for row in rows {
             let cancel = Op::Cancel(handle(row));
@@ -214,7 +214,7 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// No timer is left in any level.
+    /// Checks that no timer is left in any level.
     pub(crate) fn is_empty(&mut self) -> Done {
         for level in Level::CASCADING {
             let first = self.first_bucket(level)?;
@@ -228,7 +228,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The reply to a page of a cascade, sorted.
+/// The result of one page of a cascade, sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) is_empty: bool,

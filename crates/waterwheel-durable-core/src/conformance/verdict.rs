@@ -25,7 +25,7 @@ impl Verdict {
     }
 }
 
-/// The results of all cases. As text, a line each.
+/// The results of all cases. Displayed as one line per case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Report {
@@ -49,11 +49,11 @@ impl Report {
         failed.map(Verdict::name)
     }
 
-    /// For a test: the store passes all cases.
+    /// Asserts that the store passes all cases. For tests.
     ///
     /// # Panics
     ///
-    /// If it has failed one. The message says which, and what it did.
+    /// If a case has failed. The message names it, and says what the store did.
     #[track_caller]
     pub fn expect_all(&self) {
         assert!(self.failed().next().is_none(), "\n{self}");

@@ -45,7 +45,7 @@ impl Backoff {
     /// Sets the number of attempts, including the first: from 1 to 1 000. If the last attempt fails, the timer becomes
     /// a dead letter.
     ///
-    /// The default is 20: what fails that often in a row usually fails for a reason that no retry removes, and should be
+    /// The default is 20: after that many failures in a row, the reason is usually one that no retry removes, and should be
     /// noticed.
     pub fn max_attempts(mut self, attempts: u32) -> Backoff {
         self.max_attempts = attempts;
@@ -66,10 +66,10 @@ impl Backoff {
         Some(doubled.map_or(self.max, |nanos| Duration::from_nanos(nanos).min(self.max)))
     }
 
-    /// A [delay](Backoff::delay) with its jitter. `chance` is any number.
+    /// Returns a [delay](Backoff::delay) with its jitter, given an arbitrary number `chance`.
     pub(crate) fn delay_with_jitter(&self, failures: u32, chance: u64) -> Option<Duration> {
         let half = self.delay(failures)? / 2;
-        // A part of 2¹⁶ is as even as is needed.
+        // A fraction with 16 bits is fine enough.
         let part = (chance & 0xffff) as u32;
         Some(half + half.mul_f64(f64::from(part) / 65_536.0))
     }

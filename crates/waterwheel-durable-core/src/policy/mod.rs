@@ -1,11 +1,11 @@
-//! How is a namespace served, and what may be asked for?
+//! How a namespace is served, and how fast timers may be inserted.
 //!
 //! | file | question |
 //! |---|---|
-//! | `rate` | how many in a time? |
+//! | `rate` | how many per unit of time? |
 //! | `backoff` | how long does a timer wait after a failure? |
 //!
-//! A policy lies in the store in the words in which users write it, in a file of settings for example.
+//! A policy is stored in the same words that users write, for example in a configuration file.
 
 mod backoff;
 mod rate;
@@ -21,7 +21,7 @@ pub use rate::Rate;
 /// How many unclean ends of the process in a row are needed before starts are noted.
 pub(crate) const NOTED_FROM: u32 = 2;
 
-/// How many unclean ends a timer may be with its handler at, if its policy does not say.
+/// At how many unclean ends a timer may have been with its handler, unless its policy sets this.
 pub(crate) const STARTS: u32 = 5;
 
 /// The maximum number of retry delays, and of attempts.
@@ -224,7 +224,7 @@ impl Policy {
             );
         }
         if insert_rate.is_some_and(|it| it.count == 0) {
-            // A pause refuses no insert, and so it is no advice here.
+            // A pause does not refuse inserts, so this message does not suggest one.
             return wrong("insert_rate", "it must allow at least 1 per period");
         }
         for (field, rate) in [("rate", *rate), ("insert_rate", *insert_rate)] {
@@ -238,7 +238,7 @@ impl Policy {
         if retention.is_some_and(|days| days > LONGEST_RETENTION) {
             return wrong("retention", "it must be at most 3 660 days");
         }
-        // Two that are not noted, one at which it was with others, and one alone.
+        // Two that are not noted, one with other timers running, and one alone.
         if starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
             return wrong(
                 "starts",
@@ -250,19 +250,19 @@ impl Policy {
 }
 
 impl Policy {
-    /// As it is stored: JSON.
+    /// The stored form: JSON.
     pub fn to_stored(&self) -> Vec<u8> {
-        // Durations and numbers: there is nothing that JSON does not have.
+        // This cannot fail: JSON can represent all durations and numbers.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// As it was stored. `None` if that makes no sense. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
+    /// Reads the stored form. `None` if it is invalid. An unknown field comes from a newer version and may be a limit, so such a policy cannot be read.
     pub fn from_stored(value: &[u8]) -> Option<Policy> {
         serde_json::from_slice(value).ok()
     }
 }
 
-/// All that a policy may have. A field with a slip in its name would leave a namespace without the limit that was meant.
+/// All fields that a policy may have. A misspelled field must be an error, or the namespace would lack the intended limit.
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Form {
@@ -327,7 +327,7 @@ mod tests {
             .insert_rate(Rate::per_minute(9))
             .retention(30)
             .starts(9);
-        // What is not named stays.
+        // Fields that are not set stay unchanged.
         let without_rate = full.clone().rate(None);
         assert_eq!(without_rate.rate(Rate::per_second(5)), full);
         let lifted = full
@@ -404,7 +404,7 @@ mod tests {
             .priority(7)
             .insert_rate(Rate::per_minute(9))
             .retention(30);
-        // Files have it in these words.
+        // Configuration files use these words.
         for (policy, text) in [
             (Policy::default(), "{}"),
             (
@@ -419,7 +419,7 @@ mod tests {
             assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
             assert_eq!(Policy::from_stored(text.as_bytes()), Some(policy));
         }
-        // A newer version may have more limits, and a limit that is left out is none.
+        // A newer version may have more limits, and ignoring a field could ignore a limit.
         let second = r#"{"secs":1,"nanos":0}"#;
         for wrong in [
             String::new(),

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// In nanoseconds: a hundred years.
+/// A hundred years, in nanoseconds.
 const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// A rate: a number of deliveries or inserts per unit of time.
@@ -51,7 +51,7 @@ impl Rate {
         self
     }
 
-    /// Why it makes no sense, if so.
+    /// The reason why the rate is invalid, if it is.
     pub(crate) fn wrong(self) -> Option<&'static str> {
         match self {
             Rate { count: 0, .. } => {
@@ -75,13 +75,13 @@ impl Rate {
         }
     }
 
-    /// Nanoseconds from one to the next, rounded up: so there are never more.
+    /// The nanoseconds between two turns, rounded up so that the rate is never exceeded.
     pub(crate) fn interval(self) -> u64 {
         let nanos = self.per.as_nanos().div_ceil(u128::from(self.count.max(1)));
         u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
     }
 
-    /// How many may come at once.
+    /// How many turns may come at once.
     pub(crate) fn at_once(self) -> u32 {
         let of_a_second = 1_000_000_000 / self.interval();
         self.burst

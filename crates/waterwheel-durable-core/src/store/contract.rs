@@ -309,8 +309,8 @@ impl Notice {
     }
 }
 
-/// The calls of a [`Store`](crate::store::Store) that passes them on to another one: `forward!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
-/// `maintain`; `rest` for those of them that have no name here.
+/// Implements the calls of a [`Store`](crate::store::Store) by forwarding them: `forward!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit`
+/// and `maintain`; `rest` for all of those that are not named here.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! forward {

@@ -16,7 +16,7 @@ pub struct MemoryStore {
     buckets: BTreeMap<(Bucket, Id), Row>,
     /// The rows of [`Level::Second`], by handler.
     seconds: BTreeMap<(Arc<str>, RowCursor), Row>,
-    /// Where timers are that are no longer due as their handles say.
+    /// The current due times of timers that have moved since their handles were created.
     moved: HashMap<Id, Due>,
     keys: HashMap<(Arc<str>, Arc<[u8]>), Handle>,
     dead: BTreeMap<Id, Dead>,
@@ -51,7 +51,7 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// The store without the first rows of a coarser bucket: half of a cascade, for simulators.
+    /// The store without the first rows of a coarser bucket, as after half of a cascade. For simulators.
     #[doc(hidden)]
     #[must_use]
     pub fn without(&self, bucket: Bucket, limit: PageLimit) -> MemoryStore {
@@ -90,7 +90,7 @@ impl MemoryStore {
             .remove(&(Arc::clone(&row.handler), row.cursor()))
     }
 
-    /// Where a timer lies if it is in a bucket of [`Level::Second`].
+    /// The place of a timer that is in a bucket of [`Level::Second`].
     fn place_in_seconds(&self, handle: &Handle) -> (Arc<str>, RowCursor) {
         let cursor = RowCursor {
             second: self.due_of(handle).second(),
@@ -99,7 +99,7 @@ impl MemoryStore {
         (Arc::clone(&handle.handler), cursor)
     }
 
-    /// Where a timer lies in one of the coarser buckets of its due time.
+    /// The place of a timer that is in one of the coarser buckets of its due time.
     fn find_in_buckets(&self, handle: &Handle) -> Option<(Bucket, Id)> {
         let due = self.due_of(handle);
         let mut places = Level::CASCADING
@@ -119,7 +119,7 @@ impl MemoryStore {
             || self.find_in_buckets(handle).is_some()
     }
 
-    /// Takes a timer out.
+    /// Removes a timer from its bucket.
     fn take(&mut self, handle: &Handle) -> Option<Row> {
         let found = self.seconds.remove(&self.place_in_seconds(handle));
         found.or_else(|| {
@@ -128,7 +128,7 @@ impl MemoryStore {
         })
     }
 
-    /// Nothing is left of a timer but what the caller keeps of it.
+    /// Forgets the key of a timer and the note of where it has moved.
     fn forget(&mut self, row: &Row) {
         self.moved.remove(&row.id);
         if let Some(key) = &row.key {
@@ -262,7 +262,7 @@ impl MemoryStore {
         }
     }
 
-    /// All that is archived of a handler after this cursor and before a day.
+    /// The records of a handler after this cursor and before this day.
     fn archived_of(
         &self,
         handler: &Arc<str>,
@@ -278,7 +278,7 @@ impl MemoryStore {
         rest.map(|((_, cursor), archived)| (*cursor, archived))
     }
 
-    /// Each is a block of its own.
+    /// Archives a timer, as a block of its own.
     fn archive(&mut self, row: &Row, at: Due) {
         let day = at.day();
         let from = (Arc::clone(&row.handler), ArchiveCursor::before(day));
@@ -288,7 +288,7 @@ impl MemoryStore {
         );
         let last = self.archive.range(from..to).next_back();
         let block = last.map_or(0, |((_, last), _)| last.block + 1);
-        // 0 is the cursor before the day.
+        // Index 0 is the cursor before the records of the day.
         let cursor = ArchiveCursor {
             day,
             block,

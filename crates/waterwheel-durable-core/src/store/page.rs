@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A page of the dead letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
+    /// Reads a page of the dead letters 1 to 9, of which multiples of 3 match. Returns their numbers, and where the next page begins.
     fn page(after: u64, limit: PageLimit, examined: usize) -> (Vec<u64>, Option<u64>) {
         let all = (after + 1..10).map(|number| {
             let is_meant = number % 3 == 0;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Due;
 
-/// Occurrences of calendars have ids of their own: above those of inserts, whose epochs leave this bit out.
+/// The bit of the ids of calendar occurrences, which are above those of inserts: epochs leave it out.
 const OCCURRENCE: u64 = 1 << 62;
 
 /// The id of a timer. It is the same in each attempt, and is never used again in the same store.
@@ -89,7 +89,7 @@ impl FromStr for Id {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Id, InvalidId> {
-        // Not with a sign, which the parser of numbers takes.
+        // The number parser would accept a sign.
         let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let id = u64::from_str_radix(text, 16).map_err(|_| InvalidId)?;
         match is_hex && id > Id::NONE.0 && id <= Id::MAX.0 {

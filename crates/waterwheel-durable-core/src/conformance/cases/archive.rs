@@ -24,7 +24,7 @@ fn expire(before: i64, limit: usize) -> Op {
     }
 }
 
-/// All that is archived of a handler, page by page.
+/// All archived records of a handler, page by page.
 fn archived(it: &mut Subject<'_>, handler: &str, page: usize) -> Result<Vec<Archived>, String> {
     let (mut all, mut after) = (Vec::new(), ArchiveCursor::START);
     loop {
@@ -51,7 +51,7 @@ pub(super) fn an_archived_row_leaves_a_record(it: &mut Subject<'_>) -> Done {
     let mut rows = [row(1, NOW), keyed(b"", row(2, NOW + 5)), row(3, NOW)];
     rows[2].failures = 7;
     it.inserts(&rows)?;
-    // One that has moved, and whose note goes as well.
+    // A timer that has moved, so that its note is deleted as well.
     it.commit(&[reschedule(&rows[0], NOW + 2_000)])?;
     rows[0] = moved(&rows[0], NOW + 2_000);
     let steps = rows
@@ -100,7 +100,7 @@ pub(super) fn what_is_archived_is_listed_in_pages(it: &mut Subject<'_>) -> Done 
     it.inserts(&rows)?;
     let mut expected = Vec::new();
     for (commit, rows) in (0..).zip(rows.chunks(7)) {
-        // Two days in one commit, and days that go back.
+        // Two days in one commit, and days that go backwards.
         let at = |index: usize| NOW + (index as i64 % 2 - commit % 2) * DAY;
         let steps = rows.iter().enumerate();
         let steps = steps.map(|(index, row)| archive(row, at(index)));
@@ -111,7 +111,7 @@ pub(super) fn what_is_archived_is_listed_in_pages(it: &mut Subject<'_>) -> Done 
                 .map(|(index, row)| row.archived(due(at(index)))),
         );
     }
-    // By days, and else as they were archived.
+    // In order of their days, and within a day in the order of archiving.
     expected.sort_by_key(|archived| archived.at.day());
     for page in [1, 2, 5, 100] {
         same("the archive", archived(it, MAIL, page)?, expected.clone())?;
@@ -204,7 +204,7 @@ pub(super) fn a_key_of_another_timer_does_not_expire(it: &mut Subject<'_>) -> Do
     it.inserts([&first])?;
     it.commit(&[archive(&first, NOW - 3 * DAY)])?;
     it.commit(&[expire(TODAY, 9)])?;
-    // Archived twice, as after an answer that was lost: the second is another timer of that key.
+    // Archived twice, as after a lost answer: the second is another timer with the same key.
     let second = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&second), Outcome::Inserted)])?;
     it.commit(&[archive(&first, NOW - 3 * DAY)])?;

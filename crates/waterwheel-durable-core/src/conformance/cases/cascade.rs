@@ -1,4 +1,4 @@
-//! Where do the rows of a coarser bucket go?
+//! Where the rows of a coarser bucket go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::store::{Bucket, Due, Level, Op, PageLimit, Row};
 use crate::conformance::rows::{MAIL, NOW, due, handle, insert, moved, of, reschedule, row};
 use crate::conformance::subject::{Done, Page, Subject, same};
 
-/// Rows all over a bucket, of two handlers, not in the order of their due times.
+/// Rows spread over a bucket, of two handlers, not in the order of their due times.
 fn spread(bucket: Bucket, count: u64) -> Vec<Row> {
     let part = bucket.level.millis() / count as i64;
     (0..count)
@@ -42,7 +42,7 @@ fn expected(bucket: Bucket, now: Due, rows: &[Row], is_empty: bool) -> Page {
     }
 }
 
-/// Cascades a bucket in pages, then those that its rows have come to, down to the seconds. Each row gets there once.
+/// Cascades a bucket page by page, then the buckets that its rows have moved to, down to the seconds. Each row arrives exactly once.
 fn cascades(it: &mut Subject<'_>, bucket: Bucket, now: Due, rows: Vec<Row>, limit: usize) -> Done {
     let steps: Vec<_> = rows
         .iter()
@@ -147,7 +147,7 @@ pub(super) fn a_cascade_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) ->
         .map(|row| Op::Insert(row.clone(), minute))
         .collect();
     it.commit(&steps)?;
-    // The bytes of a page, and how many rows have moved after it.
+    // The bytes of a page, and the number of rows moved after it.
     for (bytes, moved) in [(0, 1), (1, 3), (14, 4), (100_000, 5), (usize::MAX, 6)] {
         let limit = PageLimit { rows: 100, bytes };
         let page = it.cascade_of(minute, minute.cascades_at(), limit)?;

@@ -42,7 +42,7 @@ pub(super) fn a_burial_frees_the_key(it: &mut Subject<'_>) -> Done {
     it.commit(&[bury(&first)])?;
     let second = keyed(b"key", row(2, NOW));
     it.does([(insert_second(&second), Outcome::Inserted)])?;
-    // The dead letter has no key from then on, and takes none with it.
+    // The redriven timer has no key, and takes none with it.
     it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;
     it.cancels([&first])?;
     let third = keyed(b"key", row(3, NOW));
@@ -169,7 +169,7 @@ pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
 }
 
 pub(super) fn a_discarded_dead_letter_is_gone(it: &mut Subject<'_>) -> Done {
-    // One that has moved, and so has a note elsewhere.
+    // A timer that has moved, and so has a note elsewhere.
     let (first, other) = (row(1, NOW), row(2, NOW));
     it.inserts([&first, &other])?;
     let retry = Op::Retry(first.clone(), due(NOW + 2_000), second(NOW + 2_000));

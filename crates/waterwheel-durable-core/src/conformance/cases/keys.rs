@@ -1,4 +1,4 @@
-//! To which timer does a business key belong?
+//! Which timer a business key belongs to.
 
 use std::slice::from_ref;
 
@@ -103,7 +103,7 @@ pub(super) fn the_same_timer_may_insert_its_key_again(it: &mut Subject<'_>) -> D
     it.has(&[first])
 }
 
-/// It is found by its key, by this handle, and by no other key or handler.
+/// Checks that a timer is found by its key, with this handle, and by no other key or handler.
 fn is_found(it: &mut Subject<'_>, row: &Row, expected: Option<Handle>) -> Done {
     let key = row.key.as_deref().unwrap_or_default();
     same("the timer of a key", it.find(MAIL, key)?, expected)?;
@@ -119,7 +119,7 @@ pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
         is_found(it, &first, None)?;
         it.commit(&[insert(&first)])?;
         is_found(it, &first, Some(handle(&first)))?;
-        // In each level, by its first handle.
+        // In each level, by its original handle.
         for (other, distance) in (50..).zip(DISTANCES) {
             let moves = [
                 reschedule(&first, NOW + distance),

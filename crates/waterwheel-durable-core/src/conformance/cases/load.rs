@@ -1,4 +1,4 @@
-//! Which rows are there, and in which order?
+//! Which rows exist, and in which order.
 
 use crate::store::{Level, PageLimit, RowCursor};
 

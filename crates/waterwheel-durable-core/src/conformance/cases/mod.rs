@@ -1,4 +1,4 @@
-//! The cases, by what they look at.
+//! The test cases, by subject.
 
 mod archive;
 mod cascade;

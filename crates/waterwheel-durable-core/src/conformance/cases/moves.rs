@@ -1,4 +1,4 @@
-//! Where is a timer that was moved, and is it found by its handle?
+//! Where a moved timer is, and whether its handle still finds it.
 
 use crate::store::{Op, Outcome};
 
@@ -85,7 +85,7 @@ pub(super) fn a_timer_moves_to_its_own_second(it: &mut Subject<'_>) -> Done {
         it.does([(to, Outcome::Rescheduled(Some(expected.clone())))])?;
         it.has(&[expected])?;
     }
-    // As it was loaded before it was moved.
+    // The row as it was loaded before the move.
     it.does([(Op::Settle(row.clone()), Outcome::Done)])?;
     it.is_empty()
 }
@@ -114,7 +114,7 @@ pub(super) fn a_settled_timer_is_not_found(it: &mut Subject<'_>) -> Done {
 pub(super) fn a_handle_of_another_handler_finds_no_timer(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {
         let row = row(count * 2, NOW + distance);
-        // There is such a handler, or there is none.
+        // Whether a handler of this name is known.
         let known = of(
             "call",
             crate::conformance::rows::row(count * 2 + 1, NOW + distance),

@@ -28,7 +28,7 @@ fn expected(settings: &[(&str, &[u8])]) -> Settings {
     settings.collect()
 }
 
-/// A row has 63 bits for them.
+/// A row stores its starts in 63 bits.
 const MAX_STARTS: u64 = i64::MAX.unsigned_abs();
 
 pub(super) fn settings_are_kept_in_order(it: &mut Subject<'_>) -> Done {
@@ -92,7 +92,7 @@ pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
         first.starts = starts;
         it.has(&[first.clone(), row(2, NOW)])?;
     }
-    // The row says what the starts are counted from.
+    // The row passed in determines what the starts are counted from.
     for starts in [1, 8, MAX_STARTS] {
         first.starts = starts - 1;
         it.does([(Op::Start(first.clone()), Outcome::Done)])?;

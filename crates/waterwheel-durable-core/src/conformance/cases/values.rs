@@ -1,4 +1,4 @@
-//! Are the ends of each range kept?
+//! Whether the extreme values of each range are kept.
 
 use std::slice::from_ref;
 

@@ -1,4 +1,4 @@
-//! Helpers of the tests of calendars, and the tests of decisions.
+//! Helpers for the tests of calendars, and the tests of decisions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) fn dues(seconds: &[i64]) -> Vec<Due> {
     seconds.iter().map(|second| due(*second)).collect()
 }
 
-/// Occurrences in each second of some ranges, or after each period, in a zone that is so many seconds ahead of UTC.
+/// Occurrences in each second of some ranges, or once per period, in a time zone this many seconds ahead of UTC.
 #[derive(Debug)]
 pub(super) struct Listed {
     ranges: Vec<Range<i64>>,
@@ -49,7 +49,7 @@ impl Listed {
         }
     }
 
-    /// Whenever the clock on the wall shows a multiple of the period.
+    /// Whenever a wall clock in the zone shows a multiple of the period.
     pub(super) fn each(period: i64) -> Listed {
         Listed {
             period,
@@ -96,7 +96,7 @@ impl Occurrences for Listed {
     }
 }
 
-/// A calendar, how far it has come, and the clock.
+/// A calendar, its cursor, and the clock.
 struct Subject {
     plan: Plan,
     cursor: Cursor,
@@ -116,7 +116,7 @@ impl Subject {
         Subject { plan, cursor }
     }
 
-    /// Decides, and goes on from there. Returns the seconds that are filed, and when it looks again.
+    /// Decides, and continues from there. Returns the seconds that are filed, and when to decide again.
     #[track_caller]
     fn at(&mut self, now: i64) -> (Vec<i64>, Option<i64>) {
         self.at_most(now, 1_000)
@@ -139,7 +139,7 @@ impl Subject {
         (seconds, wakes_at.map(Due::second))
     }
 
-    /// The rules of the zone are others from now on.
+    /// Changes the rules of the time zone.
     fn ahead(&mut self, period: i64, seconds: i64) {
         self.plan.occurrences = Arc::new(Listed::each(period).ahead(seconds));
     }
@@ -156,7 +156,7 @@ const ALL: [Misfire; 4] = [
 fn each_occurrence_is_filed_once_at_its_time() {
     for misfire in ALL {
         let mut it = Subject::new(Listed::each(HOUR), misfire, NOW);
-        // The one of its own time was there before it.
+        // The occurrence at the start time itself came before the calendar existed.
         assert_eq!(it.at(NOW), (vec![], Some(NOW + HOUR)));
         assert_eq!(it.at(NOW + HOUR - 1), (vec![], Some(NOW + HOUR)));
         let next = (vec![NOW + HOUR], Some(NOW + 2 * HOUR));
@@ -181,7 +181,7 @@ fn of_what_was_missed_the_last_one_is_filed_once() {
     let now = NOW + 3 * DAY + 61;
     assert_eq!(it.at(now), (vec![now - 61], Some(now - 61 + HOUR)));
     assert_eq!(it.at(now), (vec![], Some(now - 61 + HOUR)));
-    // Also if a few of them are not late.
+    // Even if a few of them are not late.
     let mut it = Subject::new(Listed::each(20), Misfire::Once, NOW);
     assert_eq!(it.at(NOW + 100), (vec![NOW + 100], Some(NOW + 120)));
 }
@@ -205,7 +205,7 @@ fn what_was_missed_is_passed_over() {
     let now = NOW + 3 * DAY;
     assert_eq!(it.at(now + 61), (vec![], Some(now + HOUR)));
     assert_eq!(it.cursor.last, None);
-    // A minute after its time it is not missed.
+    // A minute after its time, an occurrence does not count as missed.
     let now = now + 2 * HOUR;
     assert_eq!(it.at(now + 60), (vec![now], Some(now + HOUR)));
     // A millisecond more than a minute.
@@ -289,13 +289,13 @@ fn a_clock_that_is_set_back_by_days_is_not_waited_for() {
 
 #[test]
 fn a_clock_that_was_behind_for_a_while_brings_nothing_twice() {
-    // A machine that begins in 1970, or three days ago, each time it is switched on.
+    // A machine that starts in 1970, or three days ago, each time it is switched on.
     for behind in [0, NOW - 3 * DAY] {
         let mut it = Subject::new(Listed::each(DAY), Misfire::Once, NOW - 5);
         assert_eq!(it.at(NOW + 60), (vec![NOW], Some(NOW + DAY)));
         assert_eq!(it.at(behind + 5), (vec![], Some(behind + DAY)));
         assert_eq!(it.at(behind + 9), (vec![], Some(behind + DAY)));
-        // The clock is set: nothing was missed. The calendar of 1970 would have missed the last one.
+        // The clock is set: nothing was missed. A calendar created in 1970 would have missed the last one.
         assert_eq!(it.at(NOW + HOUR), (vec![], Some(NOW + DAY)));
         assert_eq!(it.at(NOW + DAY).0, [NOW + DAY]);
         assert_eq!(it.cursor.aside, None);
@@ -331,7 +331,7 @@ fn a_first_start_by_a_clock_in_1970_has_missed_nothing() {
     for misfire in ALL {
         let mut it = Subject::new(Listed::each(HOUR), misfire, 7);
         assert_eq!(it.at(8), (vec![], Some(HOUR)));
-        // It goes by the clock that there is.
+        // It follows the clock as it is.
         assert_eq!(it.at(HOUR).0, [HOUR]);
         assert_eq!(it.at(NOW + 61), (vec![], Some(NOW + HOUR)));
         assert_eq!(it.at(NOW + HOUR).0, [NOW + HOUR]);
@@ -352,12 +352,12 @@ fn a_first_start_by_a_clock_in_2100_waits_for_no_century() {
 
 #[test]
 fn new_rules_of_a_zone_bring_no_time_of_the_wall_twice() {
-    // The zone was an hour ahead, and is not any more: its clocks are put back.
+    // The zone was an hour ahead and no longer is: its clocks are put back.
     let mut it = Subject::new(Listed::each(DAY).ahead(HOUR), Misfire::Once, NOW - 2 * HOUR);
     let midnight = NOW - HOUR;
     assert_eq!(it.at(midnight), (vec![midnight], Some(midnight + DAY)));
     it.ahead(DAY, 0);
-    // At this time the clock on the wall shows midnight of the same day again.
+    // Now the wall clock in the zone shows midnight of the same day again.
     assert_eq!(it.at(NOW), (vec![], Some(NOW + DAY)));
     assert_eq!(it.at(NOW + DAY).0, [NOW + DAY]);
 }
@@ -377,7 +377,7 @@ fn new_rules_of_a_zone_file_what_comes_by_them() {
 fn new_rules_of_a_zone_bring_no_instant_twice() {
     let mut it = Subject::new(Listed::each(HOUR), Misfire::Once, NOW - 1);
     assert_eq!(it.at(NOW), (vec![NOW], Some(NOW + HOUR)));
-    // Its clocks were put forward, as is known a minute later: this was one o'clock.
+    // Its clocks were put forward, which is learned a minute later: this was one o'clock.
     it.ahead(HOUR, HOUR);
     assert_eq!(it.at(NOW + 61), (vec![], Some(NOW + HOUR)));
 }

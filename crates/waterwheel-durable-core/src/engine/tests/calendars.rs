@@ -1,4 +1,4 @@
-//! Calendars between requests, refusals and replies that are not there yet.
+//! Calendars while requests, refusals and replies are pending.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::engine::calendar::{
 
 const HOUR: i64 = 3_600;
 
-/// Each hour, in a zone that is so many seconds ahead of UTC.
+/// Every hour, in a time zone this many seconds ahead of UTC.
 #[derive(Debug)]
 struct Hourly(i64);
 
@@ -50,7 +50,7 @@ fn plan(definition: &str, payload: usize) -> Plan {
     }
 }
 
-/// Another plan, of other times.
+/// Another plan, with different times.
 fn others() -> Plan {
     Plan {
         times: "others".into(),
@@ -82,7 +82,7 @@ impl Subject {
         self.follow();
     }
 
-    /// The clock goes on to this hour. What is delivered then?
+    /// Moves the clock on to this hour. Returns the hours that are delivered then.
     fn hours_at(&mut self, hour: i64) -> Vec<i64> {
         self.pass_to(hour);
         self.settle();
@@ -90,7 +90,7 @@ impl Subject {
         self.delivered_hours()
     }
 
-    /// The store refuses the next commit, and has not come to the reads before it.
+    /// Lets the store refuse the next commit, before it has carried out the earlier reads.
     fn refuse_commit(&mut self) {
         while ops_of(&self.requests[0]).is_none() {
             self.requests.pop_front();
@@ -105,7 +105,7 @@ impl Subject {
         self.follow();
     }
 
-    /// The clock goes on to this hour, counted from the first one.
+    /// Moves the clock on to this hour, counted from the first one.
     fn pass_to(&mut self, hour: i64) {
         let at = (first_hour() + hour * HOUR) * 1_000_000;
         let left = at - self.engine.now().wall_micros;
@@ -160,7 +160,7 @@ fn occurrences_and_the_cursor_are_one_step() {
 fn what_is_asked_of_a_calendar_waits_for_what_it_files() {
     let mut it = with_calendar();
     it.pass_to(0);
-    // Its commit is on the way.
+    // The commit of this declaration is on the way.
     it.declare("h", plan("b", 0));
     it.declare("h", plan("b", 0));
     it.remove("h");
@@ -187,7 +187,7 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     it.answers.clear();
     it.pass_to(0);
     it.remove("gone");
-    // Both are to file an occurrence, in one commit.
+    // Both have an occurrence to file, in one commit.
     while ops_of(&it.requests[0]).is_none() {
         it.carry_out_next();
     }
@@ -202,7 +202,7 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     it.advance(SECOND);
     assert_eq!(it.answers, [Answer::Done]);
     it.pass(0);
-    // What the removed one was to file was not filed: it was decided anew.
+    // The occurrence of the removed calendar was not filed, as it was decided again.
     assert_eq!(it.delivered_hours(), [0]);
     assert_eq!((it.setting("gone"), it.store.len()), (None, 0));
 }
@@ -248,7 +248,7 @@ fn a_refused_declaration_leaves_nothing() {
         it.answers
     );
     it.answers.clear();
-    // The one that waited is tried by itself.
+    // The waiting calendar is retried on its own.
     it.advance(SECOND);
     assert_eq!(it.answers, [CREATED]);
     it.answers.clear();
@@ -260,7 +260,7 @@ fn a_refused_declaration_leaves_nothing() {
     assert_eq!(it.engine.calendars.len(), (1, 1));
 }
 
-/// The number that a calendar would have, as the first or second … one that a store's first run draws.
+/// The number that a calendar would get as the `count`th number drawn in the first run of a store.
 fn drawn(name: &str, count: i64) -> u32 {
     let mut hash = calendar::Hash::default();
     hash.bytes(name.as_bytes());
@@ -278,7 +278,7 @@ fn number(it: &mut Subject, name: &str) -> u32 {
 fn a_calendar_has_a_number_that_no_other_one_has() {
     let mut it = Subject::new(Config::default());
     let first = drawn("h", 1);
-    // That of one that cannot be read counts as well, and so does the next.
+    // The number of an unreadable calendar counts as taken, and so does the next number.
     let taken = [("x", first), ("y", first + 1)].map(|(name, number)| Stored {
         name: name.into(),
         read: Err((Some(number), "damage".into())),
@@ -287,7 +287,7 @@ fn a_calendar_has_a_number_that_no_other_one_has() {
     it.declare("h", plan("a", 0));
     it.settle();
     assert_eq!(number(&mut it, "h"), first + 2);
-    // Another definition has the same one. What is declared anew has another one.
+    // A new definition keeps the number. A calendar that was removed and declared again gets a new one.
     it.declare("h", plan("b", 0));
     it.settle();
     assert_eq!(number(&mut it, "h"), first + 2);
@@ -313,7 +313,7 @@ fn two_names_of_one_hash_that_come_at_once_have_two_numbers() {
     assert_ne!(numbers[0], numbers[1]);
 }
 
-/// Two names that would have the same number if they came one after the other.
+/// Two names that would get the same number if drawn one after the other.
 fn twins() -> [String; 2] {
     let first = (0..10_000).map(|it| it.to_string());
     let first: std::collections::HashMap<_, _> = first.map(|it| (drawn(&it, 1), it)).collect();
@@ -332,7 +332,7 @@ fn a_cursor_that_goes_back_uses_no_id_twice() {
     it.pass_to(0);
     it.settle();
     it.pass(0);
-    // It fails, and is tried again later: it is in the store, with its id.
+    // It fails and is retried later, so it is in the store with its id.
     let row = it.end_first(&Ended::Failed("no".into()));
     assert_eq!(it.hours_at(1), [1]);
     let two_days = 48 * HOUR * 1_000_000;
@@ -369,7 +369,7 @@ fn a_calendar_that_no_number_is_left_for_is_reported() {
         panic!("{:?}", it.reports);
     };
     assert!(report.starts_with("the calendar h: "), "{report}");
-    // A new one says so to its caller.
+    // A new calendar reports that to its caller.
     it.declare("i", plan("a", 0));
     assert_eq!(it.answers.pop(), Some(Answer::OutOfIds));
 }
@@ -452,7 +452,7 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
 #[test]
 fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     let mut it = Subject::new(Config::default()).handles(9);
-    // By the rules of then, the wall has shown the next hour.
+    // Under the old rules, the wall clock has already shown the next hour.
     let progress = Progress {
         number: 5,
         cursor: Cursor::starting(Due::from_millis(NOW), &Hourly(HOUR)),
@@ -463,7 +463,7 @@ fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
     };
     it.engine.restore_calendars([stored]);
     it.pass(0);
-    // The store refuses to write that the calendar goes by other rules.
+    // The store refuses the write after the rules changed.
     it.declare("h", others());
     it.refuse_commit();
     assert_eq!(it.answers, [REPLACED]);

@@ -1,4 +1,4 @@
-//! The contents of a commit, and when the store is asked.
+//! The contents of commits, and when the store is asked.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
 
 #[test]
 fn a_commit_of_large_timers_has_few_of_them() {
-    // Each timer has 64.
+    // Each timer takes 64 bytes.
     let mut it = Subject::with(|config| config.max_bytes_in_commit = 130).handles(1);
     for _ in 0..8 {
         it.insert(1);
@@ -89,7 +89,7 @@ fn requests_for_one_timer_share_a_commit() {
     }
     it.engine.handle_reschedule(0, handle, last);
     it.follow();
-    // The last one of these finds the timer: none after it can.
+    // The last of these cancels finds the timer, so none of the following ones can.
     for (answers, done) in [(1, 0), (100, 0), (201, 1)] {
         assert_eq!(it.next_commit().len(), 1);
         assert_eq!(it.answers.len(), answers);
@@ -124,7 +124,7 @@ fn a_commit_of_large_calendars_has_few_of_them() {
     let mut sizes = Vec::new();
     while let Some(request) = it.requests.pop_front() {
         sizes.extend(ops_of(&request).map(<[Op]>::len));
-        // A caller has its half.
+        // Half of the commit is reserved for callers.
         if sizes.len() == 2 {
             it.insert(3_600_000);
         }

@@ -4,7 +4,7 @@ use super::*;
 
 const HANDLERS: usize = 200;
 
-/// So many handlers, with 1 000 places each.
+/// An engine with `HANDLERS` handlers, with 1 000 places each.
 fn subject() -> Subject {
     let mut it = Subject::new(Config::default());
     for number in 0..HANDLERS {
@@ -27,7 +27,7 @@ fn a_reply_for_one_handler_looks_at_no_other() {
     it.settle();
     it.run_until(now.boot_micros);
     assert_eq!(it.delivered.len(), HANDLERS);
-    // What is archived and the first second were asked for, and then the rows and the second after them.
+    // The archive and the first second were asked for, then the rows and the next second.
     assert!(requests >= 2 * HANDLERS, "{requests} requests");
     let checks = it.engine.take_checks() / HANDLERS;
     assert!(checks < 50, "{checks} looks a handler");
@@ -48,7 +48,7 @@ fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_
 fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     let mut it = Subject::new(Config {
         max_bytes_in_memory: 2 << 20,
-        // A load brings less than it sets aside.
+        // A load brings less than it reserves.
         page: 8,
         ..Config::default()
     });
@@ -58,7 +58,7 @@ fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
     it.insert_to("few", 1_900);
     it.insert_many("many", 3_000, 1_900);
     it.begin_without_turn(it.engine.now());
-    // The load of the few reserves memory, until none is left for the many.
+    // The load of the few handlers reserves memory, until none is left for the many.
     let loads = |request: &Output, name: &str| match request {
         Output::Read(_, Query::Load { handler, .. }) => **handler == *name,
         _ => false,

@@ -48,7 +48,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
     let mut it = Subject::new(Config::default()).handles(1_000);
     let mut loads = VecDeque::new();
     for round in 0..50 {
-        // The load of a new handler is asked for before that of the last one is answered.
+        // The load for a new handler is requested before that of the previous one is answered.
         let handler: Arc<str> = format!("handler {round}").into();
         it.insert_many(&handler, 1, 0);
         it.engine.add_handler(&handler, 1);
@@ -128,7 +128,7 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     for _ in 0..10 {
         it.advance(SECOND);
     }
-    // They have a timer with the handler each, which hangs, and all the memory that there is.
+    // Each handler has one hanging timer, and together they take all the memory.
     assert_eq!(it.delivered.len(), 40);
     it.delivered.clear();
     it.handle("mail", 64);
@@ -137,7 +137,7 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     assert!(it.engine.stats().held_bytes <= max_bytes + 41 * ((64 << 10) + 512));
     let mut rounds = 0;
     while !it.delivered.is_empty() {
-        // But for what the last round leaves.
+        // Apart from the rest that the last round leaves.
         rounds += 1;
         it.end_all(&Ended::Well);
         it.advance(1_000);
@@ -146,11 +146,11 @@ fn backlogs_of_many_handlers_leave_another_its_places() {
     assert!(it.engine.memory.queues[40].held == 0 && it.engine.has_handler("mail"));
 }
 
-/// While a shutdown waits for a handler, timers come due that are not loaded any more. It would turn without end.
+/// While a shutdown waits for a handler, timers come due that are no longer loaded. The engine must not turn endlessly.
 #[test]
 fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
     let mut it = Subject::new(Config::default()).handles(1);
-    // In a bucket of a second, and of each far level.
+    // In a bucket of a second, and of each coarser level.
     for seconds in [9, 300, 20_000, 900_000] {
         it.insert(seconds * 1_000);
     }

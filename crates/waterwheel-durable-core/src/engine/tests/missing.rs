@@ -1,10 +1,10 @@
-//! Which names are reported that have no handler?
+//! Reports of names that have no handler.
 
 use super::*;
 
 #[test]
 fn a_missing_handler_is_reported_after_a_grace() {
-    // Of an engine that begins with timers that are long due, as after a restart; and of timers that come due later.
+    // With timers that are long overdue as the engine starts, as after a restart; and with timers that come due later.
     let mut it = Subject::new(Config::default());
     it.insert_many("mail", 1, -10_000);
     it.advance(SECOND - 2_000);
@@ -32,7 +32,7 @@ fn a_handler_in_time_is_not_reported_though_the_clock_is_set_back() {
     it.insert_many("mail", 1, -3_700_000);
     it.advance(SECOND / 2);
     assert!(it.reports.is_empty());
-    // The grace is counted by the clock that is not set.
+    // The grace period is measured by the boot clock, which is never set.
     it.advance(SECOND / 2);
     assert_eq!(it.reports, ["mail is missed"]);
     let mut it = Subject::new(Config::default());
@@ -59,7 +59,7 @@ fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
     it.engine.handle_reschedule(2, handles[1].clone(), later);
     it.settle();
     assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
-    // And again, as the others come due.
+    // Reported again when the others come due.
     it.advance(3_700 * SECOND);
     assert_eq!(it.reports.len(), 3);
     it.cancel(handles[2].clone());
@@ -78,7 +78,7 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     it.follow();
     let request = it.requests.pop_front().unwrap();
     it.carry_out(request);
-    // The store is asked what is left, and its reply comes after that to a later commit.
+    // The store is asked what is left, and replies after its reply to a later commit.
     let request = it.requests.pop_front().unwrap();
     assert!(
         matches!(request, Output::Read(_, Query::FirstSecond(..))),

@@ -1,25 +1,25 @@
-//! Cases that the simulator cannot see from outside, or meets too seldom.
+//! Cases that the simulator cannot see from outside, or encounters too rarely.
 //!
 //! | file | question |
 //! |---|---|
 //! | `calendars` | which occurrences become timers, and when? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
-//! | `round_robin` | whose delivery begins next, where places are short? |
-//! | `many` | what does a handler cost beside many others? |
-//! | `memory` | what is in memory, and what leaves it? |
-//! | `missing` | which names are reported that have no handler? |
-//! | `pauses` | what goes on in a namespace that is paused or drained? |
-//! | `phases` | how late does a timer come up, whatever the phase of the clocks? |
-//! | `poison` | which timer is given up, after how many ends of the process? |
+//! | `round_robin` | which delivery begins next when places are short? |
+//! | `many` | what does a handler cost among many others? |
+//! | `memory` | which timers are in memory, and which leave it? |
+//! | `missing` | which names without a handler are reported? |
+//! | `pauses` | what continues in a namespace that is paused or drained? |
+//! | `phases` | how late does a timer come up, depending on the phase of the clocks? |
+//! | `poison` | which timer is given up, and after how many ends of the process? |
 //! | `quotas` | which inserts are refused, and for how long? |
-//! | `rates` | when does a delivery begin that waits for a rate? |
-//! | `refusals` | what becomes of what the store refuses? |
+//! | `rates` | when does a delivery that waits for a rate begin? |
+//! | `refusals` | what happens after the store refuses a request? |
 //! | `retention` | what is archived, and when does it expire? |
-//! | `retries` | when is a timer tried again? |
-//! | `settings` | what becomes of a policy? |
-//! | `starts` | what becomes of a timer whose start is noted first? |
+//! | `retries` | when is a timer retried? |
+//! | `settings` | how are policies set, read and refused? |
+//! | `starts` | how is a timer delivered whose start is noted first? |
 //! | `trials` | which accused timer is tried next? |
-//! | `withdrawals` | what becomes of a delivery on its way while the clock is set back? |
+//! | `withdrawals` | what happens to a delivery on its way while the clock is set back? |
 
 mod calendars;
 mod commits;
@@ -51,22 +51,22 @@ use crate::policy::{Backoff, Policy, Rate};
 const SECOND: u64 = 1_000_000;
 const NOW: i64 = 1_800_000_000_000;
 
-/// An engine on a store that does what it is asked when the test says so.
+/// An engine with a store that carries out requests when the test says so.
 struct Subject {
     engine: Engine,
     store: MemoryStore,
-    /// The commits and reads that are not done yet.
+    /// The commits and reads that are not carried out yet.
     requests: VecDeque<Output>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
-    /// The deliveries of all that was delivered, as they were handed out.
+    /// The deliveries behind `delivered`, as they were handed out.
     on_their_way: Vec<Delivery>,
-    /// How many commits were asked for.
+    /// The number of commits requested.
     commits: usize,
-    /// The outputs about names without a handler, policies and space.
+    /// The outputs about missing handlers, policies and space.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
-    /// Those that were given up, and why.
+    /// The timers that were given up, and why.
     dead: Vec<(Row, Arc<str>)>,
     config: Config,
     handled: Vec<(Arc<str>, usize)>,
@@ -96,7 +96,7 @@ impl Subject {
         }
     }
 
-    /// With what is set.
+    /// Creates a subject with a modified configuration.
     fn with(set: impl FnOnce(&mut Config)) -> Subject {
         let mut config = Config::default();
         set(&mut config);
@@ -115,7 +115,7 @@ impl Subject {
         self.settle();
     }
 
-    /// Creates a namespace, or gives it another policy, and has a handler `mail` in it.
+    /// Creates a namespace, or sets its policy, and adds a handler `mail` to it.
     fn namespace(&mut self, name: &str, policy: &Policy) {
         self.set_policy(name, policy);
         self.handle(&format!("{name}/mail"), 1_000);
@@ -133,19 +133,19 @@ impl Subject {
         assert_eq!(self.answers.pop(), Some(Answer::Done));
     }
 
-    /// The process ends as it is, and the next one begins a second later.
+    /// Ends the process uncleanly, and starts the next one a second later.
     fn start_again(&mut self) {
         self.begin(self.later(SECOND));
     }
 
-    /// The process ends in order, and whatever it was about is given up.
+    /// Ends the process cleanly, giving up running deliveries.
     fn end_in_order(&mut self) {
         self.engine.handle_stop();
         self.engine.handle_abandon();
         self.settle();
     }
 
-    /// So many processes end as they are, each a moment after it has begun its deliveries.
+    /// Ends this many processes uncleanly, each a moment after it has begun its deliveries.
     fn end_processes(&mut self, count: usize) {
         for _ in 0..count {
             self.advance(1_000);
@@ -154,7 +154,7 @@ impl Subject {
         self.advance(1_000);
     }
 
-    /// A process begins at this time.
+    /// Starts a process at this time.
     fn begin(&mut self, now: Now) {
         self.begin_without_turn(now);
         self.settle();
@@ -176,7 +176,7 @@ impl Subject {
         self.follow();
     }
 
-    /// Time goes on to the next turn that the engine asks for, but not beyond this. It asks for one in the past no more than once.
+    /// Moves time on through all turns that the engine asks for, up to this time. The engine may ask for a turn at the present only once in a row.
     fn run_until(&mut self, boot: u64) {
         let mut turns_at_once = 0;
         loop {
@@ -196,7 +196,7 @@ impl Subject {
         self.settle();
     }
 
-    /// Ends what is with a handler, and returns the rows.
+    /// Ends all running deliveries, and returns their rows.
     fn end_all(&mut self, ended: &Ended) -> Vec<Row> {
         let rows = std::mem::take(&mut self.delivered);
         for row in &rows {
@@ -248,7 +248,7 @@ impl Subject {
         }
     }
 
-    /// The store does all that it is asked.
+    /// Lets the store carry out all requests.
     fn settle(&mut self) {
         self.follow();
         while let Some(request) = self.requests.pop_front() {
@@ -266,7 +266,7 @@ impl Subject {
         self.hand_in(reply);
     }
 
-    /// The store does what it is asked, and its reply is on its way.
+    /// Lets the store carry out a request, but does not deliver the reply yet.
     fn execute(&mut self, request: Output) -> Replied {
         match request {
             Output::Commit {
@@ -287,7 +287,7 @@ impl Subject {
         self.follow();
     }
 
-    /// The next request, which is a commit if the store does not refuse or fail, is replied to like this.
+    /// Replies to the next request, which must be a commit unless the reply is an error.
     fn reply(&mut self, outcomes: Result<Vec<Outcome>, StoreError>) {
         let replied = match (self.requests.pop_front().unwrap(), outcomes) {
             (Output::Commit { number, .. }, outcomes) => Replied::Commit(number, outcomes),
@@ -297,7 +297,7 @@ impl Subject {
         self.hand_in(replied);
     }
 
-    /// The store does what it is asked, up to and with the next commit, whose steps these are.
+    /// Lets the store carry out everything up to and including the next commit, and returns its steps.
     fn next_commit(&mut self) -> Vec<Op> {
         loop {
             let request = self.requests.pop_front().unwrap();
@@ -314,19 +314,19 @@ impl Subject {
         self.follow();
     }
 
-    /// Time goes on, and the store does all that it is asked.
+    /// Moves time on, and lets the store carry out all requests.
     fn advance(&mut self, micros: u64) {
         self.pass(micros);
         self.settle();
     }
 
-    /// The wall clock is set, and the store does all that it is asked.
+    /// Sets the wall clock, and lets the store carry out all requests.
     fn jump(&mut self, by: i64) {
         self.set(by);
         self.settle();
     }
 
-    /// The present, so much later.
+    /// The present plus this many microseconds.
     fn later(&self, micros: u64) -> Now {
         let mut now = self.engine.now();
         now.boot_micros += micros;
@@ -334,12 +334,12 @@ impl Subject {
         now
     }
 
-    /// A namespace that is there.
+    /// Returns an existing namespace.
     fn of(&self, name: &str) -> &Namespace {
         self.engine.namespaces().get(name).unwrap()
     }
 
-    /// The wall clock is set.
+    /// Sets the wall clock.
     fn set(&mut self, by: i64) {
         let mut now = self.engine.now();
         now.wall_micros += by;
@@ -351,7 +351,7 @@ impl Subject {
         self.insert_to("mail", millis);
     }
 
-    /// Inserts so many, and the store does all that it is asked.
+    /// Inserts this many timers, and lets the store carry out all requests.
     fn insert_many(&mut self, handler: &str, count: usize, millis: i64) {
         for _ in 0..count {
             self.insert_to(handler, millis);
@@ -370,7 +370,7 @@ impl Subject {
         self.follow();
     }
 
-    /// The handles of what was inserted and answered.
+    /// The handles of the timers that were inserted and answered.
     fn created(&mut self) -> Vec<Handle> {
         let answers = std::mem::take(&mut self.answers).into_iter();
         let handles = answers.map(|answer| match answer {
@@ -381,13 +381,13 @@ impl Subject {
     }
 }
 
-/// A reply of the store, with the number of the request.
+/// A reply of the store, with the number of its request.
 enum Replied {
     Commit(u64, Result<Vec<Outcome>, StoreError>),
     Read(u64, Result<Reply, StoreError>),
 }
 
-/// The operations of a commit. `None` of anything else.
+/// The operations of a commit. `None` for other requests.
 fn ops_of(request: &Output) -> Option<&[Op]> {
     match request {
         Output::Commit { ops, .. } => Some(ops),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two namespaces `a` and `b`.
+/// An engine with two namespaces, `a` and `b`.
 fn subject() -> Subject {
     let mut it = Subject::new(Config::default());
     for name in ["a", "b"] {
@@ -11,7 +11,7 @@ fn subject() -> Subject {
     it
 }
 
-/// Resumes, and reads again what waits.
+/// Resumes a namespace, and reads the waiting timers again.
 fn resume(it: &mut Subject, name: &str) {
     it.pause(name, false);
     it.advance(1_000);
@@ -32,14 +32,14 @@ fn what_comes_due_in_a_pause_is_delivered_after_it() {
     it.run_until(5 * SECOND + 450_000);
     assert_eq!(names(&it.delivered), "ababababab");
     it.pause("a", true);
-    // What is with its handler goes on, and what follows waits. Inserts go on as well.
+    // Running deliveries continue, and later ones wait. Inserts also continue.
     it.end_all(&Ended::Well);
     it.insert_to("a/mail", 0);
     it.run_until(20 * SECOND);
     assert_eq!(names(&it.end_all(&Ended::Well)), "bbbbb");
-    // It asks for no turn, however long it lasts.
+    // It asks for no turn, however long the pause lasts.
     assert_eq!(it.engine.poll_timeout(), None);
-    // Nor does it take up memory.
+    // It takes up no memory either.
     assert_eq!(it.engine.stats().in_memory, 0);
     resume(&mut it, "a");
     let rows = it.end_all(&Ended::Well);
@@ -84,7 +84,7 @@ fn a_pause_outlives_the_process_and_a_drain_does_not() {
     resume(&mut it, "a");
     assert_eq!(names(&it.delivered), "ba");
     it.start_again();
-    // Neither has ended.
+    // Neither delivery has ended.
     assert_eq!(it.delivered.len(), 2);
 }
 
@@ -112,7 +112,7 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.advance(SECOND);
     assert_eq!(names(&it.delivered), "a");
     assert!(!it.of("a").is_paused());
-    // Nor does a resume that is refused resume anything.
+    // A refused resume does not resume anything either.
     it.answers.clear();
     it.pause("a", true);
     it.insert_many("a/mail", 1, 0);
@@ -123,7 +123,7 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.pass(SECOND);
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
     assert_eq!(it.delivered.len(), 1);
-    // Also one that would end a drain.
+    // The same for a resume that would end a drain.
     it.answers.clear();
     it.pass(SECOND);
     it.pause("a", false);
@@ -168,7 +168,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
     }
     it.settle();
     for is_drained in [true, false] {
-        // A drain lets go as a pause does.
+        // A drain gives up timers like a pause does.
         it.engine.handle_drain("a", is_drained);
         it.pause("a", !is_drained);
         it.settle();
@@ -176,7 +176,7 @@ fn a_paused_namespace_leaves_memory_to_the_others() {
     let mut delivered = 0;
     while delivered < 100 {
         it.advance(1_000);
-        // All of the memory is left to the other one.
+        // The other namespace can use all of the memory.
         let expected = (100 - delivered).min(6);
         assert!(it.delivered.len() >= expected, "{}", it.delivered.len());
         let rows = it.end_all(&Ended::Well);

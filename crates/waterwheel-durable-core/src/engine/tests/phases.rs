@@ -1,8 +1,8 @@
-//! How late does a timer come up, whatever the phase of the clocks against each other?
+//! How late a timer comes up, depending on the phase of the clocks relative to each other.
 
 use super::*;
 
-/// An engine whose wall clock is so many microseconds ahead of the milliseconds of the time since boot.
+/// An engine whose wall clock is this many microseconds ahead of the milliseconds of the boot clock.
 fn subject(phase: u64) -> Subject {
     let mut it = Subject::new(Config::default()).handles(10);
     let mut now = it.engine.now();
@@ -11,7 +11,7 @@ fn subject(phase: u64) -> Subject {
     it
 }
 
-/// Turns the engine when it asks for it, until something is delivered. Returns how late that is, in microseconds.
+/// Turns the engine whenever it asks, until something is delivered. Returns how late that is, in microseconds.
 fn lateness(it: &mut Subject) -> i64 {
     for _ in 0..100 {
         let next = it.engine.poll_timeout().unwrap();
@@ -43,7 +43,7 @@ fn a_timer_comes_up_as_its_millisecond_begins_after_a_clock_was_set() {
         let mut it = subject(300);
         it.insert_many("mail", 1, 1_000);
         it.jump(by);
-        // One that is due, by the clock as it is now, before the wheel was at its time by the clock as it was.
+        // A timer that is due, by the new time, before the wheel's present position by the old time.
         let now = it.engine.now().wall_micros.div_euclid(1_000) - NOW;
         it.insert_many("mail", 1, now + 500);
         if by > 1_000_000 {
@@ -73,7 +73,7 @@ fn a_clock_that_is_slewed_makes_no_timer_early_and_few_late() {
                     .map(|row| wall - row.due.as_millis() * 1_000),
             );
             it.end_all(&Ended::Well);
-            // Each time by less than is noticed as a jump, and some in a row by more.
+            // Each step is too small to be noticed as a jump, but several in a row are not.
             steps += 1;
             if steps % 3 == 0 {
                 it.set(step);

@@ -1,11 +1,11 @@
-//! Which timer is given up, after how many ends of the process?
+//! Which timers are given up, and after how many ends of the process.
 
 use super::*;
 
-/// A timer of this name ends the process as soon as its handler is called.
+/// The handler whose timers end the process as soon as it is called.
 const POISON: &str = "poison";
 
-/// An engine with a handler that ends the process and one that does not.
+/// An engine with a handler that ends the process, and one that does not.
 pub(super) fn subject(starts: Option<u32>) -> Subject {
     let mut it = Subject::new(Config::default());
     it.handle(POISON, 64);
@@ -16,7 +16,7 @@ pub(super) fn subject(starts: Option<u32>) -> Subject {
     it
 }
 
-/// Lives until a timer ends the process, and starts again; else to the end. How often the process has ended.
+/// Runs, and restarts whenever a timer ends the process, until none does. Returns how often the process has ended.
 fn live(it: &mut Subject, limit: usize) -> usize {
     for ends in 0..limit {
         if !live_once(it) {
@@ -27,7 +27,7 @@ fn live(it: &mut Subject, limit: usize) -> usize {
     limit
 }
 
-/// Whether a timer has ended the process. All others end well, each as soon as it begins.
+/// Runs until a timer ends the process, and returns whether one has. All others end well, each as soon as it begins.
 fn live_once(it: &mut Subject) -> bool {
     for _ in 0..1_000 {
         while !it.delivered.is_empty() {
@@ -57,11 +57,11 @@ fn a_timer_that_ends_the_process_is_given_up_after_so_many_starts() {
         let said = format!("the process ended {} times in a row", expected);
         assert!(why.starts_with(&said), "{why}");
         assert_eq!(it.of(DEFAULT).counts.dead, 1);
-        // The other one goes on.
+        // The other timer continues.
         it.run_until(it.engine.now().boot_micros + 20 * SECOND);
         it.end_all(&Ended::Well);
         assert!(it.store.is_empty() && it.engine.is_idle());
-        // Redriven, it has as many again. The ends before it count as one of them, since nothing is noted at the first.
+        // Once redriven, it has the same number again. The ends before that count as one of them, since nothing is noted at the first.
         it.engine.handle_redrive(1, it.dead[0].0.id);
         it.settle();
         it.dead.clear();
@@ -80,7 +80,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
             it.insert_to("mail", 0);
         }
         it.settle();
-        // They all begin before any ends: as many as there are places.
+        // They all begin before any of them ends: as many as there are places.
         let mut ends = 0;
         loop {
             while it.delivered.len() < 64 && !it.requests.is_empty() {
@@ -103,7 +103,7 @@ fn what_was_with_a_handler_beside_the_poison_is_not_given_up() {
         let dead: Vec<_> = it.dead.iter().map(|(row, _)| &*row.handler).collect();
         assert_eq!(dead, vec![POISON; poisons], "{ends} ends");
         assert!(it.store.is_empty());
-        // Each is found by the runs that it needs, and by few more.
+        // Each is found within the runs that it needs, or a few more.
         assert!(ends <= poisons * starts as usize, "{ends} ends");
     }
 }
@@ -126,7 +126,7 @@ fn a_clean_end_begins_the_count_again() {
     }
 }
 
-/// A timer of a paused namespace has been with its handler at five ends, of which three were noted. The last end was in order.
+/// A timer of a paused namespace that was with its handler at five ends, of which three were noted. The last end was clean.
 fn with_an_old_count() -> Subject {
     let mut it = subject(None);
     it.namespace("b", &Policy::default());
@@ -140,12 +140,12 @@ fn with_an_old_count() -> Subject {
 
 #[test]
 fn a_count_of_older_ends_is_not_taken_for_one_of_these() {
-    // Something else ends the process: so often, of which all but two ends had noted starts.
+    // Something else ends the process this many times, all but two of them with noted starts.
     for ends in 2..9 {
         let mut it = with_an_old_count();
         it.start_again();
         for end in 0..ends {
-            // The timers of the run before have nothing to do with it.
+            // The timers of the previous run are not involved.
             let before = it.end_all(&Ended::Well);
             assert!(
                 before
@@ -158,7 +158,7 @@ fn a_count_of_older_ends_is_not_taken_for_one_of_these() {
         }
         it.end_all(&Ended::Well);
         it.pause("b", false);
-        // It counts from there.
+        // Counting starts again from there.
         for count in 1..=3 {
             it.run_until(it.engine.now().boot_micros + SECOND);
             assert_eq!((it.delivered.len(), it.dead.len()), (1, 0), "{ends} ends");
@@ -176,7 +176,7 @@ fn a_copy_that_is_restored_counts_anew() {
     it.start_again();
     it.pause("b", false);
     it.end_in_order();
-    // Its epochs begin later, as if many runs had had no end in order.
+    // Its epochs begin later, as if many runs had ended uncleanly.
     for _ in 0..4_096 {
         it.store.begin().unwrap();
     }
@@ -193,7 +193,7 @@ fn no_start_is_noted_without_need() {
         it.insert_to("mail", -1_000);
         it.insert_many("mail", 1, 1_000_000);
         it.advance(1_000);
-        // The first one that was overdue at the start is noted after two ends; one of this run never is.
+        // A timer that was overdue at the start is noted after two ends; one of this run never is.
         let noted = ends.max(1) - 1;
         let starts: Vec<_> = it.delivered.iter().map(|row| row.starts).collect();
         let own = starts.iter().filter(|starts| **starts == 0);
@@ -213,7 +213,7 @@ fn a_clock_that_is_wrong_at_each_start_hides_no_poison() {
         assert!(ends < 10, "it is never given up");
         it.advance(1_000);
         ends += usize::from(!it.delivered.is_empty());
-        // Each start is before the timer's time, until the clock is set.
+        // Each start lies before the timer's due time, until the clock is set.
         let mut now = it.engine.now();
         now.wall_micros -= hour;
         now.boot_micros += SECOND;
@@ -235,7 +235,7 @@ fn one_of_another_namespace_is_not_given_up_with_the_poison() {
         it.insert_to("b/poison", 0);
         it.insert_many(&format!("{first}/mail"), 1, 0);
         let mut ends = 0;
-        // What is not the poison ends after half a second.
+        // The timers that are not the poison end after half a second.
         while it.dead.is_empty() {
             let begun = it.engine.now().boot_micros;
             while !it.delivered.iter().any(|row| &*row.handler == "b/poison") {

@@ -1,8 +1,8 @@
-//! Which inserts are refused, and for how long?
+//! Which inserts are refused, and for how long.
 
 use super::*;
 
-/// A namespace `a` with this quota, and one without any.
+/// An engine with a namespace `a` with this quota, and one without a quota.
 fn subject(quota: Rate) -> Subject {
     let mut it = Subject::new(Config::default());
     it.namespace("a", &Policy::default().insert_rate(quota));
@@ -10,13 +10,13 @@ fn subject(quota: Rate) -> Subject {
     it
 }
 
-/// For how long something of `a` is refused; for ever by the longest time.
+/// How long inserts into `a` are refused. Forever is represented by the longest duration.
 fn waits(over: OverQuota) -> Option<Duration> {
     assert_eq!(&*over.namespace, "a");
     Some(over.retry_after.unwrap_or(Duration::MAX))
 }
 
-/// Inserts one. For how long it is refused.
+/// Inserts one timer. Returns how long the insert is refused.
 fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
     it.insert_many(handler, 1, 1_000_000);
     match it.answers.pop() {
@@ -26,7 +26,7 @@ fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
     }
 }
 
-/// Asks for a batch.
+/// Charges a batch. Returns how long it is refused.
 fn charge(it: &mut Subject, handlers: &[(&str, usize)]) -> Option<Duration> {
     let all = handlers.iter();
     let all = all.flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
@@ -41,7 +41,7 @@ fn wait(it: &mut Subject, duration: Duration) {
     it.advance(duration.as_micros() as u64);
 }
 
-/// Inserts as many as a quota begins with.
+/// Inserts the whole initial burst of a quota.
 fn use_up(it: &mut Subject, quota: Rate) {
     for _ in 0..quota.at_once() {
         assert_eq!(insert(it, "a/mail"), None);
@@ -50,13 +50,13 @@ fn use_up(it: &mut Subject, quota: Rate) {
 
 #[test]
 fn a_quota_begins_with_its_burst() {
-    // What is given for a second, if nothing else is said.
+    // The default burst is what the rate allows in a second.
     let mut it = subject(Rate::per_second(1_000));
     assert_eq!(charge(&mut it, &[("a/mail", 1_001)]), Some(Duration::MAX));
     assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
     let milli = Duration::from_millis(1);
     assert_eq!(charge(&mut it, &[("a/mail", 50)]), Some(50 * milli));
-    // So it does after an opening: a batch of a service that starts is taken.
+    // After opening, the full burst is available again, so a batch inserted at startup is accepted.
     it.start_again();
     assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
     assert_eq!(charge(&mut it, &[("a/mail", 1)]), Some(milli));
@@ -84,7 +84,7 @@ fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
         let counts = it.of("a").counts;
         let inserted = u64::from(quota.at_once()) + 5;
         assert_eq!((counts.inserted, counts.refused_by_quota), (inserted, 10));
-        // What was refused was not written.
+        // Refused inserts were not written.
         assert_eq!(it.store.len() as u64, inserted + 5);
     }
 }
@@ -100,14 +100,14 @@ fn a_batch_is_within_the_quota_or_none_of_it_is() {
         charge(&mut it, &[("a/mail", 3), ("b/mail", 7), ("a/x", 3)]),
         sixth
     );
-    // Nothing was used up by that.
+    // That used up nothing.
     assert_eq!(charge(&mut it, &[("a/mail", 5)]), None);
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), Some(tenth * 20));
     wait(&mut it, tenth * 20 - MICRO);
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), Some(MICRO));
     wait(&mut it, MICRO);
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), None);
-    // There are never so many.
+    // This many are never available at once.
     wait(&mut it, seconds(60));
     assert_eq!(charge(&mut it, &[("a/mail", 21)]), Some(Duration::MAX));
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), None);
@@ -136,7 +136,7 @@ fn a_batch_waits_for_the_namespace_that_takes_longest() {
         }))
     };
     assert_eq!(charge(1), over(Some(seconds(60))));
-    // Of all three it is never taken, and the first of them is named.
+    // All three together are never accepted, and the first of them is named.
     let never = charge(3);
     assert!(
         matches!(&never, Err(Answer::Quota(it)) if it.retry_after.is_none() && &*it.namespace == "a"),
@@ -146,7 +146,7 @@ fn a_batch_waits_for_the_namespace_that_takes_longest() {
 
 #[test]
 fn a_batch_is_counted_by_its_namespaces() {
-    // The engine is handed one number a namespace, however large a batch is.
+    // The engine is passed one count per namespace, however large a batch is.
     let names = (0..3_000).map(|at| ["a/mail", "x", "b/a", "a/b", "y", "default"][at % 6]);
     assert_eq!(
         by_namespace(names),

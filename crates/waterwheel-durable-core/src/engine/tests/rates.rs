@@ -1,8 +1,8 @@
-//! When does a delivery begin that waits for a rate?
+//! When deliveries that wait for a rate begin.
 
 use super::*;
 
-/// A namespace `slow` with this rate and one without a limit, with so many timers each that are due in ten seconds.
+/// An engine with a namespace `slow` with this rate and one without a limit, each with this many timers, due in ten seconds.
 fn subject(rate: Rate, timers: usize) -> Subject {
     let mut it = Subject::new(Config::default());
     it.namespace("slow", &Policy::default().rate(rate));
@@ -17,7 +17,7 @@ fn subject(rate: Rate, timers: usize) -> Subject {
     it
 }
 
-/// When the deliveries of a namespace begin until then, in microseconds since boot; each ends at once.
+/// When the deliveries of a namespace begin up to that time, in microseconds since boot. Each ends at once.
 fn begun(it: &mut Subject, name: &str, until: u64) -> Vec<u64> {
     let mut begun = Vec::new();
     while it.engine.now().boot_micros < until {
@@ -75,11 +75,11 @@ fn another_rate_holds_at_once_for_what_waits() {
     assert_eq!(begun(&mut it, "slow", DUE + 1), [DUE]);
     let faster = policy(Rate::per_second(10).burst(4));
     it.set_policy("slow", &faster);
-    // Its own interval after the last one, which is sooner than the old one's, and without a burst.
+    // One new interval after the last delivery, which is sooner than the old one, and without a burst.
     let from = DUE + 100_000;
     let slots: Vec<_> = (0..10).map(|slot| from + slot * 100_000).collect();
     assert_eq!(begun(&mut it, "slow", from + SECOND), slots);
-    // The same rate again is no fresh start.
+    // Setting the same rate again does not restart it.
     it.set_policy("slow", &faster.priority(3));
     let begun_then = begun(&mut it, "slow", from + 2 * SECOND);
     assert_eq!(begun_then.len(), 10);
@@ -121,7 +121,7 @@ fn what_waits_for_a_rate_can_be_cancelled() {
     assert_eq!((done.count(), it.answers.len()), (99, 100));
     it.engine.handle_ended(first, Ended::Well);
     it.settle();
-    // Nothing waits any more, so no turn is asked for.
+    // Nothing waits any longer, so no turn is asked for.
     assert!(it.store.is_empty() && it.engine.is_idle());
     it.run_until(200 * SECOND);
     assert_eq!((it.delivered.len(), it.engine.poll_timeout()), (1, None));
@@ -141,7 +141,7 @@ fn handlers_take_turns_however_often_the_rate_is_asked() {
         it.settle();
         let mut begun = [0; HANDLERS.len()];
         for _ in 0..12 {
-            // It comes by itself once a second, and as often as something else goes on.
+            // It runs by itself once a second, and whenever something else happens.
             it.run_until(it.engine.now().boot_micros + SECOND - 6_000);
             for row in it.end_all(&Ended::Well) {
                 let of = HANDLERS.iter().position(|name| **name == *row.handler);
@@ -169,7 +169,7 @@ fn what_was_just_read_is_known_to_be_overdue() {
         let slow = it.of("slow");
         it.engine.oldest_overdue(slow, it.engine.now().due())
     };
-    // They are in the wheel, which was not turned since.
+    // They are in the wheel, which has not been turned since.
     assert_eq!(it.engine.stats().running, 0);
     assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 3_600_000)));
     it.advance(1);
@@ -190,7 +190,7 @@ fn the_oldest_that_waits_is_not_the_first_that_came_up() {
     };
     let due = |millis| Some(Due::from_millis(NOW + millis));
     assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
-    // One that has left is not counted.
+    // A timer that has left is not counted.
     let handle = it.created().remove(2);
     it.cancel(handle);
     assert_eq!(oldest(&it), due(5));

@@ -40,7 +40,7 @@ fn what_waits_for_a_refused_retry_is_refused() {
     let why = "the store refused the request, and nothing was written: the disk is full";
     let refused = Answer::Refused(why.into());
     assert_eq!(it.answers, [refused.clone(), refused]);
-    // The failure is written as soon as the store takes it, and the timer is as good as before.
+    // The failure is written as soon as the store accepts it, and the timer continues normally.
     it.answers.clear();
     it.advance(SECOND);
     it.cancel(handle);
@@ -59,7 +59,7 @@ fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
     assert!(it.engine.has_failed());
     let is = |answer: &Answer| matches!(answer, Answer::Unknown(_));
     assert!(is(&it.answers[0]), "{:?}", it.answers);
-    // These were never asked of the store.
+    // These were never sent to the store.
     let is = |answer: &Answer| matches!(answer, Answer::Failed(_));
     assert!(it.answers[1..].iter().all(is) && it.answers.len() == 3);
 }
@@ -101,7 +101,7 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
         it.engine.handle_ended(row.id, Ended::Well);
     }
     it.next_commit();
-    // A caller's step has its turn as well.
+    // A caller's step also gets its turn.
     it.insert(1_000_000_000);
     it.created();
     let mut first = Vec::new();
@@ -168,7 +168,7 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
     }
     assert_eq!(it.engine.stats().refusals, 6);
     assert!(it.refusals[0].contains("the disk is full"));
-    // Of reads, too.
+    // The same for reads.
     it.engine.add_handler(&"mail".into(), 1);
     it.follow();
     for _ in 0..3 {
@@ -197,7 +197,7 @@ fn what_ends_after_the_store_has_failed_runs_no_more() {
     assert!(it.requests.is_empty());
 }
 
-/// An engine that has asked where timers are.
+/// An engine that has asked where its timers are.
 fn with_reads() -> Subject {
     let mut it = Subject::new(Config::default());
     it.engine = Engine::new(Config::default(), 1, vec!["mail".into()], it.engine.now());
@@ -227,7 +227,7 @@ fn a_read_that_fails_is_the_end_of_the_store() {
     let reads = it.requests.len();
     it.reply(Err(StoreError::indeterminate("damage")));
     assert!(it.engine.has_failed() && it.engine.poll_timeout().is_none());
-    // Nothing more is asked, and a caller gets to know.
+    // Nothing more is asked, and callers are told.
     it.pass(60 * SECOND);
     it.insert(0);
     assert!(matches!(it.answers[..], [Answer::Failed(_)]));

@@ -7,10 +7,10 @@ use super::*;
 const DAY: u64 = 86_400 * SECOND;
 const MINUTE: u64 = 60 * SECOND;
 
-/// How long after an opening or a jump nothing expires.
+/// How long nothing expires after opening or a jump of the clock.
 const CALM: u64 = 10 * MINUTE;
 
-/// A namespace `a` that keeps what was delivered for so many days, and one that keeps nothing.
+/// An engine with a namespace `a` that archives delivered timers for this many days, and one that archives nothing.
 fn subject(days: u32) -> Subject {
     let mut it = Subject::new(Config::default());
     it.namespace("a", &Policy::default().retention(days));
@@ -19,7 +19,7 @@ fn subject(days: u32) -> Subject {
     it
 }
 
-/// Inserts timers that are due, and delivers them.
+/// Inserts due timers, and delivers them.
 fn deliver(it: &mut Subject, handler: &str, count: usize) {
     for _ in 0..count {
         let now = it.engine.now().due().as_millis() - NOW;
@@ -37,17 +37,17 @@ fn archived(it: &mut Subject, handler: &str) -> usize {
     all.unwrap().len()
 }
 
-/// Of two handlers.
+/// The number of archived timers of two handlers.
 fn archived_of(it: &mut Subject, handlers: [&str; 2]) -> [usize; 2] {
     handlers.map(|handler| archived(it, handler))
 }
 
-/// Time goes on.
+/// Moves time on.
 fn wait(it: &mut Subject, micros: u64) {
     it.run_until(it.engine.now().boot_micros + micros);
 }
 
-/// Microseconds until a day begins.
+/// The microseconds until the next day begins.
 fn to_midnight(it: &Subject) -> u64 {
     let wall = it.engine.now().wall_micros;
     DAY - wall.rem_euclid(DAY.cast_signed()).unsigned_abs()
@@ -66,7 +66,7 @@ fn archived_timers_expire_when_their_retention_has_ended() {
     assert_eq!(archived(&mut it, "a/mail"), 5);
     wait(&mut it, 1);
     assert_eq!(archived(&mut it, "a/mail"), 0);
-    // It asks for no turn for what is gone.
+    // It asks for no turn once nothing is archived.
     assert_eq!(it.engine.poll_timeout(), None);
 }
 
@@ -86,7 +86,7 @@ fn days_expire_one_after_another_and_of_each_handler() {
         let midnight = to_midnight(&it);
         wait(&mut it, midnight + SECOND);
     }
-    // An opening in between looks for what there is.
+    // After opening, the engine looks for what is archived.
     it.start_again();
     wait(&mut it, 2 * DAY);
     assert_eq!(archived_of(&mut it, ["a/mail", "a/other"]), [0, 0]);
@@ -171,7 +171,7 @@ fn timers_archived_by_a_clock_ahead_expire_without_retention() {
     deliver(&mut it, "a/mail", 5);
     it.jump(-years);
     deliver(&mut it, "a/mail", 2);
-    // By its day, it is kept for ten years more.
+    // By its recorded day, it is kept for ten more years.
     wait(&mut it, 30 * DAY);
     assert_eq!(archived(&mut it, "a/mail"), 5);
     it.set_policy("a", &Policy::default().retention(0));
@@ -200,7 +200,7 @@ fn much_expires_some_at_a_time() {
         let left = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
         assert!(before - left <= 1_024);
         it.hand_in(replied);
-        // A caller's step goes beside it.
+        // A caller's step is written alongside.
         if steps.len() == 2 {
             it.insert_to("b/mail", 1_000_000_000_000);
         }
@@ -232,7 +232,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     deliver(&mut it, "a/mail", 600);
     deliver(&mut it, "a/mail", 600);
     it.pass(3 * DAY);
-    // A disk that has room for what deletes so many.
+    // A disk with room for deleting at most this many.
     let mut room = 200;
     let mut requests = Vec::new();
     for _ in 0..200 {
@@ -247,7 +247,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
         });
         requests.extend(limit);
         let is_refused = limit.is_some_and(|limit| limit > room);
-        // Later it has none for a while, and then for all.
+        // Later it has room for none for a while, and then for all.
         room = match requests.len() {
             0..8 => 200,
             8..25 => 0,
@@ -260,7 +260,7 @@ fn less_expires_at_a_time_where_the_store_refuses_more() {
     }
     assert_eq!(archived(&mut it, "a/mail"), 0);
     assert_eq!(requests[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);
-    // It is never asked for none, and comes back to as many as before.
+    // The limit never becomes 0, and grows back to its full value.
     assert!(
         requests.contains(&1) && !requests.contains(&0),
         "{requests:?}"
@@ -280,7 +280,7 @@ fn what_the_store_has_refused_to_delete_is_decided_again() {
     it.jump(ahead);
     it.pass(CALM);
     it.reply(refused());
-    // The clock is set right meanwhile.
+    // Meanwhile the clock is corrected.
     it.set(-ahead);
     it.advance(SECOND);
     assert_eq!(archived(&mut it, "a/mail"), 10);
@@ -309,7 +309,7 @@ fn a_key_is_taken_as_long_as_its_timer_is_archived() {
     let midnight = to_midnight(&it);
     for _ in 0..2 {
         assert_eq!(insert(&mut it), Answer::Existing(handle.clone()));
-        // What is kept cannot be cancelled or moved any more.
+        // An archived timer can no longer be cancelled or moved.
         it.cancel(handle.clone());
         assert_eq!(it.answers.pop(), Some(Answer::NotFound));
         wait(&mut it, midnight + 2 * DAY - 1_000_000);
@@ -331,7 +331,7 @@ fn a_dead_letter_and_a_cancelled_timer_are_not_archived() {
     assert_eq!((it.dead.len(), archived(&mut it, "a/mail")), (1, 0));
     it.end_all(&Ended::Well);
     assert_eq!(archived(&mut it, "a/mail"), 1);
-    // One that is redriven is, as it ends well.
+    // A redriven timer is archived when it ends well.
     it.engine.handle_redrive(1, row.id);
     it.settle();
     it.advance(1_000);

@@ -1,4 +1,4 @@
-//! When is a timer tried again?
+//! When timers are retried.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn a_backoff_doubles_and_scatters() {
             assert!((whole / 2..=whole + 1).contains(delay), "{delays:?}");
         }
         assert_ne!(delays[4], delays[5], "{delays:?}");
-        // What fails together does not come again together.
+        // Timers that fail together are not retried together.
         seen.insert(delays[5]);
     }
     assert!(seen.len() > 40, "{seen:?}");
@@ -131,7 +131,7 @@ fn other_retry_delays_count_from_the_failures_there_are() {
         }
         it.end_all(&failed());
     }
-    // They wait for their fourth attempt. The delay that was written stays; what follows is the new retry delay's.
+    // They wait for their fourth attempt. The delay that was written stays; later delays follow the new schedule.
     let longer = [seconds(1), seconds(2), seconds(3), seconds(60)];
     it.set_policy("a", &Policy::default().retry_delays(longer));
     it.run_until(it.engine.now().boot_micros + SECOND + 1_000);

@@ -1,8 +1,8 @@
-//! Which delivery begins next, where places are short?
+//! Which delivery begins next when places are short.
 
 use super::*;
 
-/// An engine with so many places, with namespaces of these priorities, which have so many timers each that are due.
+/// An engine with this many places, and namespaces of these priorities with this many due timers each.
 fn subject(places: usize, priorities: &[(&str, u32)], timers: usize) -> Subject {
     let mut it = Subject::with(|config| config.concurrency = Some(places));
     for (name, priority) in priorities {
@@ -34,7 +34,7 @@ fn priorities_share_places_that_are_freed_one_at_a_time() {
         it.settle();
         begun.push(it.delivered.last().unwrap().clone());
     }
-    // In any six that follow each other, or any number of sixes.
+    // In any six consecutive deliveries, or any multiple of six.
     for sixes in [1, 2, 7, 100] {
         for window in begun.windows(6 * sixes) {
             let counts = ["a", "b", "c"].map(|name| count(window, name));
@@ -56,7 +56,7 @@ fn priorities_share_places_that_are_free_at_once() {
 
 #[test]
 fn what_it_could_not_begin_for_want_of_places_it_begins_first() {
-    // A quantum of five is begun by three and two, or by one, three and one.
+    // A quantum of five is begun as three and two, or as one, three and one.
     for places in 1..5 {
         let mut it = subject(places, &[("a", 5), ("b", 1)], 100);
         it.pass(SECOND);
@@ -106,7 +106,7 @@ fn an_idle_namespace_keeps_nothing_for_later() {
     for _ in 0..100 {
         it.end_first(&Ended::Well);
     }
-    // Had it kept its turns, it would have 400 of them.
+    // If it had kept its turns, it would now have 400 of them.
     it.insert_many("b/mail", 100, 0);
     it.pass(SECOND);
     let mut begun = Vec::new();
@@ -126,7 +126,7 @@ fn one_that_hangs_within_its_own_limit_leaves_the_others_theirs() {
     it.set_policy("a", &Policy::default().concurrency(2));
     it.pass(SECOND);
     it.end_all(&Ended::Well);
-    // It hangs from here on, and has no more than its two places.
+    // It hangs from here on, and never has more than its two places.
     let mut others = Vec::new();
     for _ in 0..200 {
         let at = it
@@ -152,7 +152,7 @@ fn a_rate_that_waits_for_a_place_asks_for_no_turn() {
     it.insert_many("b/mail", 1, 0);
     it.pass(SECOND);
     it.end_all(&Ended::Well);
-    // The second one waits for the rate; meanwhile the only place is taken.
+    // The second timer waits for the rate; meanwhile the only place is taken.
     it.insert_many("a/mail", 1, 0);
     it.pass(1_000);
     assert_eq!(count(&it.delivered, "a"), 1);

@@ -36,7 +36,7 @@ fn a_policy_that_the_store_refuses_changes_nothing() {
     assert!(it.engine.namespaces().get("c").is_none());
     it.insert_to("c/mail", 0);
     assert_eq!(it.answers.pop(), Some(Answer::UnknownNamespace("c".into())));
-    // Nor is it tried again later: the caller knows.
+    // It is not retried later either: the caller knows.
     it.advance(SECOND);
     assert_eq!(it.store.settings().unwrap().len(), 1);
 }
@@ -44,7 +44,7 @@ fn a_policy_that_the_store_refuses_changes_nothing() {
 #[test]
 fn a_namespace_that_was_created_keeps_its_policy() {
     let mut it = Subject::new(Config::default());
-    // The default one is always there, and the first call gives it a policy.
+    // The default namespace always exists, and the first call sets its policy.
     for name in ["a", DEFAULT] {
         for _ in 0..2 {
             for priority in [3, 4] {
@@ -70,7 +70,7 @@ fn a_policy_holds_for_what_waits() {
         it.set_policy("a", &Policy::default().concurrency(concurrency));
         assert_eq!(it.delivered.len(), running);
     }
-    // Lowered, it lets what runs go on, and begins nothing until there is a place.
+    // When the limit is lowered, running deliveries continue, and none begins until a place is free.
     for left in (1..6).rev() {
         it.end_first(&Ended::Well);
         assert_eq!(it.delivered.len(), left);
@@ -94,7 +94,7 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         let mut it = Subject::new(Config::default());
         it.namespace("a", &Policy::default().retention(9));
         it.namespace("b", &Policy::default());
-        // One of each is kept.
+        // One namespace with each of these policies is stored.
         it.insert_many("a/mail", 1, 0);
         it.pass(1_000);
         it.end_all(&Ended::Well);
@@ -105,14 +105,14 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         it.store.commit(u64::MAX, &[unreadable]).unwrap();
         it.start_again();
         assert_eq!(it.reports, ["a is unreadable"]);
-        // The others go on, and nothing of it is delivered or lost, also if it is resumed.
+        // The others continue, and nothing of this one is delivered or lost, even if it is resumed.
         it.pause("a", false);
         it.run_until(it.engine.now().boot_micros + 100 * 86_400 * SECOND);
         let rows = it.end_all(&Ended::Well);
         assert_eq!((rows.len(), &*rows[0].handler), (1, "b/mail"));
         assert!(it.of("a").is_paused());
         assert!(it.store.first_archived("a/mail").unwrap().is_some());
-        // It stays as it is where a service creates its namespaces, until it is given a policy.
+        // A service that creates its namespaces leaves it unchanged, until its policy is set.
         it.engine
             .handle_policy(1, &"a".into(), &Policy::default(), true);
         it.settle();

@@ -5,7 +5,7 @@ use crate::store::RowCursor;
 use super::poison::subject;
 use super::*;
 
-/// An engine after three ends, with a timer whose start is to be noted; the engine has asked the store to.
+/// An engine after three ends, with a timer whose start has to be noted, and the request for that sent to the store.
 pub(super) fn about_to_note() -> Subject {
     let mut it = subject(Some(9));
     it.insert_many("mail", 1, 0);
@@ -23,7 +23,7 @@ pub(super) fn about_to_note() -> Subject {
 }
 
 impl Subject {
-    /// The store has carried out what comes before the note of a start, and is asked for that.
+    /// Lets the store carry out everything before the note of a start, which is then requested.
     pub(super) fn run_until_noting(&mut self) {
         while !is_noting(self) {
             self.carry_out_next();
@@ -31,7 +31,7 @@ impl Subject {
         }
     }
 
-    /// How often the first timer was started, as the store has noted.
+    /// The number of starts that the store has noted for the first timer.
     pub(super) fn starts(&mut self) -> u64 {
         let limit = crate::store::PageLimit {
             rows: 1,
@@ -70,7 +70,7 @@ fn a_stop_before_a_start_is_noted_delivers_nothing() {
         assert!(!it.engine.is_idle());
         if is_refused {
             it.reply(refused());
-            // It holds nothing up, also if the store never takes it.
+            // It does not delay the shutdown, even if the store never accepts it.
             assert!(it.engine.is_written() && it.engine.stats().running == 0);
             it.pass(SECOND);
         }
@@ -108,7 +108,7 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
     let noted = it.starts();
     it.pause(DEFAULT, false);
     it.run_until(it.engine.now().boot_micros + SECOND);
-    // It is noted once, however often it was to start.
+    // It is noted once, however often the start was attempted.
     assert_eq!((it.starts(), it.delivered[0].starts), (noted, noted));
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty() && it.engine.is_idle());
@@ -118,7 +118,7 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
 fn a_move_forgets_a_start_that_was_given_back() {
     let mut it = about_to_note();
     let handle = it.created().remove(0);
-    // The store takes the pause first.
+    // The store applies the pause first.
     it.reply(refused());
     it.engine.handle_pause(1, &DEFAULT.into(), true);
     it.follow();
@@ -146,7 +146,7 @@ fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
     assert!(it.store.is_empty() && it.engine.is_idle());
 }
 
-/// An engine after two ends, whose starts are noted, with this rate and so many timers of the time before.
+/// An engine after two ends, so that starts are noted, with this rate and this many earlier timers.
 fn limited(rate: Option<Rate>, timers: usize) -> Subject {
     let mut it = subject(None);
     it.set_policy(DEFAULT, &Policy::default().rate(rate));
@@ -158,12 +158,12 @@ fn limited(rate: Option<Rate>, timers: usize) -> Subject {
     it
 }
 
-/// When handlers are called within a minute, in tenths of a second. The store replies to its commits after such times; each delivery ends at once.
+/// When handlers are called within a minute, in tenths of a second. The store replies to commits after the delays that `commit` returns; each delivery ends at once.
 fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) -> Vec<u64> {
     let (mut calls, mut count, mut since) = (Vec::new(), 0, 0);
     for tenth in 0..600 {
         it.pass(SECOND / 10);
-        // No more are to start than may be called, and no turn is asked for that would find none to begin.
+        // No more deliveries begin than may be called, and no turn is asked for at which none could begin.
         let now = it.engine.now().boot_micros;
         assert!(it.engine.stats().running <= limit);
         assert!(it.engine.poll_timeout().is_none_or(|next| next > now));
@@ -198,10 +198,10 @@ fn calls(it: &mut Subject, limit: usize, commit: impl Fn(u64) -> (u64, bool)) ->
 #[test]
 fn a_rate_counts_calls_and_not_the_notes_of_starts() {
     for burst in [1, 5] {
-        // A disk that is full for ten seconds, and one that is slow now and then.
+        // A disk that is full for ten seconds, and one that is occasionally slow.
         for is_slow in [false, true] {
             let mut it = limited(Some(Rate::per_second(1).burst(burst)), 40);
-            // Timers of this run are not noted. A disk that is full refuses them.
+            // Timers of this run are not noted. A full disk refuses them.
             for _ in 0..3 {
                 it.insert_to("mail", 0);
             }
@@ -215,7 +215,7 @@ fn a_rate_counts_calls_and_not_the_notes_of_starts() {
                     assert!((more as u64) < limit, "{} from {from} to {to}", more + 1);
                 }
             }
-            // It goes on, and what a full disk has saved up comes at once.
+            // Deliveries continue, and those delayed by a full disk come all at once.
             assert!(calls.len() >= if is_slow { 20 } else { 40 }, "{calls:?}");
             let at_once = calls.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
             let expected = if is_slow {
@@ -239,7 +239,7 @@ fn a_rate_holds_for_starts_that_were_on_their_way() {
     let steps = it.next_commit();
     let starts = steps.iter().filter(|op| matches!(op, Op::Start(_))).count();
     assert!((1..19).contains(&starts), "{starts}");
-    // The others were to begin as well, without a limit. Now one does, by the new rate.
+    // The others were about to begin too, without a limit. Now one does, by the new rate.
     it.settle();
     assert_eq!(it.delivered.len(), starts + 1);
     let mut left = 20 - it.end_all(&Ended::Well).len();

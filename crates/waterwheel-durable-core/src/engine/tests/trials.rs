@@ -1,4 +1,4 @@
-//! Which accused timer is tried next?
+//! Which accused timer is tried next.
 
 use super::poison::subject;
 use super::*;
@@ -17,7 +17,7 @@ fn the_accused_are_tried_one_after_another() {
         it.start_again();
         it.advance(1_000);
     }
-    // What is inserted now waits for none of them.
+    // Timers inserted now wait for none of them.
     it.insert_many("mail", 1, 0);
     it.advance(1_000);
     assert_eq!(it.delivered.len(), 2);
@@ -29,7 +29,7 @@ fn the_accused_are_tried_one_after_another() {
         it.settle();
         assert_eq!(it.delivered.len(), 2, "{left} are left");
     }
-    // One that hangs keeps the others waiting for a minute, and no longer.
+    // A hanging trial delays the others for a minute, and no longer.
     it.start_again();
     it.advance(1_000);
     it.end_all(&Ended::Well);
@@ -47,18 +47,18 @@ fn an_accused_timer_that_hangs_is_waited_for_a_minute() {
         let over = from + count as u64 * 60 * SECOND;
         it.run_until(over - 2_000);
         assert_eq!(it.delivered.len(), count);
-        // It asks for the turn at which the next one begins.
+        // It asks for the turn at which the next trial begins.
         let next = it.engine.poll_timeout();
         assert!(next.is_some_and(|at| at <= over), "{next:?}");
         it.run_until(over);
     }
-    // Nothing waits any more.
+    // Nothing waits any longer.
     it.run_until(from + 1_000 * SECOND);
     it.end_all(&Ended::Well);
     assert!(it.store.is_empty() && it.engine.poll_timeout().is_none());
 }
 
-/// Namespaces with so many accused timers each, after as many ends as that takes.
+/// An engine whose namespaces have this many accused timers each, after the ends that this takes.
 fn accused(each: &[(&str, usize)]) -> Subject {
     let mut it = subject(None);
     for (name, count) in each {
@@ -100,7 +100,7 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
 #[test]
 fn an_accused_timer_that_waits_may_be_the_oldest() {
     let mut it = accused(&[("slow", 3)]);
-    // The first of them hangs; what comes due meanwhile is younger, and waits for a place.
+    // The first of them hangs; timers that come due meanwhile are younger, and wait for a place.
     it.engine.add_handler(&"slow/mail".into(), 1);
     let now = it.engine.now().due().as_millis() - NOW;
     it.insert_many("slow/mail", 1, now);
@@ -134,7 +134,7 @@ fn namespaces_have_their_trials_by_turns() {
     let mut it = accused(&[("a", 30), ("b", 30), ("c", 30)]);
     let mut tried = String::new();
     for _ in 0..1_000 {
-        // Never two at a time, of all of them: they end soon.
+        // Never two at a time, in all namespaces together: each ends soon.
         assert!(it.delivered.len() < 2);
         for row in it.end_all(&Ended::Well) {
             tried.push_str(&row.handler[..1]);

@@ -5,7 +5,7 @@ use super::*;
 const HOUR: i64 = 3_600 * SECOND.cast_signed();
 
 impl Subject {
-    /// The wall clock is set back, and what was on its way is withdrawn, as the shell does it.
+    /// Sets the wall clock back, and withdraws the deliveries on their way, as the shell does.
     fn set_back_and_withdraw(&mut self, by: i64) {
         self.set(-by);
         for delivery in std::mem::take(&mut self.on_their_way) {
@@ -22,7 +22,7 @@ fn delivered(it: &Subject, namespace: &str) -> u64 {
 
 #[test]
 fn a_withdrawn_delivery_waits_again_and_uses_up_no_attempt() {
-    // From within the seconds that stay in memory, and from beyond.
+    // Within the seconds that stay in memory, and beyond them.
     for back in [SECOND.cast_signed() * 3 / 2, HOUR] {
         let mut it = Subject::new(Config::default()).handles(10);
         it.insert_many("mail", 5, 0);
@@ -56,7 +56,7 @@ fn a_withdrawn_delivery_leaves_its_place_to_others() {
     assert_eq!(it.delivered.len(), 1);
     it.set_back_and_withdraw(HOUR);
     assert_eq!(it.of("shop").running, 0);
-    // One that is due by the clock as it is now has the only place of the namespace, and of all.
+    // A timer that is due by the new time has the only place of its namespace, and of the engine.
     it.insert_many("shop/mail", 1, -HOUR / 1_000);
     it.advance(1_000);
     assert_eq!(it.delivered.len(), 1);
@@ -71,7 +71,7 @@ fn a_withdrawn_delivery_gives_its_turn_of_the_rate_back() {
     assert_eq!(it.delivered.len(), 1);
     let back = SECOND.cast_signed();
     it.set_back_and_withdraw(back);
-    // Not a minute later.
+    // Without waiting for another minute.
     it.run_until(it.engine.now().boot_micros + SECOND);
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty());
@@ -101,6 +101,6 @@ fn what_is_withdrawn_holds_up_no_stop() {
     let written = it.commits;
     it.set_back_and_withdraw(HOUR);
     assert!(it.engine.is_idle() && it.delivered.is_empty());
-    // That the run has ended in order.
+    // The only write is the note of the clean end.
     assert_eq!((it.commits, it.store.len()), (written + 1, 1));
 }
