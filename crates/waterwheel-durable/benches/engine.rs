@@ -1,7 +1,7 @@
-//! What the engine of durable timers costs alone: nanoseconds a timer, without threads, without a disk, and without the callers' side.
+//! The cost of the engine of durable timers alone: nanoseconds per timer, without threads, a disk, or the callers' side.
 //!
 //! `cargo bench -p waterwheel-durable --bench engine [-- --rounds N]`. A shell holds a lock while it calls the engine, takes its outputs and asks for the
-//! next turn, so that is what is timed. What the store, the handlers and the callers do in between is not. The rounds of all cells are interleaved.
+//! next turn, so that is timed, and the work of the store, the handlers and the callers in between is not. The rounds of all cells are interleaved.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ const NOW: i64 = 1_800_000_000_000;
 const IN_COMMIT: usize = 1_024;
 const REQUESTS: usize = 16 * IN_COMMIT;
 const BURST: usize = 200_000;
-/// How many deliveries go on at a time, of all handlers.
+/// The number of concurrent deliveries, of all handlers.
 const CONCURRENCY: usize = 1_000;
 
 type Cell = fn(&mut Bench);
@@ -28,7 +28,7 @@ const CELLS: [(&str, usize, Cell); 5] = [
     ("load, expire, deliver, end, settle", BURST, burst),
 ];
 
-/// Handlers, and how many of them have timers.
+/// The number of handlers, and how many of them have timers.
 const HANDLERS: [(usize, usize); 2] = [(1, 1), (200, 10)];
 
 fn main() {
@@ -81,7 +81,7 @@ fn cancel_far(bench: &mut Bench) {
     bench.cancel();
 }
 
-/// All are overdue as the engine begins.
+/// All timers are overdue when the engine begins.
 fn burst(bench: &mut Bench) {
     let second = |row: &Row| Level::Second.bucket(row.due);
     for at in 0..BURST / IN_COMMIT + 1 {
@@ -112,10 +112,10 @@ struct Bench {
     handlers: Vec<Arc<str>>,
     busy: usize,
     now: Now,
-    /// In the engine.
+    /// The time spent in the engine.
     spent: Duration,
     outputs: Vec<Output>,
-    /// Commits and reads.
+    /// The pending commits and reads.
     requests: VecDeque<Output>,
     delivered: Vec<Row>,
     created: Vec<Handle>,
@@ -145,7 +145,7 @@ impl Bench {
         }
     }
 
-    /// Opens the store, with a handler for each name.
+    /// Opens the store, and adds a handler for each name.
     fn begin(&mut self) {
         let epoch = self.store.begin().expect(REFUSES);
         self.engine = Engine::new(Config::default(), epoch, self.handlers.clone(), self.now);
@@ -157,7 +157,7 @@ impl Bench {
         self.spent = Duration::ZERO;
     }
 
-    /// Calls the engine, and does with it what a shell does under its lock.
+    /// Calls the engine, and does what a shell does under its lock.
     fn call<T>(&mut self, each: impl IntoIterator<Item = T>, call: impl Fn(&mut Engine, T)) {
         let (engine, outputs) = (&mut self.engine, &mut self.outputs);
         let start = Instant::now();
@@ -180,7 +180,7 @@ impl Bench {
         }
     }
 
-    /// The store replies until it is asked no more.
+    /// Lets the store reply until no requests are left.
     fn reply(&mut self) {
         while let Some(request) = self.requests.pop_front() {
             match request {
@@ -203,7 +203,7 @@ impl Bench {
         }
     }
 
-    /// So many requests for each commit, from the call to the answer.
+    /// Makes a number of requests per commit, timed from the call to the answer.
     fn insert(&mut self, distance: fn(usize) -> i64) {
         for at in (0..REQUESTS).step_by(IN_COMMIT) {
             let timers: Vec<_> = (at..at + IN_COMMIT)
@@ -232,7 +232,7 @@ impl Bench {
         assert_eq!(self.engine.stats().in_memory, 0);
     }
 
-    /// The `at`th timer. It was due a while ago.
+    /// The `at`th timer, which was due a while ago.
     fn row(&self, at: usize) -> Row {
         Row {
             id: Id::new(1, at as u64).expect("there are ids enough"),

@@ -1,9 +1,9 @@
-//! Sends webhooks about payments to two merchants, each in a namespace of its own. The server of one fails every third request and loses some of its answers; the
+//! Sends webhooks about payments to two merchants, each in its own namespace. The server of one fails every third request and loses some of its answers; the
 //! server of the other is down until it is repaired.
 //!
 //! ```sh
 //! cargo run --release -p waterwheel-durable --example merchant_notify               # some seconds
-//! cargo run --release -p waterwheel-durable --example merchant_notify -- FILE       # keeps the file, for `waterwheel FILE stats`, and for another run
+//! cargo run --release -p waterwheel-durable --example merchant_notify               # a few seconds
 //! ```
 //!
 //! A timer whose retries are used up becomes a dead letter, and once the server is repaired, the dead letters are redriven. Each payment is inserted twice, and its
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The retry schedule of a service, in milliseconds instead of seconds.
 const RETRY_DELAYS: [u64; 6] = [15, 30, 180, 600, 600, 600];
 
-/// A payment, and the run of this program that it belongs to: a kept file may have those of an earlier run.
+/// A payment, and the run of this program that it belongs to: a kept file may contain payments of an earlier run.
 type Payment = (u64, usize);
 
 /// A merchant's server, as far as this example needs one.
@@ -36,12 +36,12 @@ type Payment = (u64, usize);
 struct Server {
     is_down: AtomicBool,
     requests: AtomicU64,
-    /// The idempotency keys of all requests that were booked, and how often each payment was.
+    /// The idempotency keys of all requests that were booked, and how often each payment was booked.
     book: Mutex<(HashSet<Id>, HashMap<Payment, u32>)>,
 }
 
 impl Server {
-    /// What an HTTP client would do in a service. Every third request fails, and all of them while the server is down. Some are booked, but their answers are lost.
+    /// Stands for an HTTP request. Every third request fails, and every one while the server is down. Some are booked, but their answers are lost.
     async fn post(&self, key: Id, payment: Payment) -> io::Result<()> {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
@@ -49,7 +49,7 @@ impl Server {
             return Err(io::Error::other("503 Service Unavailable"));
         }
         let (keys, booked) = &mut *self.book.lock().unwrap();
-        // A request whose key is known was booked before.
+        // A request with a known key was booked before.
         if keys.insert(key) {
             *booked.entry(payment).or_default() += 1;
         }
@@ -80,7 +80,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let first = merchant(&timers, "merchant-a", &prompt).await?;
     let second = merchant(&timers, "merchant-b", &down).await?;
     for merchant in [&first, &second] {
-        // The second insert is that of a caller who got no answer: the key says that it is the same payment.
+        // The second insert is that of a caller who got no answer. The key marks it as the same payment.
         for _ in 0..2 {
             let payments = (0..PAYMENTS).map(|payment| {
                 NewTimer::after("paid", Duration::from_millis(10))
@@ -107,7 +107,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(once != 2 * PAYMENTS)))
 }
 
-/// Redrives dead letters, once there are some for each failing payment, until all payments of each merchant are counted by this.
+/// Redrives dead letters, once there are enough to cover every failing payment, until `count` covers all payments of each merchant.
 async fn until(
     timers: &Durable,
     merchants: &[&Namespace],

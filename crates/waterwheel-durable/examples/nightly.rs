@@ -22,7 +22,7 @@ use waterwheel_durable::{Calendar, Drain, Durable, Misfire};
 const RUNS: Duration = Duration::from_millis(3_500);
 const OFF: Duration = Duration::from_secs(5);
 
-/// How late the heartbeats of each second came.
+/// The lateness of the heartbeats for each second.
 type Heartbeats = Arc<Mutex<BTreeMap<u64, Vec<Duration>>>>;
 
 #[tokio::main]
@@ -72,7 +72,7 @@ async fn run(file: &Path, heartbeats: &Heartbeats) -> Result<(), Box<dyn Error>>
         let heard = Arc::clone(&heard);
         async move {
             let occurrence = delivery.occurrence().unwrap_or(UNIX_EPOCH);
-            // An error if it is early: the retry would count as a second heartbeat.
+            // This fails if it is early: the retry would then count as a second heartbeat.
             let late = SystemTime::now().duration_since(occurrence)?;
             let second = occurrence.duration_since(UNIX_EPOCH)?.as_secs();
             println!("heartbeat {second}, {} ms late", late.as_millis());

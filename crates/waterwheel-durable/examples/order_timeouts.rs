@@ -5,7 +5,7 @@
 //! cargo run --release -p waterwheel-durable --example order_timeouts -- --orders 20000
 //! ```
 //!
-//! The shop is a process of its own, which aborts when half of the orders are over, and is started again on the same file. The exit code is 1 if an order is neither
+//! The shop is a separate process, which aborts when half of the orders are over, and is started again on the same file. The exit code is 1 if an order is neither
 //! paid nor closed, or both, or closed early, or closed twice by one process.
 
 use std::collections::HashSet;
@@ -21,9 +21,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use waterwheel_durable::{Cancelled, Delivery, Drain, Durable, Error, Handle, NewTimer};
 
-/// Stands for half an hour.
+/// Ten seconds, standing in for half an hour.
 const TIME_TO_PAY: Duration = Duration::from_secs(10);
-/// So many orders are placed at once, and all of them in this time.
+/// The number of orders placed concurrently, and the time in which all of them are placed.
 const AT_ONCE: usize = 500;
 const PLACING: Duration = Duration::from_secs(14);
 
@@ -61,7 +61,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     };
     let (paid, closed, early) = (of("paid"), of("closed"), of("early").len());
     let is_either = paid.is_disjoint(&closed) && paid.len() + closed.len() == orders as usize;
-    // One that was with its handler at the abort may come once more.
+    // An order that was with its handler at the abort may come once more.
     let lives = [&lines[..before], &lines[before..]];
     let is_once = |life: &[_]| life.iter().collect::<HashSet<_>>().len() == life.len();
     let is_once = lives.into_iter().all(is_once);
@@ -73,7 +73,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::from(u8::from(!is_right)))
 }
 
-/// What the shop has written down: `paid ORDER`, `closed ORDER` or `early ORDER`.
+/// Reads the shop's records: `paid ORDER`, `closed ORDER` or `early ORDER`.
 fn book(folder: &Path) -> Vec<(String, u32)> {
     let text = fs::read_to_string(folder.join("book")).unwrap_or_default();
     let line = |(what, order): (&str, &str)| Some((what.to_owned(), order.parse().ok()?));
@@ -84,7 +84,7 @@ fn book(folder: &Path) -> Vec<(String, u32)> {
 struct Shop {
     book: File,
     over: Mutex<HashSet<u32>>,
-    /// With so many orders that are over, it aborts.
+    /// The number of finished orders at which it aborts.
     abort_at: usize,
 }
 
@@ -99,7 +99,7 @@ impl Shop {
         }
     }
 
-    /// A customer pays, or does not: one of ten never, two of a hundred just as the order is closed, the others before.
+    /// Decides whether a customer pays: one in ten never does, two in a hundred just as the order is closed, the others earlier.
     async fn pay(self: Arc<Shop>, timers: Durable, order: u32, it: Handle) -> Result<(), Error> {
         let due = it.due.time().unwrap_or(SystemTime::UNIX_EPOCH);
         let left = due.duration_since(SystemTime::now()).unwrap_or_default();
@@ -137,7 +137,7 @@ async fn run(folder: &Path, orders: u32) -> Result<(), Box<dyn std::error::Error
     let close = move |delivery: Delivery| {
         let is_early = SystemTime::now() < delivery.due();
         let what = if is_early { "early" } else { "closed" };
-        // Written before the timer is settled: an order is closed at least once.
+        // Written before the timer is settled, so an order is closed at least once.
         let closed = delivery.json().map(|order| closes.note(what, order));
         async { Ok(closed?) }
     };
@@ -146,7 +146,7 @@ async fn run(folder: &Path, orders: u32) -> Result<(), Box<dyn std::error::Error
     }
     let mut customers = JoinSet::new();
     for some in open.chunks(AT_ONCE) {
-        // After the abort, the key of an order that was placed before finds its timer.
+        // After the abort, the key of an order that was already placed finds its timer.
         let new = |order: &u32| {
             let timer = NewTimer::after("close", TIME_TO_PAY).payload(order);
             timer.key(format!("order-{order}"))
@@ -161,7 +161,7 @@ async fn run(folder: &Path, orders: u32) -> Result<(), Box<dyn std::error::Error
         }
     }
     if !is_first {
-        // What is overdue is closed once its order was found: from then on its key is free again.
+        // Overdue orders are closed only after they were found by key: from then on, the key is free again.
         timers.handle("close", close);
     }
     while let Some(customer) = customers.join_next().await {

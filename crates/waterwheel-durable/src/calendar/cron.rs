@@ -8,7 +8,7 @@ use super::stored::{self, Definition};
 use super::zone::{self, timestamp};
 use waterwheel_durable_core::engine::calendar::{Occurrences, Progress};
 
-/// A cron expression in a zone, between two times.
+/// The occurrences of a cron expression in a time zone, between two times.
 #[derive(Debug)]
 pub(super) struct Cron {
     pub(super) schedule: Schedule,
@@ -23,7 +23,7 @@ impl Cron {
 
 impl Occurrences for Cron {
     fn next_after(&self, after: Due) -> Option<Due> {
-        // Nothing comes before 1970: ids have seconds from then on.
+        // Nothing comes before 1970, because ids count seconds from then on.
         let from = self.definition.from.unwrap_or(0).max(0);
         let after = after.as_millis().max(from - 1);
         let next = self

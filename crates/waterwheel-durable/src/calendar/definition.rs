@@ -98,13 +98,13 @@ impl Calendar {
         self
     }
 
-    /// The calendar for another handler, whose name follows from this one's, if it has one.
+    /// Returns the calendar with another handler, derived from the name of its own, if it has one.
     pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> Calendar {
         self.handler = self.handler.map(|handler| name(&handler).into());
         self
     }
 
-    /// As the engine has it, if nothing is wrong with it.
+    /// Builds the engine's plan, or returns what is invalid.
     pub(crate) fn ready(self, name: &str) -> Result<Plan, CalendarError> {
         use CalendarField as Field;
 
@@ -169,7 +169,7 @@ impl Calendar {
     }
 }
 
-/// Rounded up, as due times are.
+/// Rounded up, like due times.
 fn millis(time: SystemTime, field: CalendarField) -> Result<i64, CalendarError> {
     let due = Due::at_or_after(time).map(Due::as_millis);
     due.ok_or_else(|| CalendarError::new(field, "it is more than 292 million years from 1970"))

@@ -47,7 +47,7 @@ impl CalendarError {
         CalendarError::new(field, error.to_string())
     }
 
-    /// As those of a schedule that never comes because of its fields.
+    /// The error for a schedule without occurrences, as if its fields excluded all times.
     pub(super) fn never() -> CalendarError {
         let message = "the schedule has no occurrences: its time zone skips all of its times: choose another time, or another time zone";
         CalendarError::new(CalendarField::Pattern, message)
