@@ -1,4 +1,4 @@
-//! What a store does after a commit delays no answer.
+//! A store's maintenance after a commit delays no answer.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable::{Durable, Error, NewTimer};
 
-/// A store that reports its maintenance, and does not go on before the test has said how that ends.
+/// A store that reports its maintenance, and waits until the test says how that ends.
 struct Slow {
     inner: MemoryStore,
     refuses: bool,
@@ -30,7 +30,7 @@ impl Store for Slow {
     forward!(this => this.inner; begin reads);
 }
 
-/// A service, what reports the maintenance of its store, and what lets it go on.
+/// A service, a receiver of its store's maintenance reports, and a sender that lets it continue.
 async fn service(refuses: bool) -> (Durable, Receiver<()>, Sender<Result<(), StoreError>>) {
     let (begins, begun) = channel();
     let (end, ends) = channel();
@@ -53,7 +53,7 @@ async fn an_answer_comes_before_the_maintenance_of_the_store() {
     for refuses in [false, true] {
         let (timers, begun, end) = service(refuses).await;
         for _ in 0..3 {
-            // The store goes on when there is the answer.
+            // The store continues once the answer has arrived.
             let inserted = timers.insert_many([timer()]);
             let inserted = tokio::time::timeout(Duration::from_secs(60), inserted).await;
             let inserted = inserted.expect("the answer waits for the store");
@@ -69,7 +69,7 @@ async fn a_store_that_fails_in_maintenance_has_failed() {
     let (timers, begun, end) = service(false).await;
     timers.insert_many([timer()]).await.unwrap();
     begun.recv_timeout(Duration::from_secs(60)).unwrap();
-    // The next one is asked for meanwhile, or after it.
+    // The next insert is requested during maintenance, or after it.
     let (next, ()) = tokio::join!(timers.insert_many([timer()]), async {
         let error = StoreError::indeterminate("a sync has failed");
         end.send(Err(error)).unwrap();

@@ -1,4 +1,4 @@
-//! What do others see of a service: the recorder of the crate `metrics`, a subscriber of the crate `tracing`?
+//! What others see of a service: a recorder of the crate `metrics`, and a subscriber of the crate `tracing`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,7 +14,7 @@ use waterwheel_durable::{Dead, Drain, Durable, Event, Metrics, Policy};
 #[path = "metrics/deploy.rs"]
 mod deploy;
 
-/// A service whose namespace has delivered two timers, and given up a third.
+/// A service whose namespace has delivered two timers, and has a dead letter.
 async fn served() -> Durable {
     let (events, mut reported) = unbounded_channel();
     let hook = move |event: &Event| drop(events.send(event.clone()));
@@ -47,7 +47,7 @@ async fn served() -> Durable {
     timers
 }
 
-/// What a recorder has been handed: its kind and name, its labels, and the value.
+/// What a recorder has received: kind and name, labels, and value.
 type Published = BTreeMap<(&'static str, String, Vec<(String, String)>), f64>;
 
 fn published(metrics: &Metrics) -> Published {
@@ -69,7 +69,7 @@ fn published(metrics: &Metrics) -> Published {
     named.collect()
 }
 
-/// Kind, name and labels of each row of the table in the documentation.
+/// The kind, name and labels in each row of the table in the documentation.
 fn documented() -> BTreeSet<(String, String, Vec<String>)> {
     let mut all = BTreeSet::new();
     let rows = include_str!("../src/publish.rs").lines();
@@ -93,7 +93,7 @@ fn documented() -> BTreeSet<(String, String, Vec<String>)> {
         };
         for name in names {
             let name = format!("waterwheel_timers_{name}");
-            // A histogram has a count and a sum beside its buckets, which the last column names.
+            // A histogram has a count and a sum in addition to its buckets, named in the last column.
             if let Some(name) = name.strip_suffix("_bucket") {
                 let sum = what
                     .split('`')
@@ -117,7 +117,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     assert_eq!((of.inserted, of.delivered, of.settled), (3, 3, 2));
     assert_eq!((of.dead, of.retried, of.throttled), (1, 0, 0));
     assert!(metrics.commits >= 2 && metrics.failed_attempts == 1);
-    // Each has a value of its own, so that no two names can be confused.
+    // Each metric has a distinct value, so that no two can be confused.
     (metrics.in_memory, metrics.commits) = (11, 12);
     (metrics.failed_attempts, metrics.full) = (13, 14);
     (metrics.clock_jumps, metrics.refusals) = (15, 16);
@@ -163,7 +163,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
             f64::from(value),
         ));
     }
-    // These are 0 or 1: each of them is 1 once, beside others that are 0.
+    // These metrics are 0 or 1. Each is set to 1 once, while the others are 0.
     type Set = fn(&mut Metrics, usize, bool);
     let flags: [(_, Set); 3] = [
         (of_service("full", "gauge", 0.0).0, |it, _, is| {
@@ -203,7 +203,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
             assert_eq!(all.get(&key), Some(&(below as f64)), "{key:?}");
         }
         assert_eq!(below, 3);
-        // And there is nothing else, and of each namespace the same.
+        // Nothing else is published, and the same for each namespace.
         let names = all.keys().map(|(kind, name, labels)| {
             let labels = labels.iter().map(|(key, _)| key.clone());
             ((*kind).to_owned(), name.clone(), labels.collect())
@@ -245,7 +245,7 @@ fn a_recorder_and_a_subscriber_see_what_goes_on() {
         .with_ansi(false)
         .with_writer(lines.clone())
         .finish();
-    // Each thread of the service has it: the store's and the runtime's own one.
+    // Set for every thread of the service: the store's and the runtime's.
     tracing::subscriber::set_global_default(subscriber).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

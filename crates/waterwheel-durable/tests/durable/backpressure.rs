@@ -1,4 +1,4 @@
-//! Much that is overdue does not lie in memory at once, and is delivered.
+//! A large overdue backlog is not all in memory at once, and is delivered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
     const MAX: usize = 100;
     let (place, timers) = on_file().await;
     let past = SystemTime::now() - HOUR;
-    // Some thousand in a second, and seconds with few.
+    // Thousands in one second, and seconds with few.
     let due = |at: u32| past + std::time::Duration::from_millis(u64::from(at).pow(2) / 1_000_000);
     let batch = (0..COUNT).map(|at| NewTimer::at("mail", due(at)));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
@@ -36,7 +36,7 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
         let _ = sender.send(Seen::of(&delivery).id);
         async { Ok(()) }
     });
-    // Some thousand syncs, which may be slow: it hangs if none comes.
+    // Thousands of syncs, which may be slow: it only counts as hanging if no delivery comes.
     for part in 1..=50 {
         until(|| count.load(Ordering::Relaxed) >= COUNT as usize * part / 50).await;
     }
@@ -62,7 +62,7 @@ async fn the_bytes_in_memory_are_bounded() {
     let gate = Gate::of(&timers, "mail");
     let batch = (0..1_000).map(|_| NewTimer::at("mail", soon()).bytes([7; 10_000]));
     within(timers.insert_many(batch)).await.unwrap();
-    // So many would be with the handler at a time, without the bound.
+    // This many would be with the handler at a time, without the limit.
     gate.has_begun().await;
     for ended in 0..100 {
         assert!(timers.metrics().in_memory <= 12, "{ended}: {timers:?}");

@@ -1,4 +1,4 @@
-//! What makes no sense is refused by an error that names it, and harms nothing.
+//! Invalid input is refused with an error that names it, and harms nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -32,7 +32,7 @@ async fn an_unknown_namespace_is_named() {
         "{text}"
     );
     assert_eq!((shelf.len(), shelf.commits()), (0, 0));
-    // Nothing is left of it: it is created, and is as good as any.
+    // Nothing is left of the refused call: the namespace can be created, and works like any other.
     assert_eq!(timers.metrics().namespaces.len(), 1);
     create(&timers, "shop", Policy::default()).await;
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
@@ -88,7 +88,7 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
             assert!(error.is_definite());
         }
     }
-    // Nothing of it was written.
+    // None of the refused policies was written.
     assert_eq!(shop.policy(), Ok(Policy::default().priority(7)));
     assert!(timers.namespace("bank").is_err());
     assert_eq!(shelf.commits(), commits);
@@ -128,7 +128,7 @@ fn an_unknown_field_of_a_policy_is_named() {
         let error = serde_json::from_str::<Policy>(&text).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");
     }
-    // What it writes, it reads.
+    // It reads what it writes.
     let backoff = Policy::default().backoff(Backoff::new(SECOND, HOUR));
     let retry_delays = Policy::default()
         .retry_delays([SECOND])
@@ -158,7 +158,7 @@ async fn a_bad_name_of_a_namespace_is_refused() {
         assert!(timers.namespace(name).is_err());
     }
     assert_eq!(shelf.commits(), 0);
-    // The longest has room for the shortest handler.
+    // The longest namespace name leaves room for the shortest handler name.
     let longest = "x".repeat(253);
     let shop = create(&timers, &longest, Policy::default()).await;
     added(shop.at("h", in_an_hour())).await;
@@ -169,7 +169,7 @@ async fn a_bad_name_of_a_namespace_is_refused() {
         let refused = within(shop.archived("a/b", soon(), None, 1)).await;
         assert!(matches!(refused, Err(Error::Name { .. })));
     }
-    // A handler of the default one has one name.
+    // A handler of the default namespace has only one name.
     let default = timers.namespace("default").unwrap();
     for insert in [
         timers.at("default/mail", soon()),
@@ -200,7 +200,7 @@ async fn a_key_may_be_empty_or_long() {
         let again = within(insert()).await;
         assert!(!again.is_new() && again.handle() == first.handle());
         assert_eq!(deliveries.next().await.id, first.handle().id);
-        // It stays taken by what is archived, which is no timer.
+        // The key stays taken by the archived record, but there is no timer.
         until(|| timers.namespace("shop").unwrap().metrics().settled == settled).await;
         assert!(!within(insert()).await.is_new());
         assert_eq!(within(timers.find("shop/mail", key)).await, Ok(None));

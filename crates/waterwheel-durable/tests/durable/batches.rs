@@ -1,4 +1,4 @@
-//! Many timers at once.
+//! Inserting many timers at once.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -69,7 +69,7 @@ async fn a_large_batch_lets_others_in_between() {
     assert!(polled(other.as_mut()).is_pending());
     shelf.go_on();
     let (batch, other) = (within(batch).await.unwrap(), within(other).await.unwrap());
-    // Ids rise in the order in which they are asked for.
+    // Ids increase in the order of the inserts.
     let ids: Vec<_> = batch.iter().map(|it| it.handle().id).collect();
     assert!(ids.is_sorted() && ids.len() == 40_000 && shelf.len() == 40_001);
     assert!(other.handle().id > ids[0] && other.handle().id < ids[39_999]);
@@ -110,13 +110,13 @@ async fn a_batch_of_a_namespace_is_for_its_own_handlers() {
         assert_eq!(&*handle.handler, "shop/mail");
         assert!(ids.contains(&own.next().await.id));
     }
-    // It is the namespace's quota, and one that is beyond it inserts none.
+    // The quota of the namespace applies, and a batch that exceeds it inserts nothing.
     let refused = within(shop.insert_many(batch(2))).await;
     assert!(matches!(refused, Err(Error::Quota { .. })), "{refused:?}");
-    // A name with a `/` is no handler of it, not even of another namespace.
+    // A name with a `/` is not a handler of this namespace, not even in another one.
     let refused = within(shop.insert_many([NewTimer::at("bank/mail", soon())])).await;
     assert!(matches!(refused, Err(Error::Name { .. })), "{refused:?}");
-    // Those of the default one have no other name.
+    // Handlers of the default namespace have no other name.
     let of_default = timers.namespace("default").unwrap();
     let inserted = within(of_default.insert_many(batch(1))).await.unwrap();
     assert_eq!(default.next().await.id, inserted[0].handle().id);

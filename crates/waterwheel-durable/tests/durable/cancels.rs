@@ -1,4 +1,4 @@
-//! A cancel says what became of the timer, and keeps its word.
+//! A cancel reports what happened to the timer, and its answer holds.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,10 @@ on_both_flavors! {
     what_has_fired_or_is_gone_is_not_cancelled_or_moved
 }
 
-/// One of ten is not due while the test runs.
+/// One timer in this many is not due while the test runs.
 const FAR: u64 = 10;
 
-/// Cancels timers about the time at which they are due. Each is cancelled or delivered, and never both.
+/// Cancels timers around the time at which they are due. Each is either cancelled or delivered, never both.
 async fn race(timers: &Durable, count: u64) -> HashMap<&'static str, u64> {
     let deliveries = Deliveries::of(timers, "race");
     let mut cancels = JoinSet::new();
@@ -52,14 +52,14 @@ async fn race(timers: &Durable, count: u64) -> HashMap<&'static str, u64> {
             Cancelled::AlreadyFired => ("fired", 1),
             Cancelled::NotFound => ("settled", 1),
         };
-        // Without a crash nothing is delivered twice.
+        // Without a crash, nothing is delivered twice.
         assert_eq!(times, expected, "{id}: {cancelled:?}");
         *outcomes.entry(name).or_default() += 1;
     }
     outcomes
 }
 
-/// Some were cancelled shortly before they were due, and some too late.
+/// Checks that some were cancelled shortly before they were due, and some too late.
 fn assert_raced(outcomes: &HashMap<&str, u64>, count: u64) {
     let done = outcomes.get("done").copied().unwrap_or(0);
     assert!(done > count / FAR && done < count, "{outcomes:?}");
@@ -76,7 +76,7 @@ async fn a_cancelled_timer_of_a_file_is_not_delivered() {
     let (place, timers) = on_file().await;
     let outcomes = race(&timers, 2_000).await;
     assert_raced(&outcomes, 2_000);
-    // Nor after a restart.
+    // Not after a restart either.
     let timers = place.open().await;
     let mut deliveries = Deliveries::of(&timers, "race");
     let last = timers.at("race", soon()).insert().await.unwrap();
@@ -98,7 +98,7 @@ async fn what_has_fired_or_is_gone_is_not_cancelled_or_moved() {
     gate.has_begun().await;
     let fired = (Cancelled::AlreadyFired, Rescheduled::AlreadyFired);
     expect(&timer, fired.0, fired.1).await;
-    // Also while it is being settled, which does not end.
+    // Even while it is being settled, which is held up.
     let commits = shelf.hold();
     gate.go_on.add_permits(1);
     until(|| shelf.commits() > commits).await;

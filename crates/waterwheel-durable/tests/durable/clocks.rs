@@ -1,4 +1,4 @@
-//! Due times are the wall clock's, which is set, and stands while the machine is suspended.
+//! Due times follow the wall clock, even if it is set, and if the machine is suspended.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn open() -> (Durable, Arc<Shift>) {
 async fn a_clock_that_is_set_forward_fires_at_once() {
     let (timers, shift) = open().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
-    // Nothing else goes on: an idle service notices it.
+    // Nothing else is happening: an idle service notices the change.
     let mut jumps = 0;
     for (distance, micros) in [
         (Duration::from_secs(30), 40 * SECOND),
@@ -63,11 +63,11 @@ async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
             if timers.metrics().namespaces[0].delivered == 0 {
                 break (shift, timers, deliveries, old, old_due);
             }
-            // It came up before the clock was set: the machine is slow.
+            // It came up before the clock was set, because the machine is slow.
             lead *= 2;
             assert!(lead < HOUR);
         };
-        // A control that is due by the clock as it is now, after the other would be by the clock as it was.
+        // A control that is due by the new time, later than the other timer would have been by the old time.
         let left = old_due.duration_since(SystemTime::now());
         let due = present(&shift) + left.unwrap_or_default() + millis(200);
         let control = timers.at("mail", due).insert().await.unwrap();
@@ -85,7 +85,7 @@ async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
 
 async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
     const TIMERS: usize = 200;
-    // At once, and one after another: then each worker's end is the next one's place.
+    // All at once, and one after another, where each worker continues with the next delivery.
     for concurrency in [TIMERS, 1] {
         let (timers, shift) = open().await;
         let (sender, mut calls) = tokio::sync::mpsc::unbounded_channel();
@@ -94,7 +94,7 @@ async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
         timers.handle_with("mail", options, move |delivery| {
             let is_early = present(&clock) < delivery.due();
             let _ = sender.send((delivery.id(), delivery.attempt(), is_early));
-            // All of them are due. The first that is called sets the clock back.
+            // All of them are due. The first handler that is called sets the clock back.
             if is_first.swap(false, Ordering::SeqCst) {
                 clock.set_wall(-3_600 * SECOND);
             }
@@ -105,12 +105,12 @@ async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
         within(timers.insert_many(all)).await.unwrap();
         let metrics = || timers.metrics().namespaces[0].clone();
         until(|| shift.wall() < 0 && metrics().running == 0).await;
-        // Each thread may have looked at the clock just before it was set.
+        // Each thread may have read the clock just before it was set.
         let threads = Handle::current().metrics().num_workers();
         let mut seen = Vec::from_iter(std::iter::from_fn(|| calls.try_recv().ok()));
         assert!((1..=threads).contains(&seen.len()), "{seen:?}");
         assert_eq!(metrics().delivered, seen.len() as u64);
-        // It is as if they had never been on their way.
+        // It is as if they had never been handed out.
         shift.set_wall(0);
         while seen.len() < TIMERS {
             let (id, attempt, is_early) = within(calls.recv()).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_clock_that_was_set_is_reported() {
         shift.set_wall(micros);
         assert_eq!(within(events.recv()).await, Some(Event::ClockJumped));
     }
-    // Half a second is slewed by some services: it is followed, and not reported.
+    // Some time services slew by half a second: the service follows, and reports nothing.
     let mut deliveries = Deliveries::of(&timers, "mail");
     let mut tries = 0;
     loop {
@@ -163,14 +163,14 @@ async fn a_clock_that_was_set_is_reported() {
         if seen.at < due {
             break;
         }
-        // By the clock as it was, it was due by then as well: the machine is slow.
+        // By the old time, it was already due, because the machine is slow.
         tries += 1;
         assert!(tries < 50);
         shift.set_wall(0);
     }
     assert!(events.try_recv().is_err() && timers.metrics().clock_jumps == 3);
     shut_down(&timers).await;
-    // What was counted stays, also once the service was asked for something.
+    // The counts remain, even after further requests to the service.
     assert!(timers.at("mail", present(&shift)).insert().await.is_err());
     assert_eq!(timers.metrics().clock_jumps, 3);
 }
@@ -214,7 +214,7 @@ async fn the_lateness_counted_is_that_of_the_call() {
     let (timers, shift) = open().await;
     let clock = Arc::clone(&shift);
     let is_first = AtomicBool::new(true);
-    // Both are handed out at once. The first that is called sets the clock, so the other one is late.
+    // Both are handed out at once. The first handler that is called sets the clock, so the other one is late.
     timers.handle("mail", move |_| {
         if is_first.swap(false, Ordering::SeqCst) {
             clock.set_wall(2 * 3_600 * SECOND);

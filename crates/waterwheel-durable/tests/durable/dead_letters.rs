@@ -1,4 +1,4 @@
-//! Dead dead letters are listed by pages, and made timers again.
+//! Dead letters are listed page by page, and turned back into timers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use waterwheel_durable::{
 use crate::namespaces::create;
 use crate::support::*;
 
-/// Handles all timers, and gives them up while this is set.
+/// Handles all timers, and makes them dead letters while this flag is set.
 fn moody(timers: &Durable, is_down: &Arc<AtomicBool>) -> Deliveries {
     let is_down = Arc::clone(is_down);
     Deliveries::ended(timers, "mail", move |_| {
@@ -115,7 +115,7 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
         all.push(Deliveries::ended(&timers, handler, gives_up));
     }
     all.push(Deliveries::ended(&timers, "shop", gives_up));
-    // Those of the others are more than a page of the store, before, between and after its own.
+    // Those of other namespaces fill more than a page of the store, before, between and after its own.
     let mut own = Vec::new();
     for count in [300, 0, 130, 1] {
         let others = (0..count).map(|at| match at % 2 {
@@ -140,7 +140,7 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
     }
     assert_eq!(found, [&own[..3], &own[3..]]);
     assert!(within(shop.dead_letters(None, 0)).await.unwrap().is_empty());
-    // The default one has those of handlers without a namespace.
+    // The default namespace has the dead letters of handlers without a namespace.
     let default = timers.namespace("default").unwrap();
     let page = within(default.dead_letters(None, 1_000)).await.unwrap();
     assert_eq!(page.len(), 215);
@@ -179,7 +179,7 @@ async fn dead_letters_are_read_some_megabytes_at_a_time_and_alone() {
         read.len() > 4 && read.iter().all(|it| *it < 5 * LARGE),
         "{read:?}"
     );
-    // And no more than was asked for.
+    // It returns no more than requested.
     let page = within(shop.dead_letters(None, 2)).await.unwrap();
     let last = shelf.pages().pop().unwrap();
     assert!(page.len() == 2 && last < 3 * LARGE, "{last}");
@@ -192,7 +192,7 @@ async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
     let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
     let timer = added(timers.at("mail", soon())).await;
     deliveries.next().await;
-    // There is no handler now, so it waits.
+    // There is no handler now, so the timer waits.
     let timers = place.reopen(timers).await;
     let redriven = within(timers.redrive(timer.handle().id)).await;
     assert_eq!(redriven, Ok(Redriven::Done));

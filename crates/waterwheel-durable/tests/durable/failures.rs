@@ -15,14 +15,14 @@ async fn open(retry_delays: impl IntoIterator<Item = Duration>) -> Durable {
     in_memory_by(builder).await.0
 }
 
-/// What the only dead letter says, once there is one.
+/// The attempts and the error of the only dead letter, once there is one.
 pub(crate) async fn the_dead_letter(timers: &Durable) -> (u32, String) {
     let dead = dead_letters_until(timers, |dead| !dead.is_empty()).await;
     assert_eq!(dead.len(), 1);
     (dead[0].attempts(), dead[0].error().to_owned())
 }
 
-/// The attempts of a timer that always fails, each as long after the failure before it as the delay of that says.
+/// Expects the attempts of a timer that always fails, each at the given delay after the previous failure.
 async fn expect_attempts(
     deliveries: &mut Deliveries,
     timer: &Inserted,
@@ -34,7 +34,7 @@ async fn expect_attempts(
         let seen = deliveries.next().await;
         assert_eq!((seen.id, seen.attempt), (timer.handle().id, attempt));
         if let Some(failed) = failed {
-            // The failure's time is the engine's, which is up to two milliseconds old.
+            // The failure's time is the engine's, which may be two milliseconds old.
             assert!(seen.due + millis(3) >= failed + delay(attempt - 1));
             assert!(seen.at >= seen.due);
         }
@@ -42,7 +42,7 @@ async fn expect_attempts(
     }
 }
 
-/// The dead letters, once this holds of them.
+/// Returns the dead letters, once they satisfy this condition.
 async fn dead_letters_until(
     timers: &Durable,
     holds: impl Fn(&[DeadLetter]) -> bool,
@@ -88,7 +88,7 @@ async fn a_failure_counts_across_a_restart() {
     timers.at("mail", soon()).insert().await.unwrap();
     assert_eq!(deliveries.next().await.attempt, 1);
     shut_down(&timers).await;
-    // On a slow machine, some more were made by then.
+    // On a slow machine, a few more were made by then.
     let made = 1 + u32::try_from(deliveries.rest().await.len()).unwrap();
 
     let timers = within(retry_delays().open(place.file())).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_failure_counts_across_a_restart() {
 #[tokio::test]
 async fn a_handler_says_when_its_timer_is_tried_again() {
     const HOUR: Duration = crate::support::HOUR;
-    // Sooner than the retry delay, and later.
+    // Sooner than the retry delay, and later than it.
     let timers = open([HOUR, millis(1), HOUR]).await;
     let asked = |attempt| match attempt {
         1 => millis(5),
@@ -116,7 +116,7 @@ async fn a_handler_says_when_its_timer_is_tried_again() {
     let mut deliveries = Deliveries::ended(&timers, "mail", busy);
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     expect_attempts(&mut deliveries, &timer, 3, asked).await;
-    // A year at most: it waits, and there is one attempt more.
+    // The delay is at most a year: the timer waits, and one more attempt was counted.
     until(|| timers.metrics().namespaces[0].retried == 3).await;
     assert!(timers.dead_letters(None, 1).await.unwrap().is_empty());
     let moved = timers.reschedule(&timer, soon()).await.unwrap();
@@ -245,7 +245,7 @@ async fn a_panic_is_a_failure_wherever_it_comes() {
     shut_down(&timers).await;
 }
 
-/// What a panic carries, which panics itself.
+/// The payload of a panic, which panics itself when dropped.
 struct Bomb;
 
 impl Drop for Bomb {

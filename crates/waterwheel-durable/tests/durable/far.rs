@@ -1,4 +1,4 @@
-//! Any distance, and any time off.
+//! Timers at any distance, and downtimes of any length.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::support::*;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Opens a file as if it were so much later.
+/// Opens a file with the clock set ahead by this much.
 async fn open_after(place: &Place, later: Duration) -> (Durable, Arc<Shift>) {
     let (builder, shift) = shifted();
     shift.set_wall(i64::try_from(later.as_micros()).unwrap());
@@ -54,7 +54,7 @@ async fn a_timer_ten_years_ahead_is_delivered_at_its_time() {
     let gone = timers.at("mail", due).insert().await.unwrap();
     shut_down(&timers).await;
 
-    // Some stops on the way.
+    // A few stops on the way.
     for years in [1, 5, 9] {
         let (timers, _) = open_after(&place, DAY * 365 * years).await;
         let deliveries = Deliveries::of(&timers, "mail");
@@ -66,7 +66,7 @@ async fn a_timer_ten_years_ahead_is_delivered_at_its_time() {
         assert!(deliveries.rest().await.is_empty());
     }
     let (timers, shift) = open_after(&place, ten_years - Duration::from_secs(3)).await;
-    // Without a handler it stays, also if it is due by now.
+    // Without a handler it stays, even if it is due by now.
     assert_eq!(within(timers.cancel(&gone)).await, Ok(Cancelled::Done));
     let mut deliveries = Deliveries::of(&timers, "mail");
     let seen = deliveries.next().await;
@@ -90,7 +90,7 @@ async fn a_due_time_out_of_range_is_refused() {
     let moved = within(timers.reschedule(&timer, at)).await;
     assert_eq!(moved, Err(Error::DueOutOfRange));
     assert_eq!(timers.cancel(&timer).await, Ok(Cancelled::Done));
-    // The last day that a file can name.
+    // The last time that a file can represent.
     let last = UNIX_EPOCH + Duration::from_millis(i64::MAX as u64);
     let timer = timers.at("mail", last).insert().await.unwrap();
     let timers = place.reopen(timers).await;
@@ -110,13 +110,13 @@ async fn a_longer_window_loads_earlier() {
         if loads {
             let begun = SystemTime::now();
             until(|| timers.metrics().in_memory == 1).await;
-            // By the window, and not because the time has come.
+            // It is loaded because of the window, not because its time has come.
             assert!(begun.elapsed().unwrap() < Duration::from_secs(10));
         } else {
             let mut control = Deliveries::of(&timers, "control");
             timers.at("control", soon()).insert().await.unwrap();
             control.next().await;
-            // The control is settled, and the other is not there.
+            // The control is settled, and the other timer is not in memory.
             until(|| timers.metrics().in_memory == 0).await;
         }
         shut_down(&timers).await;

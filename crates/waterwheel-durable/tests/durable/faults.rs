@@ -9,7 +9,7 @@ on_both_flavors! {
     a_store_that_fails_is_reported_and_asked_for_nothing_more
 }
 
-/// A service on a store that is not new, and its events.
+/// Opens a service on a store that was used before. Returns it with its events.
 async fn open(shelf: &Shelf) -> (Durable, UnboundedReceiver<Event>) {
     let (builder, events) = reported(Durable::builder());
     let timers = within(builder.open_store(shelf.clone())).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
         };
         let first = insert();
         until(|| shelf.commits() > commits).await;
-        // It waits in the engine as the store fails, and so do the reads.
+        // It is waiting in the engine when the store fails, and so are the reads.
         let second = insert();
         let dead = tokio::spawn({
             let timers = timers.clone();
@@ -79,7 +79,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
         for caller in [first, second] {
             match within(caller).await.unwrap() {
                 Err(error @ Error::Unknown(_)) => assert!(!error.is_definite()),
-                // The second may not have been asked before the failure.
+                // The second may not have been sent before the failure.
                 Err(Error::Failed(_)) => {}
                 other => panic!("{fault:?}: {other:?}"),
             }
@@ -89,7 +89,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
         let failed = within(events.recv()).await.unwrap();
         assert!(matches!(failed, Event::Failed { .. }), "{failed:?}");
         assert!(timers.metrics().has_failed);
-        // From now on all know.
+        // From now on, all callers get the failure.
         let late = within(timers.at("mail", in_an_hour()).insert()).await;
         assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");
         let dead = within(timers.dead_letters(None, 1)).await;
@@ -108,7 +108,7 @@ async fn what_a_failed_store_has_written_is_found_again_by_its_key() {
     assert!(matches!(unknown, Err(Error::Unknown(_))));
     let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
     assert!(stopped.is_err());
-    // It was written, though it was not known. With the key it is one timer.
+    // It was written, although that was unknown. Thanks to the key, there is one timer.
     shelf.fault(None);
     let (timers, _events) = open(&shelf).await;
     let again = timers.at("mail", in_an_hour()).key("k").insert().await;
@@ -154,7 +154,7 @@ async fn a_handler_may_end_though_the_store_has_failed() {
     drop(shelf);
     let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
     assert!(polled(stopping.as_mut()).is_pending());
-    // It is not closing: then this would be the answer.
+    // The service is not closing: that would be the answer otherwise.
     let dead = within(timers.dead_letters(None, 1)).await;
     assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
     assert!(watched.strong_count() == 1 && gate.ended() == 0);
@@ -172,13 +172,13 @@ async fn what_the_store_refuses_holds_up_no_shutdown() {
     let mail = timers.at("mail", soon()).insert().await.unwrap();
     gate.has_begun().await;
     shelf.fault(Some(Fault::Refuses));
-    // Only the settle of this one is refused, if it was not written before.
+    // Only the settling of this timer is refused, if it was not written before.
     deliveries.next().await;
     let unsettled = timers.at("mail", soon()).insert().await;
     assert!(matches!(unsettled, Err(Error::Refused(_)) | Ok(_)));
     let left = shelf.len() - 1;
     let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
-    // The handler is waited for.
+    // The shutdown waits for the handler.
     for _ in 0..100 {
         tokio::task::yield_now().await;
         assert!(polled(stopping.as_mut()).is_pending());
@@ -186,7 +186,7 @@ async fn what_the_store_refuses_holds_up_no_shutdown() {
     gate.go_on.add_permits(1);
     let stopped = within(stopping).await.unwrap();
     assert_eq!((stopped.abandoned, stopped.unsettled), (0, left + 1));
-    // They are delivered again.
+    // The timers are delivered again.
     shelf.fault(None);
     let (timers, _events) = open(&shelf).await;
     let mut slow = Deliveries::of(&timers, "slow");
@@ -219,7 +219,7 @@ async fn a_call_that_is_dropped_harms_nothing() {
     let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
     let moved = timers.at("mail", in_an_hour()).insert().await.unwrap();
     until(|| timers.metrics().in_memory == 0).await;
-    // None is answered before it is dropped.
+    // None is answered before the service is dropped.
     shelf.hold();
     let _ = polled(Box::pin(timers.at("mail", in_an_hour()).insert()));
     let batch = (0..3).map(|_| NewTimer::at("mail", in_an_hour()));
@@ -230,7 +230,7 @@ async fn a_call_that_is_dropped_harms_nothing() {
     let _ = polled(Box::pin(timers.dead_letters(None, 1)));
     let _ = polled(Box::pin(timers.find("mail", "key")));
     shelf.go_on();
-    // What was asked is done.
+    // The requests were carried out.
     dead.next().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(deliveries.next().await.id, moved.handle().id);

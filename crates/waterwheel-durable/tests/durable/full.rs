@@ -1,4 +1,4 @@
-//! A store without space for inserts: they are refused with an error of their own, and all else goes on.
+//! A store without space for inserts: they fail with their own error, and everything else continues.
 
 use waterwheel_durable::{Durable, Error, Event, Inserted, NewTimer};
 
@@ -25,7 +25,7 @@ async fn a_full_store_refuses_inserts_and_delivers() {
         let metrics = timers.metrics();
         assert_eq!((metrics.full, metrics.is_full), (count, true));
     }
-    // What is there is delivered, settled, moved, cancelled and named by its key.
+    // Existing timers are delivered, settled, moved, cancelled and found by key.
     deliveries.take(3).await;
     until(|| shelf.len() == 1).await;
     let same = within(timers.at("mail", soon()).key("kept").insert()).await;
@@ -69,7 +69,7 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     let timers = place.open_by(Durable::builder().disk_limit(LIMIT)).await;
     let kept = fill(&timers).await;
     assert!(kept.len() > 20, "{} fit", kept.len());
-    // They are delivered, and the next one is taken by the same service.
+    // They are delivered, and the same service accepts new inserts.
     let mut deliveries = Deliveries::of(&timers, "mail");
     for timer in &kept {
         within(timers.reschedule(timer, soon())).await.unwrap();

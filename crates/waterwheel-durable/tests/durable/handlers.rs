@@ -12,7 +12,7 @@ on_both_flavors! {
     so_many_deliveries_are_with_a_handler_as_it_allows
 }
 
-/// Longer than all else of a test.
+/// Longer than everything else in a test.
 const LONG: Duration = Duration::from_secs(60);
 
 async fn so_many_deliveries_are_with_a_handler_as_it_allows() {
@@ -23,7 +23,7 @@ async fn so_many_deliveries_are_with_a_handler_as_it_allows() {
     for _ in 0..3 {
         gate.has_begun().await;
     }
-    // All are due, and in memory, before the next one is let go on.
+    // All are due and in memory before the next one continues.
     until(|| timers.metrics().in_memory == 10).await;
     tokio::time::sleep(millis(50)).await;
     assert_eq!((timers.metrics().running, gate.begun_more()), (3, 0));
@@ -46,7 +46,7 @@ async fn a_handler_that_blocks_its_thread_delays_no_other() {
     let one = HandlerOptions::default().concurrency(1);
     timers.handle_with("blocks", one, move |_| {
         let _ = begun.send(());
-        // Without `spawn_blocking`: a worker of the runtime is blocked.
+        // Without `spawn_blocking`, so a worker of the runtime is blocked.
         let _ = wait.lock().unwrap().recv_timeout(LONG);
         async { Ok(()) }
     });
@@ -62,9 +62,9 @@ async fn a_handler_that_blocks_its_thread_delays_no_other() {
     shut_down(&timers).await;
 }
 
-/// Polls a cancel of nothing, which has the engine turned here, on this worker.
+/// Polls a cancel of a nonexistent timer, which turns the engine here, on this worker.
 fn turn(timers: &Durable) {
-    // Its time is older than a millisecond.
+    // After this, the engine's time is older than a millisecond.
     std::thread::sleep(millis(5));
     let nothing: Handle = "7@0@none".parse().unwrap();
     let _ = polled(Box::pin(timers.cancel(&nothing)));
@@ -75,7 +75,7 @@ fn two_workers() -> Runtime {
     builder.worker_threads(2).enable_all().build().unwrap()
 }
 
-/// What a worker spawns or wakes lies where no other worker takes it, as long as that worker is blocked.
+/// Tasks that a blocked worker has spawned or woken must not stay where no other worker can take them.
 fn a_blocked_worker_holds_nothing(
     due: Duration,
     act: impl Fn(&Durable, &Shift) + Send + Sync + 'static,
@@ -95,12 +95,12 @@ fn a_blocked_worker_holds_nothing(
     });
     runtime.block_on(async {
         timers.after("mail", due).insert().await.unwrap();
-        // On a slow machine it may have gone already.
+        // On a slow machine it may already be gone.
         let is_there = || timers.metrics().in_memory == 1;
         until(|| is_there() || timers.metrics().namespaces[0].settled == 1).await;
         timers.after("blocks", millis(10)).insert().await.unwrap();
     });
-    // Only this thread waits for the delivery: a task might move what is held.
+    // Only this thread waits for the delivery: a task might free what is stuck.
     block_on(deliveries.next_untimed());
     let _ = go_on.send(());
     assert!(
@@ -114,7 +114,7 @@ fn a_blocked_worker_holds_nothing(
 fn a_handler_that_blocks_does_not_hold_the_driver_that_it_woke() {
     a_blocked_worker_holds_nothing(millis(1_500), |timers, shift| {
         shift.set_wall(2_000_000);
-        // It finds that the driver sleeps too long.
+        // It finds that the driver would sleep too long.
         turn(timers);
     });
 }
@@ -123,7 +123,7 @@ fn a_handler_that_blocks_does_not_hold_the_driver_that_it_woke() {
 fn a_handler_that_blocks_does_not_hold_what_it_delivered() {
     let due = millis(500);
     a_blocked_worker_holds_nothing(due, move |timers, _| {
-        // The other worker is blocked until this one has found that a timer is due.
+        // The other worker is blocked until this one has found a due timer.
         let (begun, begins) = mpsc::channel();
         let (go_on, wait) = mpsc::channel::<()>();
         tokio::spawn(async move {
@@ -138,7 +138,7 @@ fn a_handler_that_blocks_does_not_hold_what_it_delivered() {
     });
 }
 
-/// After a turn that leaves something due, the driver gives way to what it has spawned.
+/// After a turn that leaves timers due, the driver yields to the tasks that it has spawned.
 #[test]
 fn a_handler_that_blocks_does_not_hold_the_driver_that_gave_way() {
     for _ in 0..5 {
@@ -149,14 +149,14 @@ fn a_handler_that_blocks_does_not_hold_the_driver_that_gave_way() {
         let (go_on, wait) = mpsc::channel::<()>();
         let wait = Mutex::new(wait);
         let (ended, ends) = mpsc::channel();
-        // The last handler: its delivery is the last one that a turn spawns, and so the first one to run.
+        // The last handler to be registered: its delivery is spawned last by a turn, and so runs first.
         timers.handle("blocks", move |_| {
             let went_on = wait.lock().unwrap().recv_timeout(LONG / 3);
             let _ = ended.send(went_on.is_ok());
             async { Ok(()) }
         });
         let due = std::time::SystemTime::now() + millis(400);
-        // More than a turn takes, all of one millisecond.
+        // More timers than one turn takes, all due in the same millisecond.
         let herd = (0..9_000).map(|_| NewTimer::at("herd", due));
         let blocks = [
             NewTimer::at("blocks", due),

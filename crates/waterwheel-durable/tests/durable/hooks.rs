@@ -1,4 +1,4 @@
-//! The function for events, and wakers, may do anything.
+//! The event hook, and wakers, may do anything.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ async fn a_hook_may_use_the_service() {
     let timers = within(timers.open_store(shelf.clone())).await.unwrap();
     service.set(timers.clone()).unwrap();
     timers.at("surprise", soon()).insert().await.unwrap();
-    // It was delivered, and only what the hook has inserted is there.
+    // It was delivered, and only the timer that the hook inserted is left.
     until(|| seen.load(Ordering::SeqCst) == 1 && shelf.len() == 1).await;
     until(|| timers.metrics().in_memory == 0).await;
     shut_down(&timers).await;
@@ -78,7 +78,7 @@ async fn a_waker_that_panics_harms_no_other_caller() {
         let poll = begun.as_mut().poll(&mut Context::from_waker(&bomb));
         assert!(poll.is_pending());
         until(|| shelf.commits() > commits).await;
-        // In one commit with others, and before them.
+        // In one commit with others, and ahead of them.
         let mut inserts: Vec<_> = (0..9)
             .map(|_| Box::pin(timers.at("mail", soon()).insert()))
             .collect();
@@ -93,7 +93,7 @@ async fn a_waker_that_panics_harms_no_other_caller() {
         }
         deliveries.take(9).await;
     }
-    // Also of one that is answered by the end.
+    // Also for one that is answered by the end of the service.
     let commits = shelf.hold();
     let mut first = Box::pin(timers.at("mail", in_an_hour()).insert());
     assert!(
@@ -134,7 +134,7 @@ async fn a_waker_that_panics_ends_no_shutdown_and_no_opening() {
     until(|| count.load(Ordering::SeqCst) == 1).await;
     let timers = within(opening).await.unwrap();
     let (gate, _) = Gate::begun(&timers, "mail").await;
-    // Many of them: wakers are called by the dozen.
+    // Many of them, because wakers are called in batches.
     let mut all: Vec<_> = (0..100)
         .map(|_| Box::pin(timers.shutdown(Drain::within(HOUR))))
         .collect();
@@ -168,7 +168,7 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     timers.handle("mail", |_| async { Ok(()) });
     let payload: Arc<[u8]> = Arc::from([7; 100]);
     let loaded = Arc::downgrade(&payload);
-    // In memory from its insert on, and not due before the end.
+    // In memory as soon as it is inserted, and not due before the end.
     let due = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
     added(timers.at("mail", due).bytes(payload)).await;
     assert!(watched.upgrade().is_some());

@@ -1,4 +1,4 @@
-//! A handler that uses the service it is called by.
+//! A handler that uses the service that calls it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -72,14 +72,14 @@ async fn a_handler_that_acts_on_its_own_timer_is_answered() {
 async fn a_handler_goes_on_a_chain_of_timers() {
     let (_place, timers) = on_file().await;
     let (sender, mut steps) = mpsc::unbounded_channel();
-    // Each inserts the next one before it is settled: after a crash the chain goes on, by its keys.
+    // Each step inserts the next one before it is settled: after a crash the chain continues, thanks to the keys.
     timers.handle("step", move |delivery| {
         let sender = sender.clone();
         async move {
             let step: u32 = delivery.json()?;
             let next = delivery.timers().at("step", soon());
             let next = next.key((step + 1).to_be_bytes()).payload(&(step + 1));
-            // Before that, since the next one may be due as it is answered.
+            // Sent before that, since the next step may be due by the time the insert is answered.
             sender.send(step)?;
             if step < 20 {
                 next.insert().await?;
@@ -125,9 +125,9 @@ async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
     });
     timers.after("mail", HOUR).insert().await.unwrap();
     shut_down(&timers).await;
-    // The closure is gone, and with it the circle.
+    // The closure is gone, and with it the reference cycle.
     assert!(watched.upgrade().is_none());
-    // Also the one of a handler that comes late.
+    // Also that of a handler that is registered late.
     let held = Arc::new(());
     let watched = Arc::downgrade(&held);
     timers.handle("late", move |_| {
@@ -152,7 +152,7 @@ async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
             }
         }
     });
-    // It is tried again in an hour, and the handle that its attempt had is as good as the first one.
+    // It is retried in an hour, and the handle from its attempt is as valid as the first one.
     let timer = added(timers.at("mail", soon())).await;
     let own = within(handles.recv()).await.unwrap();
     assert_eq!(own.id, timer.handle().id);
@@ -160,7 +160,7 @@ async fn a_handle_of_a_delivery_or_a_dead_letter_names_the_timer() {
     assert_eq!(within(timers.cancel(&own)).await, Ok(Cancelled::Done));
     assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::NotFound));
 
-    // It is given up after it was moved.
+    // It becomes a dead letter after it was moved.
     let timer = timers.at("mail", SystemTime::now() + HOUR).bytes(*b"x");
     let timer = added(timer).await;
     let moved = within(timers.reschedule(&timer, soon())).await;
@@ -207,7 +207,7 @@ async fn a_delivery_has_the_namespace_of_its_handler() {
     let own = within(namespaces.recv()).await.unwrap();
     assert_eq!(own.name(), "bank");
     assert!(of_default.so_far().is_empty() && of_bank.so_far().is_empty());
-    // One that is kept keeps no service alive.
+    // A delivery that is kept does not keep the service alive.
     let watched = shelf.watch();
     drop((timers, bank, shelf));
     until(|| watched.upgrade().is_none()).await;

@@ -1,4 +1,4 @@
-//! Namespaces under clocks that are set, both ways, and a machine that is suspended.
+//! Namespaces while clocks are set, forward and back, and the machine is suspended.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,7 +36,7 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
         -30 * SECOND,
     ] {
         within(paused.pause()).await.unwrap();
-        // Set back, nothing comes up that was ahead; set forward, all that has been passed does.
+        // After setting the clock back, future timers do not come up; after setting it forward, all passed ones do.
         let ahead = present(&shift) + HOUR * 3;
         let mut handles = Vec::new();
         for handler in &handlers {
@@ -85,7 +85,7 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
     }
 }
 
-/// A timer whose delivery was held up, and whose due time has not come any more, is delivered after one that is due now.
+/// Checks that a held-up timer that is no longer due is delivered after one that is due now.
 async fn is_not_early(
     held: &Inserted,
     due: SystemTime,
@@ -110,7 +110,7 @@ async fn is_not_early(
 
 #[tokio::test]
 async fn what_was_held_up_is_not_early_after_a_clock_is_set_back() {
-    // From within the seconds that stay in memory, and from beyond.
+    // Within the seconds that stay in memory, and beyond them.
     for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
         for is_paused in [true, false] {
             let shift = Arc::new(Shift::default());
@@ -174,7 +174,7 @@ async fn a_suspension_counts_in_each_namespace() {
 
 #[tokio::test]
 async fn a_wrong_clock_at_the_first_start_loses_nothing() {
-    // A machine without a clock of its own begins in 1970, or in 2100, until it has asked another one.
+    // A machine without a battery-backed clock begins in 1970, or in 2100, until it has synchronized.
     for start in [
         UNIX_EPOCH + Duration::from_secs(30),
         UNIX_EPOCH + HOUR * 24 * 365 * 130,
@@ -190,14 +190,14 @@ async fn a_wrong_clock_at_the_first_start_loses_nothing() {
         let timers = open(&shift, &shelf).await;
         let shop = create(&timers, "shop", Policy::default().retention(3)).await;
         let mut deliveries = Deliveries::of(&timers, "shop/mail");
-        // By a due time that is right, in an hour; and by a delay, which counts from the clock as it is.
+        // One with a correct due time, in an hour; and one with a delay, which counts from the clock as it is.
         let due = real + HOUR;
         let right = timers.at("shop/mail", due).insert().await.unwrap();
         let delayed = shop.after("mail", millis(5)).insert().await.unwrap();
         let mut seen = vec![deliveries.next().await.id];
         let is_behind = by < 0;
         if !is_behind {
-            // By that clock it was due for long.
+            // By that clock, it has long been due.
             seen.push(deliveries.next().await.id);
             seen.sort();
             assert_eq!(seen, [right.handle().id, delayed.handle().id]);
@@ -205,11 +205,11 @@ async fn a_wrong_clock_at_the_first_start_loses_nothing() {
             assert_eq!(seen, [delayed.handle().id]);
         }
         let later = shop.after("mail", HOUR * 5).insert().await.unwrap();
-        // The clock is set right.
+        // The clock is corrected.
         shift.set_wall(0);
         until(|| timers.metrics().clock_jumps == 1).await;
         if is_behind {
-            // What was to come five hours after 1970 is due.
+            // The timer that was set for five hours after 1970 is due.
             assert_eq!(deliveries.next().await.id, later.handle().id);
             assert!(SystemTime::now() < due);
             shift.suspend(3_601_000_000);
@@ -223,7 +223,7 @@ async fn a_wrong_clock_at_the_first_start_loses_nothing() {
         }
         until(|| shop.metrics().settled == 3).await;
         shut_down(&timers).await;
-        // The next start goes on, by the right clock.
+        // The next start continues with the correct clock.
         let timers = open(&shift, &shelf).await;
         let mut deliveries = Deliveries::of(&timers, "shop/mail");
         let now = present(&shift);

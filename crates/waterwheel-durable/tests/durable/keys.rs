@@ -1,4 +1,4 @@
-//! A business key: one timer of a handler has it at a time.
+//! Business keys: at most one timer of a handler has a key at a time.
 
 use std::time::SystemTime;
 
@@ -46,7 +46,7 @@ async fn a_key_is_kept_by_a_file_and_free_after_a_cancel() {
     let cancelled = within(timers.cancel(&again)).await;
     assert_eq!(cancelled, Ok(Cancelled::Done));
     assert!(keyed(&timers, "order", in_an_hour()).await.is_new());
-    // It is the handler's own.
+    // Keys are separate for each handler.
     let other = timers.at("call", in_an_hour()).key("order");
     assert!(added(other).await.is_new());
     shut_down(&timers).await;
@@ -73,7 +73,7 @@ async fn an_insert_that_was_answered_is_found_by_its_key() {
                     assert_eq!(find(&timers, &key).await, None);
                     let timer = keyed(&timers, &key, in_an_hour()).await.into_handle();
                     assert_eq!(find(&timers, &key).await, Some(timer.clone()));
-                    // By its first handle, wherever it is.
+                    // By its original handle, wherever it is.
                     let moved = timers.reschedule(&timer, in_an_hour() + 99 * HOUR);
                     assert_eq!(within(moved).await, Ok(Rescheduled::Done));
                     assert_eq!(find(&timers, &key).await, Some(timer.clone()));
@@ -112,13 +112,13 @@ async fn a_key_is_its_timers_until_that_is_settled_or_dead() {
     let insert = shop.at("mail", soon()).key("order").insert();
     let timer = within(insert).await.unwrap().into_handle();
     gate.has_begun().await;
-    // With its handler.
+    // Also while it is with its handler.
     let found = within(shop.find("mail", "order")).await.unwrap();
     assert_eq!(found.as_ref(), Some(&timer));
     let cancelled = within(timers.cancel(&timer)).await;
     assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
     assert_eq!(within(timers.find("shop/mail", b"order")).await, Ok(found));
-    // Another handler's.
+    // A key of another handler.
     assert_eq!(find(&timers, "order").await, None);
     gate.go_on.add_permits(1);
     until(|| shop.metrics().settled == 1).await;

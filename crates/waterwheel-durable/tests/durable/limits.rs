@@ -1,4 +1,4 @@
-//! How many in a time, how many at a time, and what is inserted.
+//! Limits on the rate of deliveries, on concurrent deliveries, and on inserts.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::support::*;
 /// When an attempt has begun and ended.
 type Span = (Instant, Instant);
 
-/// The spans of a handler, whose attempts come one after another.
+/// Records the spans of a handler whose attempts come one after another.
 fn spans(timers: &Durable, handler: &str) -> Arc<Mutex<Vec<Span>>> {
     let spans = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&spans);
@@ -29,12 +29,12 @@ async fn no_window_has_more_deliveries_than_the_rate_gives() {
     let limits = [("slow", 100_u32, 1_u32), ("fast", 400, 20)];
     let mut all = Vec::new();
     for (name, count, burst) in limits {
-        // One at a time: so an attempt has not begun before the one before it has ended, however busy the machine is.
+        // One at a time, so an attempt does not begin before the previous one has ended, however busy the machine is.
         let rate = Rate::per_second(count).burst(burst);
         create(&timers, name, Policy::default().rate(rate).concurrency(1)).await;
         all.push(spans(&timers, &format!("{name}/mail")));
     }
-    // It waits for longer than the machine is slow.
+    // It waits for longer than the machine could be slow.
     let waits = Policy::default().rate(Rate::new(1, HOUR).burst(1));
     create(&timers, "waits", waits).await;
     let _waiting = Deliveries::of(&timers, "waits/mail");
@@ -50,7 +50,7 @@ async fn no_window_has_more_deliveries_than_the_rate_gives() {
         let batch = (0..count).map(|_| NewTimer::at(handler, due));
         within(timers.insert_many(batch)).await.unwrap();
     }
-    // What has no limit waits for none.
+    // Deliveries without a limit wait for none.
     unlimited.take(500).await;
     let settled = |name: &str| timers.namespace(name).unwrap().metrics().settled;
     assert!(settled("waits") < 2);
@@ -85,14 +85,14 @@ async fn a_rate_goes_by_a_clock_that_is_not_set() {
     let mut control = Deliveries::of(&timers, "mail");
     insert(&timers, "shop/mail", 6).await;
     deliveries.next().await;
-    // A clock that is set gives nothing, and takes nothing.
+    // Setting the clock neither adds nor removes turns.
     for hours in [3, -3, 100, 50] {
         shift.set_wall(hours * 3_600_000_000);
         timers.after("mail", millis(1)).insert().await.unwrap();
         control.next().await;
         assert!(deliveries.so_far().is_empty());
     }
-    // A suspension counts: but the burst is one, however long it was.
+    // A suspension counts, but the burst is one, however long it was.
     for seconds in [60, 600, 86_400] {
         shift.suspend(seconds * 1_000_000);
         deliveries.next().await;
@@ -104,7 +104,7 @@ async fn a_rate_goes_by_a_clock_that_is_not_set() {
     shut_down(&timers).await;
 }
 
-/// After how long something of `shop` may be inserted that is beyond its quota.
+/// How long until an insert into `shop` that exceeds the quota is accepted.
 fn wait_of(error: &Error) -> Duration {
     match error {
         Error::Quota {
@@ -139,7 +139,7 @@ async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
         assert_eq!(error.to_string(), text);
         other().await.unwrap();
         assert_eq!(shelf.len(), 2 * count);
-        // Before its time it is refused again, for the rest of it.
+        // Before that time, it is refused again, for the rest of the time.
         let early = retry_after - Duration::from_secs(20);
         shift.suspend(u64::try_from(early.as_micros()).unwrap());
         let retry_after = wait_of(&insert().await.unwrap_err());
@@ -162,7 +162,7 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
         let others = (0..5).map(|at: u8| NewTimer::after("mail", HOUR).key([at]));
         (0..count).map(of).chain(others)
     };
-    // It begins with a burst.
+    // The quota begins with a full burst.
     let first = (0..20).map(|_| NewTimer::after("shop/mail", HOUR));
     within(timers.insert_many(first)).await.unwrap();
     let commits = shelf.commits();
@@ -172,7 +172,7 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
     shift.suspend(u64::try_from(retry_after.as_micros()).unwrap());
     let inserted = within(timers.insert_many(batch(30))).await.unwrap();
     assert!(inserted.len() == 35 && inserted.iter().all(|it| it.is_new()));
-    // One that is larger than a burst never is.
+    // A batch that is larger than the burst is never accepted.
     shift.suspend(3_600_000_000);
     let never = within(timers.insert_many(batch(31))).await.unwrap_err();
     let says = "the batch has more timers of the namespace \"shop\" than the burst of its insert quota (`insert_rate` of its policy): insert fewer at a time";

@@ -1,4 +1,4 @@
-//! Durable timers as their users see them, on real clocks and real threads; on a real file where it is the point, and else on a store in memory.
+//! Durable timers as users see them, on real clocks and threads; with a real file where that matters, and otherwise with a store in memory.
 
 #[macro_use]
 mod support;

@@ -1,4 +1,4 @@
-//! A timer is moved, and its handle stays good.
+//! Timers are moved, and their handles stay valid.
 
 use std::time::{Duration, SystemTime};
 
@@ -103,7 +103,7 @@ async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     assert_eq!(deliveries.next().await.attempt, 1);
-    // A reschedule that comes before the failure is written waits for it.
+    // A reschedule that arrives before the failure is written waits for that.
     let moved = within(async {
         loop {
             match timers.reschedule(&timer, soon()).await.unwrap() {
@@ -117,7 +117,7 @@ async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     let second = deliveries.next().await;
     assert_eq!((second.id, second.attempt), (timer.handle().id, 2));
     shut_down(&timers).await;
-    // The second failure is durable, and the handle is good for it too.
+    // The second failure is durable, and the handle is still valid.
     let timers = place.open().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     let moved = within(timers.reschedule(&timer, soon())).await;

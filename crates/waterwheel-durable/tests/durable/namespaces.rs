@@ -1,4 +1,4 @@
-//! One business delays no other, and is changed, paused and drained while the others go on.
+//! A namespace does not delay another one, and can be changed, paused and drained while the others continue.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ async fn a_namespace_that_hangs_delays_no_other() {
     timers.handle("shop/hangs", |_| pending());
     let mut other = Deliveries::of(&timers, "shop/mail");
     let mut bank = Deliveries::of(&timers, "bank/mail");
-    // More than are with it at a time.
+    // More than can be with the handler at a time.
     insert(&timers, "shop/hangs", 200).await;
     until(|| timers.metrics().running == 64).await;
     for _ in 0..50 {
@@ -38,7 +38,7 @@ async fn a_namespace_that_hangs_delays_no_other() {
             assert_eq!(deliveries.next().await.id, timer.handle().id);
         }
     }
-    // It still hangs, and that can be seen.
+    // It still hangs, and the metrics show that.
     let of = |name: &str| timers.namespace(name).unwrap().metrics();
     until(|| of("shop").settled == 50).await;
     assert_eq!((of("shop").running, of("shop").delivered), (64, 114));
@@ -62,7 +62,7 @@ async fn a_slow_namespace_leaves_the_others_their_places() {
     for _ in 0..3 {
         gate.has_begun().await;
     }
-    // The fourth place is the others', for as long as it takes.
+    // The fourth place is left to the others, for as long as this takes.
     for _ in 0..50 {
         insert(&timers, "bank/mail", 2).await;
         bank.take(2).await;
@@ -81,7 +81,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     let (builder, shift) = shifted();
     let builder = builder.max_in_memory(MAX);
     let (timers, _) = in_memory_by(builder).await;
-    // What its handler calls is down: most attempts fail, and some hang until their limit.
+    // The service that its handler calls is down: most attempts fail, and some hang until their limit.
     let policy = Policy::default()
         .retry_delays([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
     let rate = Rate::per_second(20).burst(10);
@@ -110,7 +110,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
         let due = now() + Duration::from_secs(60);
         let batch = (0..10).map(|_| NewTimer::at("bank/mail", due));
         within(timers.insert_many(batch)).await.unwrap();
-        // Those of the bank come with the clock, whatever the partner does.
+        // The timers of the bank come with the clock, whatever the partner does.
         assert!(bank.so_far().is_empty());
         shift.suspend(60_000_000);
         bank.take(10).await;
@@ -127,7 +127,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
         .unwrap();
     assert!(overdue > Duration::from_secs(300), "{overdue:?}");
 
-    // It is up again: the backlog drains, and by the limit.
+    // The partner is up again: the backlog drains, within the limit.
     is_down.store(false, Ordering::SeqCst);
     let from = (partner.metrics().delivered, now());
     let mut last = (0, Instant::now());
@@ -143,7 +143,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
         let at = partner.metrics().delivered;
         let limit = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
         assert!((at - from.0) as f64 <= limit + 1.0, "{at} of {limit}");
-        // By steps that the burst covers.
+        // In steps that the burst covers.
         shift.suspend(400_000);
         tokio::time::sleep(millis(1)).await;
         let in_memory = timers.metrics().in_memory;
@@ -171,7 +171,7 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
         within(shop.set_policy(policy)).await.unwrap();
         until(|| shop.metrics().running == running).await;
     }
-    // Another handle of it sees the same, and so does the next process.
+    // Another handle of the namespace sees the same, and so does the next process.
     let policy = Policy::default()
         .retry_delays([millis(1)])
         .priority(7)
@@ -182,7 +182,7 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
     until(|| gate.ended() == 10).await;
     let timers = place.reopen(timers).await;
     assert_eq!(timers.namespace("shop").unwrap().policy().unwrap(), policy);
-    // Created again, it keeps what it has.
+    // Created again, it keeps its settings.
     let shop = create(&timers, "shop", Policy::default()).await;
     assert_eq!(shop.policy().unwrap(), policy);
     let mut deliveries = Deliveries::ended(&timers, "shop/mail", |_| Err(Retry::backoff("no")));
@@ -215,7 +215,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
     insert(&timers, "mail", 1).await;
     control.next().await;
     assert!(deliveries.so_far().is_empty());
-    // No other policy is made from it, which would have no retention.
+    // Another policy cannot be derived from it, since that would lack the retention.
     let unreadable = shop.policy().unwrap_err();
     let text = unreadable.to_string();
     assert!(matches!(unreadable, Error::UnreadablePolicy { namespace } if &*namespace == "shop"));
@@ -223,7 +223,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
         text.contains("\"shop\"") && text.contains("set a complete policy"),
         "{text}"
     );
-    // Nor by a service that creates its namespaces as it starts.
+    // Not by a service that creates its namespaces at startup either.
     create(&timers, "shop", Policy::default()).await;
     assert!(shop.policy().is_err() && timers.namespace("default").unwrap().policy().is_ok());
     assert!(deliveries.so_far().is_empty());
@@ -243,7 +243,7 @@ async fn a_handler_changes_its_own_namespace() {
         let sender = sender.clone();
         async move {
             let own = delivery.timers().namespace("shop")?;
-            // It waits for itself, and that is counted.
+            // The drain waits for its own handler, which is counted as running.
             let running = own.drain(Drain::within(millis(5))).await;
             own.pause().await?;
             own.set_policy(Policy::default().priority(2)).await?;
@@ -277,7 +277,7 @@ async fn the_default_namespace_is_one_like_the_others() {
     assert!(deliveries.so_far().is_empty());
     within(default.resume()).await.unwrap();
     assert_eq!(deliveries.next().await.id, timer.handle().id);
-    // The first call with its name gives it a policy, and the next one leaves it.
+    // The first call with its name sets its policy, and the next one keeps it.
     for _ in 0..2 {
         create(&timers, "default", Policy::default().priority(3)).await;
         assert_eq!(default.policy(), Ok(Policy::default().priority(3)));

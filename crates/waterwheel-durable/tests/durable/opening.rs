@@ -1,4 +1,4 @@
-//! Which files are opened; the others are left as they are.
+//! Which files can be opened; all others stay unchanged.
 
 use std::error::Error;
 use std::fs;
@@ -65,7 +65,7 @@ async fn a_failed_opening_says_its_cause_once() {
     let times = |text: String| text.matches(&cause).count();
     assert_eq!(times(format!("{error}")), 1, "{error}");
     assert_eq!(times(format!("{error:?}")), 1, "{error:?}");
-    // Of a store of another kind as well.
+    // Also for another kind of store.
     let failed = StoreError::indeterminate("the disk is gone");
     let error = OpenError::Store(failed);
     let text = "the store failed while it was opened: the disk is gone: check the system log for problems with its disk, and open it again";
@@ -78,7 +78,7 @@ async fn a_failed_opening_says_its_cause_once() {
 #[tokio::test]
 async fn a_file_that_is_refused_is_left_as_it_is() {
     let text = "Dear diary, ".repeat(1_000).into_bytes();
-    // SQLite's header: the user's version is at 60, and the format says that it is read as it is.
+    // SQLite's header: the user version is at offset 60, and the format marks how the file is read.
     for (changed, says, is_newer, is_corrupt) in [
         (
             None,
@@ -119,10 +119,10 @@ async fn a_file_that_is_refused_is_left_as_it_is() {
     assert!(!error.is_newer() && !error.is_held() && !error.is_corrupt());
 }
 
-/// A store that cannot be begun.
+/// A store whose `begin` fails.
 struct Broken {
     panics: bool,
-    /// Not asked: it has not begun.
+    /// Never called, because the store has not begun.
     unreachable: MemoryStore,
 }
 
@@ -159,7 +159,7 @@ async fn a_second_name_of_the_file_is_reported_once_each() {
     let place = Place::new();
     let (builder, mut events) = reported(Durable::builder());
     let timers = place.open_by(builder).await;
-    // While it is open: it is looked for once a second.
+    // While it is open, the link is looked for once a second.
     fs::hard_link(place.file(), place.file().with_extension("two")).unwrap();
     let file = fs::canonicalize(place.file()).unwrap();
     let mut has_names = async |names: u64| match within(events.recv()).await {
@@ -185,7 +185,7 @@ async fn a_second_name_of_the_file_is_reported_once_each() {
     }
     shut_down(&timers).await;
     drop(timers);
-    // Said once, whatever is committed.
+    // Reported once, whatever is committed.
     while let Ok(event) = later.try_recv() {
         assert!(!matches!(event, Event::HardLinked { .. }), "{event:?}");
     }
@@ -196,7 +196,7 @@ async fn a_loss_that_is_accepted_is_an_event() {
     let place = Place::new();
     let timers = Durable::open(place.file()).await.unwrap();
     timers.at("mail", soon()).insert().await.unwrap();
-    // As a kill leaves it, without its log.
+    // As after a kill, without its WAL.
     let killed = place.file().with_extension("killed");
     let note = |path: &std::path::Path| format!("{}-acknowledged", path.display());
     fs::copy(place.file(), &killed).unwrap();

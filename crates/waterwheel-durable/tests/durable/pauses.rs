@@ -1,4 +1,4 @@
-//! A namespace that is paused or drained begins nothing.
+//! A paused or drained namespace begins no deliveries.
 
 use std::future::pending;
 
@@ -14,7 +14,7 @@ async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
     within(shop.pause()).await.unwrap();
     let mut deliveries = Deliveries::of(&timers, "shop/mail");
     let mut control = Deliveries::of(&timers, "mail");
-    // It takes timers, and cancels them.
+    // It accepts inserts, and cancels.
     insert(&timers, "shop/mail", 20).await;
     let cancelled = shop.at("mail", soon()).insert().await.unwrap();
     insert(&timers, "mail", 1).await;
@@ -40,7 +40,7 @@ async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
         // A pause uses up no attempt.
         assert!(seen.attempt == 1 && seen.id != cancelled.handle().id);
     }
-    // What runs as it is paused again goes on to its end.
+    // A handler that is running when it is paused again continues to its end.
     let gate = Gate::of(&timers, "shop/slow");
     insert(&timers, "shop/slow", 1).await;
     gate.has_begun().await;
@@ -79,10 +79,10 @@ async fn a_drain_waits_for_handlers_and_begins_none() {
     until(|| gate.ended() == 5).await;
     until(|| shop.metrics().settled == 5).await;
     assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
-    // What comes due now waits for the next process.
+    // A timer that comes due now waits for the next process.
     insert(&timers, "shop/slow", 1).await;
     shut_down(&timers).await;
-    // Once the service has ended, nothing runs, also if it was abandoned.
+    // Once the service has ended, nothing is running, even if it was abandoned.
     assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
 
     let timers = place.open().await;
@@ -102,6 +102,6 @@ async fn a_drain_of_an_abandoned_service_ends() {
     assert_eq!(stopped.unwrap().abandoned, 1);
     assert_eq!(shop.metrics().running, 0);
     assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
-    // What was counted stays.
+    // The counts remain.
     assert_eq!((shop.metrics().inserted, shop.metrics().delivered), (1, 1));
 }

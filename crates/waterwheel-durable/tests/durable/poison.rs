@@ -1,4 +1,4 @@
-//! A timer that ends the process each time is given up, and the others go on.
+//! A timer that repeatedly ends the process becomes a dead letter, and the others continue.
 
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const PLAYS: &str = "WATERWHEEL_PLAYS_POISON";
 
-/// How many timers are delivered beside the one that ends the process.
+/// The number of timers delivered in addition to the one that ends the process.
 const OTHERS: usize = 100;
 
 /// The key of one of them.
@@ -17,18 +17,18 @@ fn key(of: usize) -> String {
     format!("mail-{of}")
 }
 
-/// One life of the service: a handler aborts the process, the others end well a little later. What has ended is printed.
+/// One life of the service: one handler aborts the process, the others end well a little later. Those that have ended are printed.
 async fn life(path: std::ffi::OsString) {
     let timers = within(Durable::open(path)).await.unwrap();
     timers.handle("shop/poison", |_| async { std::process::abort() });
     timers.handle("shop/mail", |delivery| async move {
-        // So the process ends while it is with its handler, at first.
+        // So at first, the process ends while the timer is with its handler.
         tokio::time::sleep(Duration::from_millis(20)).await;
         println!("\nended {}", delivery.id());
         Ok(())
     });
     let shop = timers.namespace("shop").unwrap();
-    // A metric may not know yet of what lies in the store.
+    // The metrics may not know yet of timers in the store.
     until(|| shop.metrics().dead > 0).await;
     for of in 0..OTHERS {
         while within(shop.find("mail", key(of))).await.unwrap().is_some() {

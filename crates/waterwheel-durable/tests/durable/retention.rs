@@ -1,4 +1,4 @@
-//! What was delivered is kept for some days, and can be asked for.
+//! Records of delivered timers are kept for some days, and can be listed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::support::*;
 const DAY: u64 = 86_400_000_000;
 const MINUTE: u64 = 60_000_000;
 
-/// All that is kept of a handler `mail`, by pages of this size.
+/// All archived records of a handler `mail`, read in pages of this size.
 async fn archived(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Archived> {
     let mut all = Vec::new();
     let mut after = None;
@@ -28,12 +28,12 @@ async fn archived(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Archi
     }
 }
 
-/// Delivers timers with these keys, and waits until that is written.
+/// Delivers timers with these keys, and waits until they are settled.
 async fn deliver(timers: &Durable, deliveries: &mut Deliveries, keys: std::ops::Range<u8>) {
     let settled = || timers.namespace("shop").unwrap().metrics().settled;
     let before = settled();
     let count = keys.len();
-    // What is past is delivered at once, whatever the clock of the service shows.
+    // A time in the past is delivered at once, whatever the service's clock shows.
     let batch = keys.map(|key| NewTimer::at("shop/mail", UNIX_EPOCH).key([key]));
     let inserted = within(timers.insert_many(batch)).await.unwrap();
     assert!(inserted.iter().all(|it| it.is_new()));
@@ -46,7 +46,7 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
     let (place, timers) = on_file().await;
     let policy = Policy::default().retention(7).retry_delays([millis(1)]);
     create(&timers, "shop", policy).await;
-    // Each second attempt goes well.
+    // Every second attempt succeeds.
     let mut deliveries =
         Deliveries::ended(&timers, "shop/mail", |delivery| match delivery.attempt() {
             1 => Err(Retry::backoff("no")),
@@ -73,7 +73,7 @@ async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
         assert_eq!(it.id(), inserted[key].handle().id);
     }
     assert!(all.is_sorted_by_key(|it| (it.cursor(), it.at())));
-    // From a time on, in the middle of what came at the same day.
+    // From a time in the middle of a day's records.
     let middle = all[12].at();
     let rest: Vec<_> = all.iter().filter(|it| it.at() >= middle).cloned().collect();
     assert_eq!(archived(&shop, middle, 3).await, rest);
@@ -95,7 +95,7 @@ async fn a_clock_that_jumps_deletes_no_archived_timer() {
         let (timers, _) = in_memory_by(builder).await;
         let shop = create(&timers, "shop", Policy::default().retention(2)).await;
         let mut deliveries = Deliveries::of(&timers, "shop/mail");
-        // The calm after the opening is over.
+        // The quiet period after opening is over.
         shift.suspend(20 * MINUTE);
         deliver(&timers, &mut deliveries, 0..20).await;
         let first = archived(&shop, UNIX_EPOCH, 50).await;
@@ -104,14 +104,14 @@ async fn a_clock_that_jumps_deletes_no_archived_timer() {
         for (key, wall, jumps) in [(20, at + by, 1), (21, at, 2)] {
             shift.set_wall(wall);
             until(|| timers.metrics().clock_jumps == jumps).await;
-            // What would expire goes into the same commits as this, or into earlier ones.
+            // Any expiry would go into the same commits as this, or into earlier ones.
             deliver(&timers, &mut deliveries, key..key + 1).await;
             shift.suspend(if jumps == 1 { MINUTE } else { 20 * MINUTE });
             deliver(&timers, &mut deliveries, key + 100..key + 101).await;
             let all = archived(&shop, UNIX_EPOCH, 50).await;
             assert!(first.iter().all(|it| all.contains(it)), "{by}");
         }
-        // Time that goes by is another matter, also if the machine was suspended.
+        // Time that passes does count, including a suspension.
         shift.suspend(4 * DAY);
         within(async {
             while archived(&shop, UNIX_EPOCH, 50).await.contains(&first[0]) {
@@ -135,7 +135,7 @@ async fn many_archived_timers_are_read_beside_commits() {
     let all = within(shop.archived("mail", UNIX_EPOCH, None, usize::MAX)).await;
     let all = all.unwrap();
     assert_eq!(all.len(), 10_000);
-    // What was settled before on the same day is passed over, some thousand at a time.
+    // Records settled earlier on the same day are skipped, a few thousand at a time.
     let last = all[9_990].at();
     let rest = all.iter().filter(|it| it.at() >= last).count();
     assert_eq!(archived(&shop, last, 4).await.len(), rest);

@@ -1,4 +1,4 @@
-//! Each namespace tries again by its own policy, and has its dead letters.
+//! Each namespace retries by its own policy, and has its own dead letters.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
         let mut deliveries = Deliveries::ended(&timers, handler, fails);
         let timer = added(timers.at(handler, soon())).await;
         let id = timer.handle().id;
-        // Again as it is redriven, with as many attempts.
+        // Once more after it is redriven, with the same number of attempts.
         for _ in 0..2 {
             for attempt in 1..=attempts {
                 let seen = deliveries.next().await;
@@ -46,18 +46,18 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
                     if (*of, &**its, *attempt, &**error) == (id, handler, failed, "no"));
                 assert!(is_it, "{event:?}");
             }
-            // The last one is a death, and no failure beside it.
+            // The last failure is reported only as a dead letter.
             let event = within(events.recv()).await.unwrap();
             let is_it = matches!(&event, Event::Dead { id: of, handler: its, error, .. }
                 if (*of, &**its, &**error) == (id, handler, "no"));
             assert!(is_it, "{event:?}");
-            // It was durable before that.
+            // The dead letter was durable before the event.
             let dead = within(timers.dead_letters(None, 9)).await.unwrap();
             assert_eq!((dead.len(), dead[0].id()), (1, id));
             assert_eq!((dead[0].handler(), dead[0].attempts()), (handler, attempts));
             assert_eq!(within(timers.redrive(id)).await.unwrap(), Redriven::Done);
         }
-        // It waits for its handler now, which fails for the rest of its life.
+        // It now waits for its handler, which fails for the rest of the test.
         until(|| timers.metrics().running == 0).await;
         let name = handler.split_once('/').map_or("default", |(name, _)| name);
         let shop = timers.namespace(name).unwrap();
@@ -99,7 +99,7 @@ async fn other_retry_delays_hold_for_timers_that_wait() {
     let mut deliveries = Deliveries::ended(&timers, "shop/mail", |_| Err(Retry::backoff("no")));
     let timer = added(shop.at("mail", soon())).await;
     deliveries.take(2).await;
-    // It waits for an hour. The delay that was written stays, and a move makes it come sooner.
+    // It waits for an hour. The written delay stays, and a reschedule makes it come sooner.
     until(|| shop.metrics().retried == 2).await;
     let longer = Policy::default().retry_delays([millis(1); 5]);
     within(shop.set_policy(longer)).await.unwrap();

@@ -61,7 +61,7 @@ async fn the_last_handle_waits_for_deliveries_and_begins_none() {
     let timers = place.open_by(builder).await;
     let (begun, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let gates = (Arc::clone(&begun), Arc::clone(&go_on));
-    // A delivery has a handle of the service, which does not keep it alive.
+    // A delivery has a handle of the service that does not keep it alive.
     let (sender, mut refused) = tokio::sync::mpsc::unbounded_channel();
     timers.handle("mail", move |delivery| {
         let (begun, go_on) = gates.clone();
@@ -77,7 +77,7 @@ async fn the_last_handle_waits_for_deliveries_and_begins_none() {
     within(begun.acquire()).await.unwrap().forget();
     let second = timers.at("mail", in_an_hour()).insert().await.unwrap();
     drop(timers);
-    // The other one comes due meanwhile.
+    // The other timer comes due meanwhile.
     shift.suspend(2 * 3_600_000_000);
     assert!(Durable::open(place.file()).await.is_err());
     go_on.add_permits(10);
@@ -100,7 +100,7 @@ fn a_runtime_that_ends_leaves_no_caller_waiting() {
         let (timers, shelf) = runtime.block_on(in_memory());
         let _deliveries = Deliveries::of(&timers, "mail");
         shelf.hold();
-        // Each is asked for here, and awaited elsewhere.
+        // Each request is made here, and awaited elsewhere.
         let insert = |key: u32| {
             let timers = timers.clone();
             let mut caller = Box::pin(async move {
@@ -121,10 +121,10 @@ fn a_runtime_that_ends_leaves_no_caller_waiting() {
             let timers = timers.clone();
             async move { timers.shutdown(Drain::within(HOUR)).await.map(drop) }
         });
-        // In the middle of them, and of a commit. The others wait for the next one, which does not come.
+        // In the middle of these requests, and of a commit. The rest wait for the next commit, which does not come.
         runtime.shutdown_background();
         other.block_on(until(|| {
-            // Refused without a wait, once nothing more is asked of the store.
+            // Refused without waiting, once nothing more is asked of the store.
             let dead = Box::pin(timers.dead_letters(None, 1));
             polled(dead) == Poll::Ready(Err(Error::ShuttingDown))
         }));
@@ -132,7 +132,7 @@ fn a_runtime_that_ends_leaves_no_caller_waiting() {
         assert!(other.block_on(within(first)).unwrap().is_ok());
         for caller in others {
             let answer = other.block_on(within(caller)).unwrap();
-            // Not asked, or not answered.
+            // Never sent, or not answered.
             let is_end = matches!(answer, Err(Error::ShuttingDown | Error::Unknown(_)));
             assert!(is_end, "{answer:?}");
         }
@@ -248,7 +248,7 @@ fn a_service_is_shut_down_after_its_runtime_has_ended() {
         runtime.shutdown_background();
         let stopped = block_on(timers.shutdown(Drain::within(HOUR)));
         assert_eq!(stopped.map(|it| it.abandoned), Ok(0));
-        // The lock is free.
+        // The lock was released.
         let other = one_thread();
         let again = other.block_on(place.open());
         other.block_on(shut_down(&again));
@@ -277,7 +277,7 @@ async fn a_service_needs_no_timer_of_the_runtimes() {
         until(|| timers.metrics().running == 1).await;
         let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
         assert_eq!(stopped.unwrap().abandoned, 1);
-        // Another one can be opened there.
+        // Another service can be opened there.
         shut_down(&place.open().await).await;
     }
 }
@@ -327,7 +327,7 @@ fn a_shutdown_is_bounded_though_handlers_block_all_threads() {
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let driven = std::thread::spawn(move || runtime.block_on(ended));
         let other = two_threads();
-        // Each insert turns the engine, so it depends on no thread of the runtime that the others are delivered.
+        // Each insert turns the engine, so the delivery of the others depends on no thread of the runtime.
         other.block_on(within(async {
             while begun.load(Ordering::SeqCst) < workers {
                 timers.at("blocks", soon()).insert().await.unwrap();
@@ -336,7 +336,7 @@ fn a_shutdown_is_bounded_though_handlers_block_all_threads() {
         }));
         let stopped = block_on(timers.shutdown(Drain::within(millis(20))));
         assert!(stopped.unwrap().abandoned >= workers);
-        // The file is free, though they still block.
+        // The file is free, although they still block.
         let again = other.block_on(place.open());
         other.block_on(shut_down(&again));
         drop(release);
@@ -350,7 +350,7 @@ fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
     let runtime = one_thread();
     let (timers, _) = runtime.block_on(in_memory());
     timers.handle("mail", |_| async { Ok(()) });
-    // Each turns the engine, so one of them is handed to a handler that never begins.
+    // Each insert turns the engine, so one timer is handed to a handler that never begins.
     let start = Instant::now();
     while timers.metrics().running == 0 {
         assert!(start.elapsed() < PATIENCE, "no handler is handed a timer");
@@ -376,7 +376,7 @@ fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
     assert!(block_on(asked).is_ok());
     let unknown = block_on(waiting).unwrap_err();
     assert!(matches!(unknown, Error::Unknown(_)) && !unknown.is_definite());
-    // What comes after the end was not written for certain.
+    // After the end, it is certain that nothing was written.
     let late = block_on(timers.at("mail", in_an_hour()).insert()).unwrap_err();
     assert!(late == Error::ShuttingDown && late.is_definite());
     assert_eq!(shelf.len(), 1);

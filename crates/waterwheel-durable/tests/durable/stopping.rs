@@ -1,4 +1,4 @@
-//! A shutdown waits, gives up what is too slow, and frees the file.
+//! A shutdown waits, gives up handlers that are too slow, and frees the file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ on_both_flavors! {
     a_shutdown_from_inside_a_handler_ends_both
 }
 
-/// The file is free at once, and holds no timer.
+/// Checks that the file is free at once, and holds no timer.
 async fn assert_free_and_empty(place: &Place) {
     let timers = place.open().await;
     let mut deliveries = Deliveries::of(&timers, "mail");
@@ -31,7 +31,7 @@ async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
         let timers = timers.clone();
         async move { timers.shutdown(Drain::within(HOUR)).await }
     });
-    // It takes nothing new, also of the kinds that write nothing.
+    // It accepts no new calls, including those that write nothing.
     let handle = timers.at("mail", in_an_hour()).insert();
     let refused = within(async {
         loop {
@@ -63,9 +63,9 @@ async fn what_is_too_slow_is_delivered_again() {
     let (gate, timer) = Gate::begun(&timers, "mail").await;
     let stopped = within(timers.shutdown(Drain::within(millis(5)))).await;
     assert_eq!(stopped.unwrap().abandoned, 1);
-    // The handler was dropped, with what it had.
+    // The handler was dropped, with everything it had captured.
     until(|| Arc::strong_count(&gate.go_on) == 1).await;
-    // And says so again.
+    // A further call returns the same result.
     let again = within(timers.shutdown(Drain::within(HOUR))).await;
     assert_eq!(again.unwrap().abandoned, 1);
 
@@ -113,7 +113,7 @@ async fn a_shutdown_that_is_dropped_after_its_limit_closes_the_file() {
     {
         let mut stopping = std::pin::pin!(timers.shutdown(Drain::within(millis(1))));
         assert!(polled(stopping.as_mut()).is_pending());
-        // Its limit is past now, and it drops the handler. It is dropped before it knows that the file is closed, as a rule.
+        // Its limit has passed, so it drops the handler, usually before it knows that the file is closed.
         std::thread::sleep(millis(20));
         let _ = polled(stopping.as_mut());
     }
@@ -139,14 +139,14 @@ async fn many_shutdowns_at_once_all_resolve() {
             all.spawn(async move { timers.shutdown(drain).await.map(drop) });
         }
         assert!(within(all.join_all()).await.iter().all(Result::is_ok));
-        // The lock is free.
+        // The lock was released.
         shut_down(&place.open().await).await;
     }
 }
 
 async fn a_shutdown_from_inside_a_handler_ends_both() {
     let (place, timers) = on_file().await;
-    // It waits for itself, until its limit.
+    // The handler waits for itself, until the limit.
     timers.handle("stop", |delivery| async move {
         delivery
             .timers()
@@ -209,6 +209,6 @@ async fn an_insert_before_a_shutdown_is_answered() {
         }
     }
     assert_eq!(within(stopping).await.unwrap(), Ok(()));
-    // What was acknowledged is there.
+    // All acknowledged timers are there.
     assert!(shelf.len() >= ok && ok == 21, "{ok} of {}", shelf.len());
 }

@@ -1,4 +1,4 @@
-//! What holds of the types, and which names are taken.
+//! Properties of the types, and names that are allowed.
 
 use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,7 +83,7 @@ async fn a_bad_name_is_refused() {
         assert!(text.contains("invalid handler name"), "{text}");
         assert!(text.len() < 200, "{text}");
     }
-    // As long as may be, and in any language.
+    // As long as possible, and in any language.
     let longest = "ÿ".repeat(NAME_LIMIT / 2);
     added(timers.at(&longest, in_an_hour())).await;
     assert_eq!(shelf.len(), 1);

@@ -1,4 +1,4 @@
-//! A name without a handler, and a payload that no handler reads yet: nothing is lost.
+//! Names without a handler, and payloads that no handler can read yet: nothing is lost.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ async fn a_timer_without_a_handler_is_reported_and_waits() {
         other => panic!("{other:?}"),
     }
     assert_eq!(timers.metrics().unhandled, ["mail".into()]);
-    // Reported once, and nothing of it is in memory.
+    // It is reported once, and none of its timers is in memory.
     let second = timers.at("mail", soon()).insert().await.unwrap();
     let mut others = Deliveries::of(&timers, "other");
     added(timers.at("other", soon() + millis(20))).await;
@@ -56,13 +56,13 @@ async fn a_handler_that_comes_with_the_report_is_not_missed() {
     let shift = Arc::new(Shift::default());
     let (builder, mut events) = reported(Durable::builder().shifted_clocks(Arc::clone(&shift)));
     let (timers, _) = in_memory_by(builder).await;
-    // Near enough to lie in its second by now.
+    // Near enough that it is in a bucket of a second.
     let timer = timers.after("mail", millis(10_000));
     timer.insert().await.unwrap();
     until(|| timers.metrics().in_memory == 0).await;
-    // By then the store has answered all that it was asked before.
+    // By then, the store has answered all earlier requests.
     within(timers.dead_letters(None, 1)).await.unwrap();
-    // The driver has no turn in between: this thread is its own.
+    // The driver has no turn in between, because it runs on this thread.
     shift.suspend(20_000_000);
     let mut deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(timers.metrics().unhandled, []);

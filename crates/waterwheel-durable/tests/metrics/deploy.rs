@@ -1,4 +1,4 @@
-//! Do the alert rules and the dashboard of `crates/waterwheel-durable/deploy` name the metrics that are published, with their labels, and each of them?
+//! Checks that the alert rules and the dashboard in `crates/waterwheel-durable/deploy` name only published metrics with their labels, and all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const GUIDE: &str = include_str!("../../docs/operators.md");
 /// Prometheus adds these labels to each series that it scrapes.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
 
-/// After each of these words, labels follow in parentheses.
+/// The words after which labels follow in parentheses.
 const GROUPINGS: [&str; 6] = [
     "by",
     "group_left",
@@ -28,7 +28,7 @@ const GROUPINGS: [&str; 6] = [
 
 const OPERATORS: [&str; 5] = ["and", "bool", "offset", "or", "unless"];
 
-/// The labels of each metric that a service hands to a recorder. The namespace `default` is always there.
+/// The labels of each metric that a service passes to a recorder. The namespace `default` always exists.
 fn of_the_code() -> BTreeMap<String, BTreeSet<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -60,12 +60,12 @@ fn is_in_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == ':'
 }
 
-/// The length of the word that a text begins with.
+/// The length of the word at the beginning of a text.
 fn word(text: &str) -> usize {
     text.find(|c: char| !is_in_word(c)).unwrap_or(text.len())
 }
 
-/// The words and signs of an expression. Strings, ranges, numbers and variables of Grafana are left out: they name no metric and no label.
+/// The words and symbols of an expression, without strings, ranges, numbers and Grafana variables, which name no metric or label.
 fn tokens(expression: &str) -> Vec<Token<'_>> {
     let mut all = Vec::new();
     let mut rest = expression;
@@ -99,7 +99,7 @@ fn tokens(expression: &str) -> Vec<Token<'_>> {
     all
 }
 
-/// The words of a list that begins at a token, if one begins there. Then the token after the list is the next one.
+/// Reads the words of a list, if one begins at this token, and advances past it.
 fn list(tokens: &[Token<'_>], at: &mut usize, begin: char, end: char) -> Vec<String> {
     let mut words = Vec::new();
     if tokens.get(*at) == Some(&Token::Sign(begin)) {
@@ -114,12 +114,12 @@ fn list(tokens: &[Token<'_>], at: &mut usize, begin: char, end: char) -> Vec<Str
     words
 }
 
-/// The names in expressions and legends.
+/// The names that occur in expressions and legends.
 #[derive(Debug, Default)]
 struct Named {
-    /// Metrics, each with the labels in its braces.
+    /// The metrics, each with the labels in its braces.
     metrics: Vec<(String, Vec<String>)>,
-    /// Labels that are grouped by, matched on, or shown.
+    /// The labels that are grouped by, matched on, or shown.
     labels: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Named {
         while at < tokens.len() {
             let token = tokens[at];
             at += 1;
-            // A function, or an aggregation whose labels stand before its operand.
+            // A function, or an aggregation whose labels precede its operand.
             let is_call = match tokens.get(at) {
                 Some(Token::Sign(sign)) => *sign == '(',
                 Some(Token::Word(next)) => *next == "by" || *next == "without",
@@ -173,7 +173,7 @@ impl Named {
     }
 }
 
-/// The names in the rules. Each has its expression on one line.
+/// The names in the alert rules. Each rule has its expression on one line.
 fn of_the_alerts() -> Named {
     let mut named = Named::default();
     let (mut rules, mut expressions) = (0, 0);
@@ -215,7 +215,7 @@ fn of_the_dashboard() -> Named {
     let mut named = Named::default();
     for panel in dashboard["panels"].as_array().unwrap() {
         if panel["type"] == "row" {
-            // What is in a row that is collapsed would not be looked at.
+            // Panels in a collapsed row would be missed.
             assert!(panel["panels"].as_array().unwrap().is_empty(), "{panel}");
             continue;
         }

@@ -1,4 +1,4 @@
-//! Do the recipes of `docs/recipes.md` hold when the process ends where that hurts most? Their code is what is run here, word for word.
+//! Checks that the recipes of `docs/recipes.md` hold when the process ends at the worst moments. The code that runs here is theirs, word for word.
 
 mod by_key;
 mod fence;
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 const PAGE: &str = include_str!("../../docs/recipes.md");
 
-/// Its folder is the process's to work in.
+/// The variable with the folder in which the process works.
 const FOLDER: &str = "WATERWHEEL_RECIPE";
-/// What the process does before it ends.
+/// The variable with what the process does before it ends.
 const PART: &str = "WATERWHEEL_RECIPE_PART";
 
-/// Runs a test of this program in a process of its own, in this folder, and waits for its end.
+/// Runs a test of this program in a separate process, in this folder, and waits for its end.
 fn run(test: &str, folder: &Path, part: &str) -> ExitStatus {
     let program = std::env::current_exe().unwrap();
     let mut child = Command::new(program);
@@ -26,14 +26,14 @@ fn run(test: &str, folder: &Path, part: &str) -> ExitStatus {
     child.status().unwrap()
 }
 
-/// The statement of the page that begins so.
+/// The statement of the page that begins like this.
 fn statement(begin: &str) -> &'static str {
     let at = PAGE.find(begin).expect("the page has the statement");
     let end = PAGE[at..].find(";\n").expect("it ends");
     &PAGE[at..at + end]
 }
 
-/// Adds a line to what outlives the process.
+/// Adds a line to a file that outlives the process.
 fn note(folder: &Path, line: &str) {
     let notes = folder.join("notes");
     let file = OpenOptions::new().append(true).create(true).open(notes);
@@ -46,7 +46,7 @@ fn notes(folder: &Path) -> Vec<String> {
     notes.lines().map(str::to_owned).collect()
 }
 
-/// Waits until this is so, and fails if it never is.
+/// Waits until a condition holds, and panics if it never does.
 async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     let waits = async {
         while !is_so().await {

@@ -13,14 +13,14 @@ include!("relay.rs");
 
 const TEST: &str = "outbox::a_relay_that_crashes_makes_one_timer_of_each_row";
 
-/// As many rows are due at once, and as many in an hour.
+/// The number of rows that are due at once, and of those that are due in an hour.
 const HALF: usize = 20;
 
 fn outbox(folder: &Path) -> Connection {
     Connection::open(folder.join("own.db")).unwrap()
 }
 
-/// A transaction of the service's own, with some rows for the outbox.
+/// A transaction of the application, with some rows for the outbox.
 fn place_orders(database: &mut Connection, commits: bool) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = i64::try_from(now.unwrap().as_millis()).unwrap();
@@ -38,11 +38,11 @@ fn place_orders(database: &mut Connection, commits: bool) {
     }
 }
 
-/// Hands rows on until the deletion of this one fails, and ends without order. If none is said, until all are delivered.
+/// Relays rows until the deletion of this one fails, and aborts. Without one, runs until all are delivered.
 async fn serve(folder: PathBuf, crash_at: Option<i64>) {
     let shift = Arc::new(Shift::default());
     if crash_at.is_none() {
-        // What waits for an hour comes at once.
+        // Timers that wait for an hour are due at once.
         shift.suspend(7_200_000_000);
     }
     let builder = Durable::builder().shifted_clocks(shift);
@@ -73,7 +73,7 @@ async fn serve(folder: PathBuf, crash_at: Option<i64>) {
     match crash_at {
         Some(_) => {
             relay(&timers, &database).await.unwrap_err();
-            // Half of the timers have come and gone, and all of the rows are still there.
+            // Half of the timers are settled, and all of the rows are still there.
             until(async || delivered().await >= HALF).await;
             std::process::abort();
         }

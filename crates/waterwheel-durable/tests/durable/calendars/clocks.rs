@@ -1,4 +1,4 @@
-//! Clocks that change by law, are set, or are wrong, and zones whose rules have changed.
+//! Clocks that change by law, are set, or are wrong, and time zones whose rules have changed.
 
 use waterwheel_durable::{Calendar, Misfire};
 
@@ -10,7 +10,7 @@ async fn the_clocks_of_berlin_change_and_each_night_has_its_job() {
     for (evening, stops, expected) in [
         (
             "2027-03-27T20:00Z",
-            // 2:30 is left out: it comes at 3:00, which is 1:00 UTC.
+            // 2:30 is skipped: it comes at 3:00, which is 1:00 UTC.
             &[
                 ("2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"),
                 ("2027-03-29T00:30:00Z", "2027-03-30T00:30:00Z"),
@@ -91,7 +91,7 @@ async fn new_rules_of_a_zone_bring_no_time_of_the_wall_twice() {
     clock.set("2027-07-08T10:30:00Z");
     until_next(&timers, "h", "2027-07-08T11:30:00Z").await;
     shut_down(&timers).await;
-    // As an earlier database would have left it, by which Berlin was an hour further ahead: 13:30, where it is 12:30 now.
+    // As written under an earlier time zone database, in which Berlin was an hour further ahead: 13:30 instead of 12:30.
     let stored = shelf.setting("calendar/h").unwrap();
     let civil = 1_815_049_800_000_i64;
     let mut parts: Vec<_> = stored.split(',').map(str::to_owned).collect();
@@ -107,7 +107,7 @@ async fn new_rules_of_a_zone_bring_no_time_of_the_wall_twice() {
     let timers = clock.open(&shelf).await;
     let mut seen = Occurrences::of(&timers, "mail");
     assert_eq!(seen.next().await, "2027-07-08T10:30:00Z");
-    // 13:30 has been, by the clock of then.
+    // 13:30 has already passed, by the old rules.
     until_next(&timers, "h", "2027-07-08T12:30:00Z").await;
     clock.set("2027-07-08T12:30:00Z");
     assert_eq!(seen.next().await, "2027-07-08T12:30:00Z");

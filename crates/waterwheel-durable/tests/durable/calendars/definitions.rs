@@ -1,4 +1,4 @@
-//! Calendars that are replaced, removed, seen, at their end, damaged or wrong.
+//! Calendars that are replaced, removed, listed, ended, damaged or invalid.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ async fn a_calendar_is_replaced_and_goes_on_or_anew() {
     declare(&timers, "h", hourly()).await;
     shut_down(&timers).await;
     clock.set("2027-07-08T13:30:00Z");
-    // What the old one has missed is the old one's.
+    // Occurrences missed by the old calendar still belong to it.
     let timers = clock.open(&shelf).await;
     let mut seen = Occurrences::of(&timers, "mail");
     let mut post = Occurrences::of(&timers, "post");
@@ -25,7 +25,7 @@ async fn a_calendar_is_replaced_and_goes_on_or_anew() {
     assert_eq!(next(&timers, "h").unwrap(), "2027-07-08T14:00:00Z");
     clock.set("2027-07-08T14:00:00Z");
     assert_eq!(post.next().await, "2027-07-08T14:00:00Z");
-    // Other times, of which some have been today: from now on.
+    // Different times, some of them earlier today: it starts from now.
     let twice = Calendar::cron("0 9,17 * * *").handler("post");
     clock.set("2027-07-08T15:00:01Z");
     assert_eq!(declare(&timers, "h", twice).await, Declared::Replaced);
@@ -33,7 +33,7 @@ async fn a_calendar_is_replaced_and_goes_on_or_anew() {
     clock.set("2027-07-08T17:00:00Z");
     let mut both = [post.next().await, String::new()];
     if both[0] == "2027-07-08T15:00:00Z" {
-        // The old one's, which has come before it was replaced.
+        // An occurrence of the old calendar, which came before it was replaced.
         both[1] = post.next().await;
     }
     assert!(both.contains(&"2027-07-08T17:00:00Z".to_owned()));
@@ -59,7 +59,7 @@ async fn a_removed_calendar_leaves_what_it_has_filed() {
     assert!(timers.calendars().is_empty());
     let mut seen = Occurrences::of(&timers, "mail");
     assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
-    // One that comes anew has missed nothing.
+    // A newly created calendar has missed nothing.
     assert_eq!(declare(&timers, "h", hourly()).await, Declared::Created);
     clock.set("2027-07-08T14:00:00Z");
     assert_eq!(seen.next().await, "2027-07-08T14:00:00Z");
@@ -112,7 +112,7 @@ async fn a_calendar_that_cannot_be_read_stands_still() {
     let all = timers.calendars();
     assert!(all[0].error.as_ref().is_some_and(|it| it.contains("zone")));
     assert_eq!((all[0].next, &all[1].error), (None, &None));
-    // The others go on.
+    // The others continue.
     let mut seen = Occurrences::of(&timers, "mail");
     clock.set("2027-07-08T11:00:00Z");
     assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
@@ -120,7 +120,7 @@ async fn a_calendar_that_cannot_be_read_stands_still() {
         shelf.setting("calendar/h").unwrap(),
         stored.replace("Berlin", "Atlantis")
     );
-    // Declared anew, it is there again.
+    // After it is declared again, it works again.
     assert_eq!(declare(&timers, "h", hourly()).await, Declared::Replaced);
     clock.set("2027-07-08T12:00:00Z");
     assert_eq!(seen.take(2).await, ["2027-07-08T12:00:00Z"; 2]);
@@ -155,7 +155,7 @@ async fn a_calendar_ends_with_its_last_time() {
     clock.set("2027-07-08T13:30:00Z");
     assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
     until(|| next(&timers, "h").is_none()).await;
-    // A service that still declares it starts even so.
+    // A service that still declares it can start nevertheless.
     assert_eq!(declare(&timers, "h", short).await, Declared::Unchanged);
     shut_down(&timers).await;
     assert!(seen.rest().await.is_empty());

@@ -1,4 +1,4 @@
-//! What a handler does with an occurrence, and what it holds up.
+//! What handlers do with occurrences, and what they delay.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn a_handler_that_fails_holds_up_no_later_occurrence() {
         let first = within(seen.recv()).await.unwrap();
         assert_eq!(first, (now, 1, true));
     }
-    // An attempt later still says for which time it is.
+    // A later attempt still has the time of the occurrence.
     until(|| timers.metrics().in_memory == 0).await;
     clock.set("2027-07-10T11:59:00Z");
     let mut second = within(seen.recv()).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_dead_occurrence_is_redriven_as_what_it_was() {
     clock.set("2027-07-08T11:30:00Z");
     assert_eq!(timers.redrive(first.0).await, Ok(Redriven::Done));
     assert_eq!(within(seen.recv()).await.unwrap(), first);
-    // An inserted timer is none of a calendar.
+    // An inserted timer is not an occurrence.
     let timer = timers.at("mail", clock.now()).insert().await.unwrap();
     let plain = within(seen.recv()).await.unwrap();
     assert_eq!(plain, (timer.handle().id, None));
@@ -92,7 +92,7 @@ async fn a_paused_namespace_files_its_occurrences() {
     let mut both = seen.take(2).await;
     both.sort();
     assert_eq!(both, ["2027-07-08T11:00:00Z", "2027-07-08T12:00:00Z"]);
-    // What is kept of them says which they were.
+    // The archived records contain the times of the occurrences.
     until(|| namespace.metrics().settled == 2).await;
     let since = time("2027-07-08T00:00Z");
     let archived = namespace.archived("mail", since, None, 10).await.unwrap();
@@ -130,7 +130,7 @@ async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
     within(biz.calendar("mail", calendar.clone()))
         .await
         .unwrap();
-    // By another name than its handler's, and one of the default namespace.
+    // With another name than its handler's, and one in the default namespace.
     within(biz.calendar("h", of_mail())).await.unwrap();
     let of_default = timers.namespace("default").unwrap();
     within(of_default.calendar("h", of_mail())).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
     assert_eq!(within(biz.remove_calendar("h")).await, Ok(true));
     assert_eq!(within(biz.remove_calendar("h")).await, Ok(false));
     assert_eq!(names(biz.calendars()), ["biz/mail"]);
-    // Of the namespace in its own name, whatever its handler is.
+    // A calendar belongs to the namespace in its own name, whatever its handler is.
     let other = timers.calendar("biz/other", Calendar::cron("0 * 1 1 *").handler("mail"));
     within(other).await.unwrap();
     assert_eq!(names(biz.calendars()), ["biz/mail", "biz/other"]);

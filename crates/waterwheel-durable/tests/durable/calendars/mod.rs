@@ -1,4 +1,4 @@
-//! Calendars, by clocks that are set: to the days on which Berlin's clocks change, over days that the service is off, and to the wrong century.
+//! Calendars with clocks that are set: to the days on which Berlin's clocks change, across days on which the service is off, and to the wrong century.
 
 mod clocks;
 mod definitions;
@@ -35,7 +35,7 @@ impl Clock {
         clock
     }
 
-    /// Sets it. From then on it runs as the machine's.
+    /// Sets the clock, which then runs like the machine's.
     pub(super) fn set(&self, now: &str) {
         let micros = |time: SystemTime| match time.duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_micros()).unwrap(),
@@ -60,7 +60,7 @@ impl Clock {
     }
 }
 
-/// The occurrences that a handler was called for.
+/// The occurrences that were delivered to a handler.
 pub(super) struct Occurrences(mpsc::UnboundedReceiver<SystemTime>);
 
 impl Occurrences {
@@ -86,7 +86,7 @@ impl Occurrences {
         all
     }
 
-    /// All that come before the service has ended.
+    /// Returns all occurrences that come before the service has ended.
     pub(super) async fn rest(mut self) -> Vec<String> {
         let mut all = Vec::new();
         while let Some(next) = within(self.0.recv()).await {
@@ -97,14 +97,14 @@ impl Occurrences {
     }
 }
 
-/// When a calendar comes next.
+/// The next occurrence of a calendar.
 pub(super) fn next(timers: &Durable, name: &str) -> Option<String> {
     let all = timers.calendars();
     let calendar = all.iter().find(|it| &*it.name == name).unwrap();
     calendar.next.map(text)
 }
 
-/// Waits until a calendar has come so far.
+/// Waits until the next occurrence of a calendar is the expected one.
 pub(super) async fn until_next(timers: &Durable, name: &str, expected: &str) {
     until(|| next(timers, name).as_deref() == Some(expected)).await;
 }
@@ -119,7 +119,7 @@ pub(super) async fn declare(timers: &Durable, name: &str, calendar: Calendar) ->
     within(timers.calendar(name, calendar)).await.unwrap()
 }
 
-/// A service on a store in memory whose clock shows this.
+/// A service with an in-memory store, whose clock is set to this time.
 pub(super) async fn started(now: &str) -> (Durable, Shelf, Clock) {
     let (shelf, clock) = (Shelf::default(), Clock::at(now));
     (clock.open(&shelf).await, shelf, clock)

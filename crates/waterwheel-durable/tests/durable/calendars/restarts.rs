@@ -1,4 +1,4 @@
-//! A service that is off, ends in the middle, or starts twice at once.
+//! A service that is off, ends in the middle of its work, or is started twice at once.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ on_both_flavors! {
 async fn each_occurrence_is_delivered_once_and_not_early() {
     let (_place, timers) = on_file().await;
     let (sender, mut seen) = mpsc::unbounded_channel();
-    // One at a time: after a stall, two are due at once.
+    // One at a time, because two are due at once after a stall.
     let one = HandlerOptions::default().concurrency(1);
     timers.handle_with("tick", one, move |delivery| {
         let payload: String = delivery.json().unwrap();
@@ -33,7 +33,7 @@ async fn each_occurrence_is_delivered_once_and_not_early() {
         let (occurrence, due, payload, now) = within(seen.recv()).await.unwrap();
         assert_eq!((occurrence, payload.as_str()), (Some(due), "a second"));
         assert!(due <= now);
-        // The machine may be slow. It is no minute slow, so each second comes.
+        // The machine may be slow, but not by a minute, so each second comes.
         let follows = last.is_none_or(|last| due == last + Duration::from_secs(1));
         assert!(follows, "{last:?} {due:?}");
         last = Some(due);
@@ -52,7 +52,7 @@ async fn a_restart_in_the_middle_loses_and_doubles_nothing() {
     assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
     shut_down(&timers).await;
     assert!(seen.rest().await.is_empty());
-    // Off over an occurrence, and on again in time.
+    // Off during an occurrence, and on again in time.
     clock.set("2027-07-08T12:00:30Z");
     let timers = clock.open_file(place.file()).await;
     let mut seen = Occurrences::of(&timers, "mail");
@@ -72,7 +72,7 @@ async fn a_restart_in_the_middle_loses_and_doubles_nothing() {
 
 #[tokio::test]
 async fn a_crash_about_the_commit_leaves_each_occurrence_once() {
-    // The commit is done, and its reply is lost with the process; or it is not done.
+    // Either the commit is done and its reply is lost with the process, or it is not done.
     for fault in [Fault::Fails, Fault::Panics] {
         let (timers, shelf, clock) = started("2027-07-08T10:30Z").await;
         declare(&timers, "h", hourly()).await;
@@ -120,7 +120,7 @@ async fn after_days_off_each_policy_has_its_share() {
     }
     let share: u64 = policies.iter().map(|(.., days)| days.len() as u64).sum();
     until(|| timers.metrics().namespaces[0].settled == share).await;
-    // The next one is each calendar's again.
+    // The next occurrence belongs to its own calendar again.
     clock.set("2027-07-09T01:00:00Z");
     for (name, ..) in policies {
         until_next(&timers, name, "2027-07-10T01:00:00Z").await;
@@ -142,7 +142,7 @@ async fn of_two_starts_at_once_one_has_the_calendar() {
         let mut hour = time("2027-07-08T11:00:00Z");
         let clock = Clock::at("2027-07-08T10:30:00Z");
         let mut delivered = Vec::new();
-        // The first two find no file, and the others one that a service has left.
+        // The first two find no file, and the others find one that a service has left.
         for _ in 0..4 {
             let [one, other] = [&clock, &clock].map(|clock| tokio::spawn(start(clock, &place)));
             let both = (within(one).await.unwrap(), within(other).await.unwrap());
@@ -152,7 +152,7 @@ async fn of_two_starts_at_once_one_has_the_calendar() {
                 (Err(one), Err(other)) => panic!("no service has the file: {one}; {other}"),
             };
             assert!(refused.is_held(), "{refused}");
-            // The other one goes on trying, until this one has ended.
+            // The other service keeps trying until this one has ended.
             let next = tokio::spawn(start_until_free(&clock, &place));
             delivered.extend(has_an_hour(timers, &clock, hour).await);
             hour += HOUR;
@@ -166,7 +166,7 @@ async fn of_two_starts_at_once_one_has_the_calendar() {
     }
 }
 
-/// One start of a service, by a task of its own.
+/// Starts a service once, in its own task.
 fn start(
     clock: &Clock,
     place: &Place,
@@ -176,7 +176,7 @@ fn start(
     async move { builder.open(file).await }
 }
 
-/// Starts until the file is free.
+/// Tries to start a service until the file is free.
 fn start_until_free(clock: &Clock, place: &Place) -> impl Future<Output = Durable> + Send + use<> {
     let (clock, file) = (Arc::clone(&clock.0), place.file());
     async move {
@@ -191,7 +191,7 @@ fn start_until_free(clock: &Clock, place: &Place) -> impl Future<Output = Durabl
     }
 }
 
-/// A hundred parts of a service declare the calendar, and it comes once. Returns what was delivered until the service has ended.
+/// A hundred parts of a service declare the calendar, and it fires once. Returns what was delivered until the service has ended.
 async fn has_an_hour(timers: Durable, clock: &Clock, hour: SystemTime) -> Vec<String> {
     let was_there = !timers.calendars().is_empty();
     let mut tasks = tokio::task::JoinSet::new();

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers shared by the tests.
 
 mod shelf;
 
@@ -20,7 +20,7 @@ use waterwheel_durable::{
 
 pub(crate) use shelf::{Fault, Shelf};
 
-/// A test on each flavor of runtime, from an `async fn` of its name.
+/// Defines a test on each flavor of runtime, from an `async fn` with its name.
 macro_rules! on_both_flavors {
     ($($name:ident)*) => {
         $(mod $name {
@@ -37,7 +37,7 @@ macro_rules! on_both_flavors {
     };
 }
 
-/// What takes longer hangs: no test measures a time by it.
+/// Anything that takes longer counts as hanging. No test measures time by this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -54,7 +54,7 @@ pub(crate) fn in_an_hour() -> SystemTime {
     SystemTime::now() + HOUR
 }
 
-/// Waits for a future, and fails if it hangs.
+/// Waits for a future, and panics if it hangs.
 #[track_caller]
 pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let caller = std::panic::Location::caller();
@@ -66,7 +66,7 @@ pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Waits until this holds, and fails if it never does.
+/// Waits until a condition holds, and panics if it never does.
 #[track_caller]
 pub(crate) fn until(holds: impl FnMut() -> bool) -> impl Future<Output = ()> {
     let mut holds = holds;
@@ -82,7 +82,7 @@ pub(crate) async fn shut_down(timers: &Durable) {
     assert_eq!(stopped.unwrap().abandoned, 0);
 }
 
-/// A service on a store in memory.
+/// A service with an in-memory store.
 pub(crate) async fn in_memory() -> (Durable, Shelf) {
     in_memory_by(Durable::builder()).await
 }
@@ -93,20 +93,20 @@ pub(crate) async fn in_memory_by(builder: Builder) -> (Durable, Shelf) {
     (timers, shelf)
 }
 
-/// A builder by which events are sent here.
+/// A builder whose events are sent to the returned receiver.
 pub(crate) fn reported(builder: Builder) -> (Builder, mpsc::UnboundedReceiver<Event>) {
     let (sender, events) = mpsc::unbounded_channel();
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     (builder, events)
 }
 
-/// A builder by which the clocks can be moved.
+/// A builder with clocks that can be moved.
 pub(crate) fn shifted() -> (Builder, Arc<Shift>) {
     let shift = Arc::new(Shift::default());
     (Durable::builder().shifted_clocks(Arc::clone(&shift)), shift)
 }
 
-/// What a service takes for the present.
+/// The service's present time.
 pub(crate) fn present(shift: &Shift) -> SystemTime {
     let micros = Duration::from_micros(shift.wall().unsigned_abs());
     match shift.wall() >= 0 {
@@ -115,7 +115,7 @@ pub(crate) fn present(shift: &Shift) -> SystemTime {
     }
 }
 
-/// Polls a future once, for no task.
+/// Polls a future once, outside of any task.
 pub(crate) fn polled<F: Future>(mut future: Pin<impl DerefMut<Target = F>>) -> Poll<F::Output> {
     let mut context = Context::from_waker(Waker::noop());
     future.as_mut().poll(&mut context)
@@ -132,14 +132,14 @@ pub(crate) async fn on_file() -> (Place, Durable) {
     (place, timers)
 }
 
-/// Timers that are due soon, at the same time.
+/// Inserts timers that are due soon, at the same time.
 pub(crate) async fn insert(timers: &Durable, handler: &str, count: usize) {
     let due = soon();
     let batch = (0..count).map(|_| NewTimer::at(handler, due));
     within(timers.insert_many(batch)).await.unwrap();
 }
 
-/// A folder for a file.
+/// A temporary folder for a file.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -155,7 +155,7 @@ impl Place {
         self.open_by(Durable::builder()).await
     }
 
-    /// Shuts a service down, and starts the next one.
+    /// Shuts a service down, and opens the file again.
     pub(crate) async fn reopen(&self, timers: Durable) -> Durable {
         shut_down(&timers).await;
         drop(timers);
@@ -167,14 +167,14 @@ impl Place {
     }
 }
 
-/// What a handler was handed.
+/// What a handler has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) id: Id,
     pub(crate) attempt: u32,
     pub(crate) due: SystemTime,
     pub(crate) payload: Arc<[u8]>,
-    /// By the machine's clock.
+    /// When it was called, by the machine's clock.
     pub(crate) at: SystemTime,
 }
 
@@ -194,12 +194,12 @@ impl Seen {
 pub(crate) struct Deliveries(mpsc::UnboundedReceiver<Seen>);
 
 impl Deliveries {
-    /// Those of a handler for which all goes well.
+    /// The deliveries of a new handler that always succeeds.
     pub(crate) fn of(timers: &Durable, handler: &str) -> Deliveries {
         Deliveries::ended(timers, handler, |_| Ok(()))
     }
 
-    /// Those of a handler that ends so.
+    /// The deliveries of a new handler that ends like this.
     pub(crate) fn ended(
         timers: &Durable,
         handler: &str,
@@ -218,7 +218,7 @@ impl Deliveries {
         within(self.0.recv()).await.expect("the handler is there")
     }
 
-    /// As [`next`](Deliveries::next), outside of a runtime.
+    /// Same as [`next`](Deliveries::next), outside of a runtime.
     pub(crate) async fn next_untimed(&mut self) -> Seen {
         self.0.recv().await.expect("the handler is there")
     }
@@ -236,7 +236,7 @@ impl Deliveries {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
     }
 
-    /// All that come before the handler is dropped, which it is as the service has ended.
+    /// All deliveries that come before the handler is dropped, which happens when the service ends.
     pub(crate) async fn rest(mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         while let Some(seen) = within(self.0.recv()).await {
@@ -246,7 +246,7 @@ impl Deliveries {
     }
 }
 
-/// A handler that begins, and goes on when it may.
+/// A handler that waits for permission to continue.
 pub(crate) struct Gate {
     begun: Arc<Semaphore>,
     pub(crate) go_on: Arc<Semaphore>,
@@ -258,7 +258,7 @@ impl Gate {
         Gate::with(timers, handler, HandlerOptions::default())
     }
 
-    /// With a timer that is with its handler.
+    /// A gate with a timer that is already with its handler.
     pub(crate) async fn begun(timers: &Durable, handler: &str) -> (Gate, Inserted) {
         let gate = Gate::of(timers, handler);
         let timer = added(timers.at(handler, soon())).await;
@@ -291,12 +291,12 @@ impl Gate {
         within(self.begun.acquire()).await.unwrap().forget();
     }
 
-    /// How many have begun beside those that were waited for.
+    /// The number of handlers that have begun, in addition to those that were waited for.
     pub(crate) fn begun_more(&self) -> usize {
         self.begun.available_permits()
     }
 
-    /// How many handlers have gone on to their ends.
+    /// The number of handlers that have continued to their end.
     pub(crate) fn ended(&self) -> usize {
         self.ended.load(Ordering::SeqCst)
     }

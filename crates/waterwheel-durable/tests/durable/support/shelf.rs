@@ -6,7 +6,7 @@ use waterwheel_durable::store::{
     Store, StoreError, forward,
 };
 
-/// A store in memory that outlives the service, as a file does, and has faults to order.
+/// An in-memory store that outlives the service, like a file, and can produce faults.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelf(Arc<Inside>);
 
@@ -20,44 +20,44 @@ struct Inside {
 #[derive(Debug, Default)]
 struct Control {
     fault: Option<Fault>,
-    /// After so many commits more, all are refused.
+    /// The number of commits after which all are refused.
     refuses_after: Option<usize>,
     is_held: bool,
-    /// How many commits have begun.
+    /// The number of commits that have begun.
     commits: usize,
     has_failed: bool,
     asked_after: usize,
-    /// How many bytes each page of dead letters had.
+    /// The bytes of each page of dead letters.
     pages: Vec<usize>,
 }
 
-/// What becomes of a commit.
+/// The fault of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is refused.
+    /// The commit is refused.
     Refuses,
-    /// It is done, and reported as failed.
+    /// The commit is done, but reported as failed.
     Fails,
     /// The store panics.
     Panics,
-    /// It is done, and an outcome is left out.
+    /// The commit is done, but an outcome is missing.
     LeavesOut,
-    /// Dead dead letters cannot be read.
+    /// Dead letters cannot be read.
     Unreadable,
 }
 
 impl Shelf {
-    /// From the next commit on, each has this fault, or none.
+    /// Sets the fault of all further commits.
     pub(crate) fn fault(&self, fault: Option<Fault>) {
         self.control().fault = fault;
     }
 
-    /// So many commits more are done, and all after them are refused.
+    /// Carries out this many more commits, and refuses all after them.
     pub(crate) fn refuse_after(&self, commits: usize) {
         self.control().refuses_after = Some(commits);
     }
 
-    /// No commit that begins from now on ends before [`go_on`](Shelf::go_on). Returns how many have begun before.
+    /// Keeps commits that begin from now on from ending before [`go_on`](Shelf::go_on). Returns how many have begun before.
     pub(crate) fn hold(&self) -> usize {
         let mut control = self.control();
         control.is_held = true;
@@ -73,12 +73,12 @@ impl Shelf {
         self.control().commits
     }
 
-    /// How often the store was asked for something after it had failed.
+    /// The number of calls to the store after it had failed.
     pub(crate) fn asked_after(&self) -> usize {
         self.control().asked_after
     }
 
-    /// How many bytes of dead letters it has handed out, by calls.
+    /// The number of bytes of dead letters returned by each call.
     pub(crate) fn pages(&self) -> Vec<usize> {
         self.control().pages.clone()
     }
@@ -90,24 +90,24 @@ impl Shelf {
         Some(String::from_utf8(setting.value.to_vec()).unwrap())
     }
 
-    /// Gives a setting another value, while no service has the store.
+    /// Sets the value of a setting, while no service has the store.
     pub(crate) fn set(&self, name: &str, value: &str) {
         let value = Some(value.as_bytes().into());
         let set = Op::Set(name.into(), value);
         self.store().commit(u64::MAX, &[set]).unwrap();
     }
 
-    /// From the next commit on, there is no space for inserts, or there is.
+    /// Sets whether there is no space for inserts, from the next commit on.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.store().set_full(is_full);
     }
 
-    /// How many timers it has.
+    /// The number of timers.
     pub(crate) fn len(&self) -> usize {
         self.store().len()
     }
 
-    /// Is gone when the store is dropped.
+    /// A reference that is dead once the store is dropped.
     pub(crate) fn watch(&self) -> Weak<impl Debug + use<>> {
         Arc::downgrade(&self.0)
     }
