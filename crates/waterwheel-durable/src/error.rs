@@ -157,7 +157,7 @@ impl Error {
         }
     }
 
-    /// The service has ended before the answer to a request.
+    /// The error when the service ended before a request was answered.
     pub(crate) fn unanswered() -> Error {
         Error::Unknown("the service ended before it answered".into())
     }
@@ -165,13 +165,13 @@ impl Error {
     pub(crate) fn of_read(error: &StoreError) -> Error {
         match error.is_definite() {
             true => Error::Refused(error.to_string().into()),
-            // A read has written nothing.
+            // A read writes nothing.
             false => Error::Failed(cause(error).into()),
         }
     }
 }
 
-/// The cause of a store's error, without what was written.
+/// The cause of a store's error, without the statement of what was written.
 pub(crate) fn cause(error: &StoreError) -> String {
     error
         .source()
@@ -285,7 +285,7 @@ pub struct FileError {
 #[cfg(feature = "sqlite")]
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Some name the file themselves, or the one beside it that is the matter.
+        // Some errors name the file themselves, or the neighbouring file that is the problem.
         match &self.error {
             File::Io { .. } | File::Lock { .. } => self.error.fmt(f),
             error => write!(f, "{}: {error}", self.path.display()),

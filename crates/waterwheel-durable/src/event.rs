@@ -126,7 +126,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event for a notice of the store. `None`: the notice is of a newer kind.
+    /// The event for a notice of the store. `None` if the notice is of a newer kind.
     pub(crate) fn of_notice(notice: Notice) -> Option<Event> {
         match notice {
             Notice::HardLinked { file, links, .. } => Some(Event::HardLinked { file, links }),
@@ -138,7 +138,7 @@ impl Event {
         }
     }
 
-    /// The event for an output of the engine. `None`: the output is none.
+    /// The event for an output of the engine. `None` if the output is not an event.
     pub(crate) fn of_output(output: Output) -> Option<Event> {
         Some(match output {
             Output::Unhandled(handler) => Event::Unhandled { handler },
@@ -172,7 +172,7 @@ impl Hook {
         Hook(Box::new(hook))
     }
 
-    /// A hook that panics harms no timer.
+    /// Calls the hook. A panic in it harms no timer.
     pub(crate) fn call(&self, event: &Event) {
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
     }

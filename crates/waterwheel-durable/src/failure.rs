@@ -32,9 +32,9 @@ pub struct Failure {
 /// The consequence of a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// The next of the retry delays.
+    /// Retry after the next retry delay.
     Backoff,
-    /// This one in its place.
+    /// Retry after this delay instead.
     After(Duration),
     Dead,
 }
@@ -48,7 +48,7 @@ pub enum Retry {}
 pub enum Dead {}
 
 impl Retry {
-    /// Retries the timer after the next delay of the [retry schedule](crate::Builder::retry_delays), or makes it a dead
+    /// Retries the timer after the next delay of the [retry schedule](crate::Builder::retry_delays), or makes it a
     /// dead letter if there is none left.
     ///
     /// Takes a string, or an error, which is recorded together with its causes.

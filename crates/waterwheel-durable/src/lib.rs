@@ -151,7 +151,7 @@
 
 #![forbid(unsafe_code)]
 
-/// The code of the pages is tested.
+/// Tests the code in the Markdown pages.
 #[cfg(all(doctest, feature = "calendar", feature = "sqlite"))]
 mod pages {
     #[doc = include_str!("../README.md")]

@@ -110,7 +110,7 @@ pub struct NamespaceMetrics {
 }
 
 impl NamespaceMetrics {
-    /// The metrics of a namespace. One that has not been seen has none.
+    /// The metrics of a namespace; all zero if its name has not been seen.
     pub(crate) fn of(
         view: &View<'_>,
         name: &Arc<str>,
@@ -200,7 +200,7 @@ mod tests {
     fn a_quantile_is_the_bound_of_its_bucket() {
         let mut histogram = Histogram::default();
         assert_eq!(DeliveryLateness(histogram.clone()).quantile(0.5), None);
-        // 90 of 1 ms and less, 9 of 3 ms, one of two days.
+        // 90 attempts at most 1 ms late, 9 of 3 ms, one of two days.
         for _ in 0..90 {
             histogram.count(1_000);
         }

@@ -74,7 +74,7 @@ impl NewTimer {
         self
     }
 
-    /// The timer for another handler, whose name follows from this one's.
+    /// Returns the timer with another handler, derived from the name of its own.
     pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> NewTimer {
         self.handler = name(&self.handler).into();
         self
@@ -93,7 +93,7 @@ impl NewTimer {
 }
 
 impl When {
-    /// `wall` is the present, in microseconds since 1970.
+    /// The due time, given the present `wall` in microseconds since 1970.
     pub(crate) fn due(self, wall: i64) -> Result<Due, Error> {
         match self {
             When::At(time) => Due::at_or_after(time).ok_or(Error::DueOutOfRange),
@@ -108,7 +108,7 @@ impl When {
     }
 }
 
-/// The name of a handler: `name`, or `namespace/name`.
+/// Checks the name of a handler: `name`, or `namespace/name`.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     match is_handler_name(name) {
         true => Ok(()),
@@ -116,7 +116,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     }
 }
 
-/// The name of a namespace that has room for a handler's.
+/// Checks the name of a namespace, which must leave room for a handler's name.
 pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
     match is_namespace_name(name) && name.len() <= LONGEST_NAMESPACE {
         true => Ok(()),

@@ -79,7 +79,7 @@ fn publish(of: &NamespaceMetrics, now: SystemTime) {
     gauge!("waterwheel_timers_running", "namespace" => name()).set(of.running as f64);
     gauge!("waterwheel_timers_paused", "namespace" => name())
         .set(f64::from(u8::from(of.is_paused)));
-    // A clock that was set back makes it 0, and not negative.
+    // If the clock was set back, this is 0 instead of negative.
     let overdue = of
         .oldest_overdue
         .and_then(|since| now.duration_since(since).ok());

@@ -2,14 +2,14 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `definition` | what does a user say of a calendar? |
-//! | `error` | what is wrong with it? |
+//! | `definition` | how does a user define a calendar? |
+//! | `error` | what is wrong with a definition? |
 //! | `cron` | when are the occurrences of a pattern in a zone? |
-//! | `zone` | what does the clock on a zone's wall show, and by which rules? |
-//! | `info` | what is seen of one that is there? |
-//! | `stored` | what is kept of it, as JSON? |
+//! | `zone` | what is the local time in a zone, and by which rules? |
+//! | `info` | what can be seen of an existing calendar? |
+//! | `stored` | how is a calendar stored, as JSON? |
 //!
-//! For what becomes of the occurrences, see [`engine::calendar`](waterwheel_durable_core::engine::calendar).
+//! The engine decides when occurrences become timers: see [`engine::calendar`](waterwheel_durable_core::engine::calendar).
 
 mod cron;
 mod definition;

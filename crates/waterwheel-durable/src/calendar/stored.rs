@@ -8,10 +8,10 @@ use super::cron::Cron;
 use super::error::CalendarError;
 use waterwheel_durable_core::engine::calendar::{Cursor, Misfire, Plan, Progress};
 
-/// The version of the form. A newer one is not read.
+/// The version of the stored form. Newer versions are not read.
 const VERSION: u32 = 1;
 
-/// A calendar in the store: the definition, and how far it has come. Times are milliseconds since 1970.
+/// A calendar in the store: the definition and the progress. Times are milliseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
 struct Form {
     version: u32,
@@ -41,7 +41,7 @@ pub(super) struct Definition {
     payload: Payload,
 }
 
-/// Text stays legible.
+/// Text payloads stay readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Payload {
@@ -49,10 +49,10 @@ enum Payload {
     Bytes(Vec<u8>),
 }
 
-/// A form that cannot be read.
+/// Why a stored form cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
-    /// Its number is not another calendar's.
+    /// The calendar's number, which no other calendar may get.
     pub(crate) number: Option<u32>,
     pub(crate) why: String,
 }
@@ -67,7 +67,7 @@ impl Definition {
     ) -> Definition {
         Definition {
             pattern: schedule.expression().to_owned(),
-            // As the database writes it: in whichever case it is given, it is one zone.
+            // In the spelling of the database: the case in which a user writes a zone makes no difference.
             zone: schedule.zone().iana_name().unwrap_or(zone).to_owned(),
             from: None,
             until: None,
@@ -80,7 +80,7 @@ impl Definition {
         }
     }
 
-    /// The engine's plan of it.
+    /// Builds the engine's plan of the calendar.
     pub(super) fn plan(self, schedule: Schedule) -> Plan {
         Plan {
             definition: to_json(&self).into(),
@@ -114,13 +114,13 @@ pub(super) fn write(definition: &Definition, progress: &Progress) -> Arc<[u8]> {
     to_json(&form).into_bytes().into()
 }
 
-/// A calendar as it was stored.
+/// Reads a stored calendar.
 ///
 /// # Errors
 ///
-/// In words: the form is newer, or none of ours, or this machine does not know the zone.
+/// A message: the form is newer or invalid, or this machine does not know the time zone.
 pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Progress), Unreadable> {
-    /// The fields that each form has.
+    /// The fields that every version of the form has.
     #[derive(Deserialize)]
     struct Common {
         version: u32,
@@ -156,7 +156,7 @@ pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Progress), Unreadable> {
     Ok((form.calendar.plan(schedule), progress))
 }
 
-/// These values are maps with names for keys, so that they always can be written.
+/// These values are maps with strings as keys, so serializing them cannot fail.
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

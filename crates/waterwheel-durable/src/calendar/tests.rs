@@ -1,4 +1,4 @@
-//! Calendars of cron expressions, decided by the engine's rules.
+//! Calendars with cron expressions, decided by the engine's rules.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ fn plan(calendar: Calendar) -> Plan {
     calendar.ready("nightly").unwrap()
 }
 
-/// Goes through the time by steps, and returns what is filed.
+/// Decides at each of these times, and returns what is filed.
 fn filed(plan: &Plan, begin: &str, now: &[&str]) -> Vec<String> {
     let mut cursor = Cursor::starting(due(begin), &*plan.occurrences);
     let mut filed = Vec::new();
@@ -35,7 +35,7 @@ fn filed(plan: &Plan, begin: &str, now: &[&str]) -> Vec<String> {
     filed
 }
 
-/// Goes to each occurrence in its time, and returns those up to the end.
+/// Decides at the time of each occurrence, and returns those up to the end.
 fn each(calendar: Calendar, begin: &str, end: &str) -> Vec<String> {
     let plan = plan(calendar.zone("Europe/Berlin"));
     let mut cursor = Cursor::starting(due(begin), &*plan.occurrences);
@@ -57,7 +57,7 @@ fn the_first_and_the_last_occurrence_have_ids() {
     let next = |after| each_second.occurrences.next_after(after);
     let first = next(Due::from_millis(i64::MIN)).unwrap();
     assert_eq!(text(first), "1970-01-01T00:00:00Z");
-    // None is later than what jiff's calendar has.
+    // No end is later than the range of jiff.
     let end = Due::from_millis(Timestamp::MAX.as_millisecond());
     let last = next(due("9999-12-30T21:59:58Z")).unwrap();
     assert_eq!(next(end), None);
@@ -80,7 +80,7 @@ fn a_night_without_the_hour_has_its_job_at_its_end() {
         "2027-03-29T00:30:00Z",
     ];
     assert_eq!(nights, expected);
-    // The clock passes over it while the service is off.
+    // The clock passes this time while the service is off.
     let plan = plan(Calendar::cron("30 2 * * *").zone("Europe/Berlin"));
     let off = [
         "2027-03-28T00:59Z",
@@ -104,7 +104,7 @@ fn a_night_with_the_hour_twice_has_its_job_once() {
         "2027-11-01T01:30:00Z",
     ];
     assert_eq!(nights, expected);
-    // A restart between the two of them.
+    // A restart between the two 2:30s.
     let plan = plan(Calendar::cron("30 2 * * *").zone("Europe/Berlin"));
     let both = ["2027-10-31T00:30Z", "2027-10-31T01:30Z"];
     assert_eq!(filed(&plan, "2027-10-30T01:00Z", &both), &expected[1..2]);
@@ -135,7 +135,7 @@ fn nothing_comes_before_its_time_or_after_it() {
     assert_eq!(next("2027-07-06T03:00Z").unwrap(), "2027-07-07T03:00:00Z");
     assert_eq!(next("2027-07-07T03:00Z").unwrap(), "2027-07-08T03:00:00Z");
     assert_eq!(next("2027-07-08T03:00Z"), None);
-    // Ids have seconds from 1970 on, and jiff has years up to 9999.
+    // Ids count seconds from 1970 on, and jiff supports years up to 9999.
     let plan = tests::plan(Calendar::cron("0 3 * * *"));
     let next = |after| {
         plan.occurrences
@@ -174,7 +174,7 @@ fn a_calendar_is_read_as_it_was_stored() {
         assert_eq!(&*read.payload, payload);
         assert_eq!(read.misfire, plan.misfire);
         assert_eq!(read.occurrences.stored(&progress), stored);
-        // Declared again, it is the same; in another zone, it is not.
+        // The same definition is equal; one in another zone is not.
         let again = tests::plan(calendar.clone());
         assert_eq!(again.definition, plan.definition);
         let other = tests::plan(calendar.clone().handler("others").misfire(Misfire::Skip));
@@ -225,7 +225,7 @@ fn what_cannot_be_read_says_why() {
         assert_ne!(changed, stored);
         let error = read(changed.as_bytes()).unwrap_err();
         assert!(error.why.contains(why), "{error:?}");
-        // The number is taken even so, if it is there.
+        // The number is still returned if it can be read.
         let number = (!to.contains("-5") && to != "}").then_some(5);
         assert_eq!(error.number, number, "{to}");
     }
@@ -246,7 +246,7 @@ fn an_error_names_the_part_that_is_wrong() {
         (Calendar::cron("0 24 * * *"), Field::Pattern),
         (Calendar::cron("nonsense"), Field::Pattern),
         (Calendar::cron("0 0 31 6 *"), Field::Pattern),
-        // No 30 February comes, and these times fall into the gap of each spring.
+        // 30 February never comes, and these times fall into the gap of each spring.
         (Calendar::cron("0 0 30 2 *"), Field::Pattern),
         (
             Calendar::cron("*/30 2 8-14 3 +SUN").zone("America/New_York"),

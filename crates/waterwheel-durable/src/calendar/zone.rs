@@ -1,4 +1,4 @@
-//! The local time of a zone, and its rules.
+//! The local time in a time zone, and the rules of the zone.
 
 use waterwheel_cron::jiff::Timestamp;
 use waterwheel_cron::jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -6,20 +6,20 @@ use waterwheel_durable_core::store::Due;
 
 use waterwheel_durable_core::engine::calendar::Hash;
 
-/// For how long after a time its rules are looked at: a law is known for less.
+/// How far ahead of a time the rules are compared: changes of the law are announced at shorter notice.
 const YEARS: i64 = 3 * 366 * 86_400;
 
 pub(super) fn timestamp(at: Due) -> Option<Timestamp> {
     Timestamp::from_millisecond(at.as_millis()).ok()
 }
 
-/// The local time: milliseconds since local 1970. Beyond jiff's calendar, as in UTC.
+/// The local time in milliseconds since local 1970. Outside jiff's range, that of UTC.
 pub(super) fn civil(zone: &TimeZone, at: Due) -> i64 {
     let ahead = timestamp(at).map_or(0, |at| millis(zone.to_offset(at)));
     at.as_millis().saturating_add(ahead)
 }
 
-/// When it shows that. Of a time that comes twice, the one that is nearer to `near`; of a time that does not come, the end of the gap.
+/// The instant of a local time. If it occurs twice, the one nearer to `near`; if it is skipped, the end of the gap.
 pub(super) fn instant(zone: &TimeZone, civil: i64, near: Due) -> Due {
     let by = |offset: Offset| Due::from_millis(civil.saturating_sub(millis(offset)));
     let Some(wall) = timestamp(Due::from_millis(civil)) else {
@@ -46,7 +46,7 @@ pub(super) fn instant(zone: &TimeZone, civil: i64, near: Due) -> Due {
     }
 }
 
-/// A number that is the same on each machine and in each version, as long as the zone goes by the same rules from this time on for three years.
+/// A number that is the same on every machine and in every version, as long as the zone keeps the same rules for three years from this time on.
 pub(super) fn rules(zone: &TimeZone, from: Due) -> u64 {
     let Some(from) = timestamp(from) else {
         return 0;
@@ -60,7 +60,7 @@ pub(super) fn rules(zone: &TimeZone, from: Due) -> u64 {
         if at > until {
             break;
         }
-        // Some changes are of a name alone.
+        // Some transitions only change the name.
         if change.offset() != offset {
             offset = change.offset();
             hash.number(at);
@@ -128,10 +128,10 @@ mod tests {
     fn the_rules_change_with_an_offset_within_three_years() {
         let posix = |rule: &str| TimeZone::posix(rule).unwrap();
         let from = due("2027-01-15T12:00Z");
-        // The rule of the law that Berlin has, as long as nothing changes.
+        // The current rules of Berlin, as a law without changes.
         let law = posix("CET-1CEST,M3.5.0,M10.5.0/3");
         assert_eq!(rules(&law, from), rules(&berlin(), from));
-        // The name of an offset is no rule of it.
+        // The name of an offset is not a rule.
         let renamed = posix("AAA-1BBB,M3.5.0,M10.5.0/3");
         assert_eq!(rules(&renamed, from), rules(&law, from));
         let renamed = posix("CET-1BBB-1,M3.5.0,M10.5.0/3");

@@ -24,10 +24,10 @@ use waterwheel_durable_core::engine::calendar::Stored;
 use waterwheel_durable_core::engine::{Config, Engine};
 use waterwheel_durable_core::policy::LONGEST_DELAY;
 
-/// That long before its start, a bucket of a minute cascades into seconds.
+/// How long before its start a bucket of a minute cascades into seconds.
 const LONGEST_WINDOW: i64 = 15;
 
-/// The least limit of a file: one that the empty tables use up would take no insert, ever.
+/// The minimum limit of a file: with less, the empty tables would leave no room for inserts.
 #[cfg(feature = "sqlite")]
 const LEAST_DISK_LIMIT: u64 = 1 << 20;
 
@@ -225,7 +225,7 @@ impl Builder {
         open: impl FnOnce() -> Result<Box<dyn Store>, OpenError> + Send + 'static,
     ) -> Result<Durable, OpenError> {
         let runtime = Runtime::current();
-        // Its settings are those that are always possible. It panics where the runtime has no time.
+        // These settings are always valid. This panics if the runtime has no time driver.
         let timer = Timer::builder()
             .name("waterwheel-durable")
             .shards(1)
@@ -240,7 +240,7 @@ impl Builder {
         let thread = thread.spawn(move || match begin(self, (runtime, timer), open) {
             Ok((store, shared)) => {
                 shared.start_driver();
-                // Also if the caller has gone: the drop of the handle closes the store.
+                // Even if the caller is gone: dropping the handle closes the store.
                 unwound(|| drop(opened.send(Ok(Durable::of(&shared)))));
                 store_thread::run(store, &shared);
             }
@@ -265,7 +265,7 @@ fn begin(
     let (intake, max_bytes_in_memory) = Intake::part_of(builder.config.max_bytes_in_memory);
     let config = Config {
         max_bytes_in_memory,
-        // A call of the store returns: no reply is lost.
+        // Calls of the store always return, so no reply is lost.
         reply_micros: u64::MAX,
         ..builder.config
     };
@@ -277,7 +277,7 @@ fn begin(
     Ok((store, shared))
 }
 
-/// The calendars in the store.
+/// Reads the calendars in the store.
 #[cfg(feature = "calendar")]
 fn calendars(settings: &[Setting]) -> Vec<Stored> {
     let stored = settings.iter().filter_map(|it| {
@@ -289,7 +289,7 @@ fn calendars(settings: &[Setting]) -> Vec<Stored> {
     stored.collect()
 }
 
-/// They stay as they are: patterns and zones cannot be read.
+/// They stay unchanged, because patterns and zones cannot be read.
 #[cfg(not(feature = "calendar"))]
 fn calendars(_: &[Setting]) -> Vec<Stored> {
     Vec::new()
@@ -313,7 +313,7 @@ mod tests {
             let builder = Builder::default().window(Duration::from_millis(given));
             assert_eq!(builder.config.window, window, "{given} ms");
         }
-        // What lies in a bucket of a minute is not in one of a second before this.
+        // Before this time, rows in a bucket of a minute have not moved to a bucket of a second.
         assert_eq!(LONGEST_WINDOW * 1_000, Level::Minute.lead());
     }
 }

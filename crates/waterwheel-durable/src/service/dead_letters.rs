@@ -7,7 +7,7 @@ use crate::dead_letter::DeadLetter;
 use crate::error::Error;
 use crate::shell::shared::Shared;
 
-/// How much of dead letters is read in a call of the store, in bytes, and the dead letter with which it is so much.
+/// The approximate size of the dead letters read in one call of the store, in bytes: the one that reaches it is the last.
 const READ_AT_A_TIME: usize = 4 << 20;
 
 impl Durable {
@@ -47,7 +47,7 @@ impl Namespace {
     /// Returns at most `limit` dead letters of this namespace in order of their ids, starting after `after`: see
     /// [`Durable::dead_letters`].
     ///
-    /// Dead dead letters of other namespaces are skipped without reading their payloads, a thousand at a time, and commits
+    /// Dead letters of other namespaces are skipped without reading their payloads, a thousand at a time, and commits
     /// proceed in between.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Handlers, and what they are handed.
+//! Handlers, and the deliveries that are passed to them.
 
 use std::fmt;
 use std::future::Future;
@@ -20,7 +20,7 @@ use waterwheel_durable_core::engine::{Ended, namespace_in};
 /// [id](Delivery::id) is the same each time.
 pub struct Delivery {
     row: Row,
-    /// Microseconds since 1970.
+    /// When the handler was called, in microseconds since 1970.
     at: i64,
     timers: Durable,
 }
@@ -54,7 +54,7 @@ impl Delivery {
     /// Returns when the timer was due; after a failure, when it was to be retried.
     #[must_use]
     pub fn due(&self) -> SystemTime {
-        // Not past the range of `SystemTime`: the clock has shown it.
+        // Always within the range of `SystemTime`, because the clock has shown this time.
         self.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 

@@ -29,7 +29,7 @@ use crate::shell::shared::View;
 /// one.
 pub struct Durable {
     pub(crate) shared: Arc<Shared>,
-    /// Whether it keeps the service alive.
+    /// Whether this handle keeps the service alive.
     is_counted: bool,
 }
 
@@ -42,7 +42,7 @@ impl Durable {
         }
     }
 
-    /// The handle of a delivery: a service that nothing else refers to ends, however many deliveries go on.
+    /// The handle of a delivery, which does not keep the service alive, however many deliveries are running.
     pub(crate) fn of_delivery(shared: &Arc<Shared>) -> Durable {
         Durable {
             shared: Arc::clone(shared),
@@ -115,7 +115,7 @@ impl Durable {
     /// `find("shop/close", "order-17")`. Returns the handle that an insert with the key would return, and writes
     /// nothing.
     ///
-    /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a dead
+    /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a
     /// dead letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
     ///
     /// All calls that have resolved before are taken into account. The timer may be delivered just as this resolves;
@@ -293,7 +293,7 @@ impl Durable {
         let shared = &self.shared;
         shared.stop();
         shared.close_when_idle();
-        // None: it is later than any time that the clock can show.
+        // `None` if it is later than any time that the clock can show.
         if let Some(at) = Instant::now().checked_add(drain.limit()) {
             shared.queue.abandon_at(at);
         }
@@ -350,7 +350,7 @@ mod tests {
         let store = waterwheel_durable_core::store::MemoryStore::new();
         let timers = builder.open_store(store).await.unwrap();
         let shared = Arc::clone(&timers.shared);
-        // It waits for an answer that never comes.
+        // This request waits for an answer that never comes.
         let waiting = shared.submit(None, |_, _| {}).unwrap();
         let bug = || shared.submit(None, |_, _| resume_unwind(Box::new("a bug")));
         assert!(catch_unwind(AssertUnwindSafe(bug)).is_err());

@@ -6,7 +6,7 @@ use crate::answer::Inserted;
 use crate::error::Error;
 use crate::new_timer::NewTimer;
 
-/// How many timers of a batch are inserted under one lock.
+/// The number of timers of a batch that are inserted under one lock.
 const CHUNK: usize = 8_192;
 
 /// A timer that is about to be inserted: see [`Durable::at`].
@@ -105,7 +105,7 @@ impl Durable {
         loop {
             let chunk = self.shared.intake.part_of_batch(&mut timers, CHUNK);
             let is_over = chunk.is_empty();
-            // The next one is with the engine while the one before it is written.
+            // The engine has the next part while the previous one is being written.
             let next = self.shared.submit_all(chunk).await?;
             for answer in std::mem::replace(&mut pending, next) {
                 let answer = answer.await.map_err(|_| Error::unanswered())?;

@@ -1,4 +1,4 @@
-//! The service as its users see it.
+//! The public interface of the service.
 
 mod archived;
 mod builder;

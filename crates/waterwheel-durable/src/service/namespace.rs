@@ -12,7 +12,7 @@ use crate::options::Drain;
 use waterwheel_durable_core::engine::{Answer, DEFAULT, Engine, Token};
 use waterwheel_durable_core::policy::Policy;
 
-/// How many archived records are read in a call of the store.
+/// The number of archived records read in one call of the store.
 const READ_AT_A_TIME: usize = 4_096;
 
 /// The timers of one business, with their own handlers, [policy](Policy) and limits: see [`Durable::create_namespace`].
@@ -60,7 +60,7 @@ impl Namespace {
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
-            // One with a `/` is no name, and not another namespace's.
+            // A name with a `/` is invalid, and must not name a handler of another namespace.
             DEFAULT if !handler.contains('/') => handler.to_owned(),
             name => format!("{name}/{handler}"),
         }
@@ -195,7 +195,7 @@ impl Namespace {
         let drained = shared.drain(&self.name);
         let limit = shared.timer.try_timeout(drain.limit(), drained);
         if let Ok(limited) = limit {
-            // Its time is over, or none runs any more.
+            // Either the limit has passed, or no delivery is running.
             let _ = limited.await;
         }
         let running = |engine: &Engine| {
@@ -257,13 +257,13 @@ impl Namespace {
         let mut found = Vec::new();
         let mut size = limit.min(READ_AT_A_TIME);
         while found.len() < limit {
-            // A call of the store each: other calls, and commits, come in between.
+            // One call of the store per iteration, so that other calls and commits can come in between.
             let of = Arc::clone(&handler);
             let read = move |store: &mut dyn waterwheel_durable_core::store::Store| {
                 store.archived(&of, after, i64::MAX, size)
             };
             let page = self.timers.shared.read(read).await?;
-            // What was settled before that time on its day is passed over.
+            // Records of the first day that were settled before `since` are skipped.
             size = READ_AT_A_TIME;
             let Some((last, _)) = page.last() else {
                 break;

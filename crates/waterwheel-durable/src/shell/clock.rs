@@ -11,20 +11,20 @@ use waterwheel::clocks::sleep_until_wall;
 
 use waterwheel_durable_core::engine::Now;
 
-/// From this wait on, a sleep by the wall clock stands beside the one by the monotonic clock. Below it, a clock that is set, and the end of a suspension, are
-/// noticed so much later at most.
+/// The shortest wait that also sleeps by the wall clock, in addition to the monotonic clock. In shorter waits, a clock that was set or the end of a
+/// suspension is noticed at most this much later.
 const LONG_WAIT: Duration = Duration::from_millis(100);
 const TOGETHER_MICROS: u64 = 200;
-/// The longest wait. Nothing depends on it but the sum of times.
+/// The longest wait, which only keeps sums of times from overflowing.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// The clocks of the engine.
+/// The clocks that the engine is told.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Clock {
     shift: Option<Arc<Shift>>,
 }
 
-/// Sets the clocks of a [`Durable`](crate::Durable) that is tested: they run as the machine's, and are moved by this.
+/// Moves the clocks of a [`Durable`](crate::Durable) in tests, relative to the machine's clocks.
 #[derive(Debug, Default)]
 pub struct Shift {
     wall_micros: AtomicI64,
@@ -33,13 +33,13 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Sets the wall clock so many microseconds ahead of the machine's, or behind it.
+    /// Sets the wall clock this many microseconds ahead of the machine's, or behind it if negative.
     pub fn set_wall(&self, micros: i64) {
         self.wall_micros.store(micros, Ordering::SeqCst);
         self.moved.notify_one();
     }
 
-    /// Suspends the machine for so long: both clocks go on by it.
+    /// Simulates a suspension of this many microseconds: both clocks advance by it.
     pub fn suspend(&self, micros: u64) {
         self.boot_micros.fetch_add(micros, Ordering::SeqCst);
         let wall = i64::try_from(micros).unwrap_or(i64::MAX);
@@ -47,7 +47,7 @@ impl Shift {
         self.moved.notify_one();
     }
 
-    /// By how many microseconds the wall clock is ahead of the machine's.
+    /// The number of microseconds that the wall clock is ahead of the machine's.
     pub fn wall(&self) -> i64 {
         self.wall_micros.load(Ordering::SeqCst)
     }
@@ -58,7 +58,7 @@ impl Clock {
         Clock { shift: Some(shift) }
     }
 
-    /// Both, read within `TOGETHER_MICROS` of each other where possible: a thread that has to wait for a processor in between would see a clock that was set.
+    /// Reads both clocks, within `TOGETHER_MICROS` of each other where possible: if the thread is preempted in between, it seems that the clock was set.
     pub(crate) fn now(&self) -> Now {
         let mut boot = self.boot();
         for _ in 0..3 {
@@ -78,7 +78,7 @@ impl Clock {
         }
     }
 
-    /// Microseconds since the machine was started.
+    /// Microseconds since boot.
     pub(crate) fn boot(&self) -> u64 {
         let shift = self.shift.as_ref();
         boot_micros() + shift.map_or(0, |it| it.boot_micros.load(Ordering::SeqCst))
@@ -89,7 +89,7 @@ impl Clock {
         let since = match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
             Err(before) => {
-                // Down, as for a time after 1970.
+                // Rounded down, like times after 1970.
                 let before = before.duration() + Duration::from_nanos(999);
                 i64::try_from(before.as_micros()).map_or(i64::MIN, |micros| -micros)
             }
@@ -98,11 +98,11 @@ impl Clock {
         since.saturating_add(shift.map_or(0, |it| it.wall()))
     }
 
-    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks were moved against each other since `turned`.
+    /// Waits until this time, in microseconds since boot, or forever. Returns early, or soon, if the clocks were moved against each other since `turned`.
     ///
     /// # Errors
     ///
-    /// The timer was stopped, with its runtime.
+    /// [`Stopped`] if the timer was stopped, along with its runtime.
     pub(crate) async fn sleep_until(
         &self,
         timer: &Timer,
@@ -116,7 +116,7 @@ impl Clock {
         let left = after(self.boot());
         let mut sleep = pin!(timer.try_sleep(left).map_err(|_| Stopped)?);
         let mut by_wall = (left >= LONG_WAIT).then(|| {
-            // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
+            // Based on the time that the engine knows, to notice a clock that was set since then. If none was, this sleep ends after the other one.
             let beyond = after(turned.boot_micros) + Duration::from_millis(1);
             let shift = self.shift.as_ref().map_or(0, |it| it.wall());
             let turned = turned.wall_micros.saturating_sub(shift).max(0);
@@ -141,7 +141,7 @@ impl Clock {
     }
 }
 
-/// A timer was stopped.
+/// The timer was stopped.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -161,7 +161,7 @@ fn boot_micros() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000
 }
 
-/// Where a suspension does not count, it looks as if the wall clock had been set.
+/// On platforms whose boot clock excludes suspensions, a suspension looks as if the wall clock had been set.
 #[cfg(not(target_os = "linux"))]
 fn boot_micros() -> u64 {
     use std::sync::OnceLock;

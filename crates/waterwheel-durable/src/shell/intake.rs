@@ -1,8 +1,8 @@
-//! How many bytes of inserts may wait for their commits?
+//! Limits how many bytes of inserts may wait for their commits.
 //!
-//! They have a part of [`max_bytes_in_memory`](crate::Builder::max_bytes_in_memory) to themselves, so that timers that wait for a handler that hangs keep no insert
-//! out: what an insert waits for is a commit, and nothing else. Inserts are let in by the order in which they have come. The permit of one stays beside the
-//! channel of its answer, so it is given back however the request ends, also if its caller has gone.
+//! Inserts have their own share of [`max_bytes_in_memory`](crate::Builder::max_bytes_in_memory), so timers waiting for a hanging handler do not block inserts: an
+//! insert waits for a commit and nothing else. Inserts are admitted in the order in which they arrive. The permit of an insert is kept with the
+//! channel of its answer, so it is returned however the request ends, even if its caller is gone.
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use waterwheel_durable_core::store::Row;
 use crate::error::Error;
 use waterwheel_durable_core::engine::ROW_BYTES;
 
-/// The part that inserts have: one of so many.
+/// The share of inserts is one part out of this many.
 const PARTS: usize = 4;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Splits what may be in memory. Returns what is left for the timers that are loaded as well.
+    /// Splits the memory between inserts and loaded timers. Returns the intake, and what is left for loaded timers.
     pub(crate) fn part_of(max_bytes: usize) -> (Intake, usize) {
         let max = u32::try_from(max_bytes / PARTS).unwrap_or(u32::MAX).max(1);
         let max = max.min(u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
@@ -31,13 +31,13 @@ impl Intake {
         (Intake { free, max }, max_bytes - max_bytes / PARTS)
     }
 
-    /// How much a timer takes. One that is larger than all there is takes all of it.
+    /// The bytes that a timer takes, at most the whole share.
     pub(crate) fn bytes(&self, timer: &Row) -> u32 {
         let bytes = ROW_BYTES + timer.bytes();
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max)
     }
 
-    /// The next timers of a batch that are inserted at once: so many at most, and half of what may wait, so that the next ones are let in while these are written.
+    /// Takes the next part of a batch: at most `max` timers and half of the share, so that the next part can be admitted while this one is written.
     pub(crate) fn part_of_batch(
         &self,
         batch: &mut Peekable<impl Iterator<Item = Row>>,
@@ -57,7 +57,7 @@ impl Intake {
         part
     }
 
-    /// Waits until so much may wait for a commit.
+    /// Waits until this many bytes may wait for a commit.
     pub(super) async fn admit(&self, bytes: u32) -> Result<OwnedSemaphorePermit, Error> {
         let free = Arc::clone(&self.free);
         free.acquire_many_owned(bytes)
@@ -81,7 +81,7 @@ mod tests {
     use waterwheel_durable_core::engine::DEFAULT;
 
     const PAYLOAD: usize = 10_000;
-    /// So many of them fit.
+    /// The number of such timers that fit.
     const FIT: usize = 9;
 
     async fn service() -> Durable {
@@ -94,13 +94,13 @@ mod tests {
         NewTimer::at("mail", later).bytes([7; PAYLOAD])
     }
 
-    /// How many inserts are with the service, and how many bytes are free.
+    /// The number of inserts in the service, and the number of free bytes.
     fn taken(timers: &Durable) -> (usize, usize) {
         let free = timers.shared.intake.free.available_permits();
         (timers.shared.inspect(|view| view.waiting()), free)
     }
 
-    /// Holds the store's thread up until the sender is dropped.
+    /// Blocks the store's thread until the sender is dropped.
     fn hold_up(timers: &Durable) -> mpsc::Sender<()> {
         let (release, released) = mpsc::channel();
         let shared = Arc::clone(&timers.shared);
@@ -130,7 +130,7 @@ mod tests {
         assert!(poll!(&mut others).is_pending() && poll!(&mut waits).is_pending());
         assert!(poll!(&mut batch).is_pending());
         assert_eq!(taken(&timers).0, FIT);
-        // What the service has is written, whether or not its caller still waits. What waits to be let in is not.
+        // Admitted inserts are written, whether or not their callers still wait. Inserts waiting for admission are not.
         drop((gone, waits));
         assert_eq!(taken(&timers).0, FIT);
         drop(release);

@@ -24,7 +24,7 @@ use waterwheel_durable_core::engine::{
     Answer, Delivery, Ended, Engine, Now, Output, Reply, Token, by_namespace,
 };
 
-/// The engine's time is not older than this when something happens.
+/// The maximum age of the engine's time when something happens.
 const STALE_MICROS: u64 = 1_000;
 
 /// The state that callers, workers, the driver and the store's thread share.
@@ -37,10 +37,10 @@ pub(crate) struct Shared {
     pub(crate) handlers: Handlers,
     pub(super) workers: Workers,
     pub(crate) runtime: Runtime,
-    /// Its own one: another owner of the runtime's timer may stop that.
+    /// A timer of our own: another owner could stop the timer of the runtime.
     pub(crate) timer: Timer,
     hook: Mutex<Option<Arc<Hook>>>,
-    /// How many [`Durable`](crate::Durable)s there are.
+    /// The number of [`Durable`](crate::Durable) handles that keep the service alive.
     users: AtomicUsize,
 }
 
@@ -72,7 +72,7 @@ impl Shared {
         self.runtime.spawn(drive(self));
     }
 
-    /// Asks the engine for something, and waits for its answer.
+    /// Sends a request to the engine, and waits for its answer.
     ///
     /// # Errors
     ///
@@ -85,11 +85,11 @@ impl Shared {
         answer.await.map_err(|_| Error::unanswered())
     }
 
-    /// Inserts a timer, once there is room for it.
+    /// Inserts a timer, once there is room for it in the intake.
     ///
     /// # Errors
     ///
-    /// As [`request`](Shared::request).
+    /// Same as [`request`](Shared::request).
     pub(crate) async fn insert(self: &Arc<Shared>, timer: Row) -> Result<Answer, Error> {
         let room = self.intake.admit(self.intake.bytes(&timer)).await?;
         let answer = self.submit(Some(room), |engine, token| {
@@ -98,14 +98,14 @@ impl Shared {
         answer.await.map_err(|_| Error::unanswered())
     }
 
-    /// Asks the engine for something; the answer comes by a channel.
+    /// Sends a request to the engine. The answer arrives on a channel.
     pub(crate) fn submit(
         self: &Arc<Shared>,
         room: Option<OwnedSemaphorePermit>,
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<oneshot::Receiver<Answer>, Error> {
         let (answer, receiver) = oneshot::channel();
-        // If the service has ended, it is dropped without the lock: that wakes who waits for it.
+        // If the service has ended, the permit is dropped without the lock, because that wakes waiting tasks.
         let mut room = room;
         self.with(|state| {
             if state.is_closed {
@@ -118,15 +118,15 @@ impl Shared {
         })
     }
 
-    /// Takes the inserts of a batch off the quotas of their namespaces.
+    /// Charges the inserts of a batch against the quotas of their namespaces.
     pub(crate) fn charge(self: &Arc<Shared>, timers: &[Row]) -> Result<(), Error> {
-        // Before the lock is taken: a batch of a million delays no delivery.
+        // Counted before the lock is taken, so that a batch of a million delays no delivery.
         let counts = by_namespace(timers.iter().map(|timer| &*timer.handler));
         let charged = self.with(|state| state.engine.charge(&counts));
         charged.map_err(Error::from_answer)
     }
 
-    /// Inserts many timers whose inserts were charged, under one lock, once there is room for them.
+    /// Inserts many timers that were already charged, under one lock, once there is room for them.
     pub(crate) async fn submit_all(
         self: &Arc<Shared>,
         timers: Vec<Row>,
@@ -151,7 +151,7 @@ impl Shared {
         })
     }
 
-    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
+    /// Turns the engine. Returns when to turn it next, in microseconds since boot, and the clocks by which that was computed; `None` once it is closed.
     fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
             let next = state.engine.poll_timeout();
@@ -187,12 +187,12 @@ impl Shared {
         });
     }
 
-    /// The store has failed where the engine has not asked.
+    /// Handles a failure of the store outside of the engine's requests.
     pub(super) fn failed(self: &Arc<Shared>, error: &StoreError) {
         self.with(|state| state.engine.handle_failure(error));
     }
 
-    /// A delivery has ended. Returns the next one of the same handler, if there is one.
+    /// Handles the end of a delivery. Returns the next one of the same handler, if any.
     pub(super) fn ended(
         self: &Arc<Shared>,
         called: &Called,
@@ -215,23 +215,23 @@ impl Shared {
                 .handle_called(&handler.name, called.due, called.wall);
             state.engine.handle_ended(called.id, ended)
         });
-        // The engine reports what was given up, once that is written.
+        // The engine reports dead letters itself, once they are written.
         todo.events.extend(failed.filter(|_| is_retried));
         self.carry_out_but_next(todo, handler)
     }
 
-    /// The wall clock shows a time before the due time of a delivery, whose handler was not called. Returns the next one of the same handler, if there is one.
+    /// Withdraws a delivery whose due time the wall clock no longer shows, before its handler was called. Returns the next one of the same handler, if any.
     pub(super) fn withdraw(
         self: &Arc<Shared>,
         delivery: &Delivery,
         handler: &Handler,
     ) -> Option<Delivery> {
-        // By the clocks as they are now: by those of the last turn, the timer would be due.
+        // With the current clocks: by those of the last turn, the timer would be due.
         let ((), todo) = self.collect(0, |state| state.engine.handle_withdrawn(delivery));
         self.carry_out_but_next(todo, handler)
     }
 
-    /// Does this, and returns the next delivery of this handler in the place of spawning a worker for it.
+    /// Carries out the actions, but returns the next delivery of this handler instead of spawning a worker for it.
     fn carry_out_but_next(
         self: &Arc<Shared>,
         mut todo: Todo,
@@ -250,7 +250,7 @@ impl Shared {
 
     pub(crate) fn handle(self: &Arc<Shared>, handler: Handler, concurrency: usize) -> bool {
         let name = Arc::clone(&handler.name);
-        // Before the engine delivers to it.
+        // Added before the engine delivers to it.
         let is_new = self.handlers.add(handler);
         if is_new {
             let is_closing = self.with(|state| {
@@ -259,14 +259,14 @@ impl Shared {
                 state.is_closing
             });
             if is_closing {
-                // A handle in its closure would keep all of this alive.
+                // A handle captured by its closure would keep all of this alive.
                 drop(self.handlers.take());
             }
         }
         is_new
     }
 
-    /// Begins no delivery from now on, and takes nothing new.
+    /// Begins no more deliveries, and accepts no more requests.
     pub(crate) fn stop(self: &Arc<Shared>) {
         self.with(|state| {
             if !state.is_stopping {
@@ -276,7 +276,7 @@ impl Shared {
         });
     }
 
-    /// Begins no delivery of a namespace in this run. Resolves when none goes on.
+    /// Begins no more deliveries of a namespace in this run. Resolves when none is running.
     pub(crate) async fn drain(self: &Arc<Shared>, name: &Arc<str>) {
         let (drained, receiver) = oneshot::channel();
         self.with(|state| {
@@ -288,7 +288,7 @@ impl Shared {
         let _ = receiver.await;
     }
 
-    /// The driver has ended. Without a shutdown before, its runtime has.
+    /// Handles the end of the driver: without a previous shutdown, its runtime has ended.
     fn runtime_ended(self: &Arc<Shared>) {
         let is_news = {
             let state = self.lock();
@@ -300,7 +300,7 @@ impl Shared {
         }
     }
 
-    /// The hook is foreign, and may panic.
+    /// Reports an event. The hook is user code, and may panic.
     pub(super) fn report(&self, event: Event) {
         unwound(|| {
             trace::event(&event);
@@ -311,19 +311,19 @@ impl Shared {
         });
     }
 
-    /// The store is closed after what it was asked by now.
+    /// Closes the store after the requests that are already queued.
     pub(crate) fn close(self: &Arc<Shared>) {
         self.with(|state| self.close_in(state));
         self.queue.wake();
         self.nudge.notify_one();
     }
 
-    /// The store is closed as soon as nothing goes on.
+    /// Closes the store as soon as nothing is running.
     pub(crate) fn close_when_idle(self: &Arc<Shared>) {
         self.with(|state| state.closes = state.closes.max(Closes::WhenIdle));
     }
 
-    /// Drops the handlers that run, and closes the store as soon as what has ended by now is written. It needs no task to go on from here.
+    /// Drops running handlers, and closes the store as soon as the outcomes so far are written. This does not depend on any task.
     pub(crate) fn abandon(self: &Arc<Shared>) {
         self.workers.abort();
         self.with(|state| {
@@ -339,15 +339,15 @@ impl Shared {
         }
     }
 
-    /// The store's thread has ended. What the handlers have captured is foreign, and so are the callers' wakers: a panic of one ends none of the others.
+    /// Cleans up after the store's thread has ended. Values captured by handlers and callers' wakers are user code: a panic in one does not affect the others.
     pub(super) fn closed(self: &Arc<Shared>) {
-        // Nothing is delivered any more. They are gone when a shutdown resolves.
+        // Nothing is delivered any more. The handlers are gone when a shutdown resolves.
         for (_, handler) in self.handlers.take() {
             unwound(|| drop(handler));
         }
         let hook = self.lock_hook().take();
         unwound(|| drop(hook));
-        // The rows that were loaded are given back, however long a handle is kept.
+        // Frees the loaded rows, even if a handle is kept.
         let now = self.clock.now();
         let (ended, waiting, closing, draining) = {
             let mut state = self.lock();
@@ -377,7 +377,7 @@ impl Shared {
         }
     }
 
-    /// Waits until the store is closed. Each has a channel of its own: of a common list, a waker that panics would leave the others waiting.
+    /// Waits until the store is closed. Each waiter has its own channel: with a shared list, a waker that panics would leave the others waiting.
     pub(crate) async fn until_closed(&self) {
         let (closed, receiver) = oneshot::channel();
         {
@@ -397,7 +397,7 @@ impl Shared {
         inspect(&View(&self.lock(), present))
     }
 
-    /// Reads from the store, after what it was asked by now.
+    /// Reads from the store, after the requests that are already queued.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
@@ -409,7 +409,7 @@ impl Shared {
                 Ok(found) => (Ok(found), Ok(())),
                 Err(error) => (Err(Error::of_read(&error)), Err(error)),
             };
-            // The caller may have gone. Its waker may panic, and the store's error comes first.
+            // The caller may be gone and its waker may panic, but the store's error must be returned.
             unwound(|| drop(answer.send(found)));
             result
         };
@@ -444,18 +444,18 @@ impl Shared {
         }
     }
 
-    /// Does something with the engine, and then what it puts out.
+    /// Calls the engine, and carries out its outputs.
     fn with<R>(self: &Arc<Shared>, act: impl FnOnce(&mut State) -> R) -> R {
         let (result, todo) = self.collect(STALE_MICROS, act);
         self.carry_out_and_push_out(todo);
         result
     }
 
-    /// Does something with the engine, once its time is less than so many microseconds old. What it puts out is queued for the store, or returned.
+    /// Calls the engine, after updating its time if that is at least this many microseconds old. Its outputs are queued for the store, or returned.
     ///
     /// # Panics
     ///
-    /// If the engine does, which is a bug of it. From then on it counts as failed, and no caller is left to wait.
+    /// If the engine panics, which is a bug in it. It then counts as failed, and all callers are answered.
     fn collect<R>(
         self: &Arc<Shared>,
         stale_micros: u64,
@@ -534,15 +534,15 @@ impl Shared {
         }
     }
 
-    /// A task that a worker has spawned or woken last lies in this worker's own slot, from which no other worker takes it. It would wait if the handler that
-    /// runs here blocked its thread now. A task that does nothing pushes it out.
+    /// The task that a worker has spawned or woken last is in that worker's own slot, from which no other worker can take it. It would wait if the handler that
+    /// runs here now blocked its thread. A task that does nothing pushes it out.
     fn push_out(&self) {
         if is_on_a_worker() {
             self.runtime.spawn(async {});
         }
     }
 
-    /// Carries out what was collected under the lock. User code in it may panic without harm to the rest.
+    /// Carries out the actions that were collected under the lock. User code may panic without harm to the rest.
     fn carry_out(self: &Arc<Shared>, todo: Todo) {
         let mut callers = todo.callers.into_iter();
         for output in todo.outputs {
@@ -554,7 +554,7 @@ impl Shared {
                 }
                 Output::Deliver(delivery) => unwound(|| {
                     let handler = self.handlers.of(&delivery.row.handler);
-                    // There is one until the store is closed, and then nothing is delivered.
+                    // Every handler exists until the store is closed, after which nothing is delivered.
                     if let Some(handler) = handler {
                         self.workers.spawn(self, handler, delivery);
                     }
@@ -585,7 +585,7 @@ impl Shared {
     }
 }
 
-/// On the worker of a runtime that has several.
+/// Whether this runs on a worker of a multi-threaded runtime.
 fn is_on_a_worker() -> bool {
     Runtime::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread)
 }
@@ -596,9 +596,9 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Turns the engine whenever its time has come, until it is closed or the runtime ends.
+/// Turns the engine whenever it is due, until it is closed or the runtime ends.
 fn drive(shared: &Arc<Shared>) -> impl Future<Output = ()> + use<> {
-    // Before the first poll: a runtime that ends may drop a task that it has never polled.
+    // Created before the first poll, because a runtime that ends may drop a task that was never polled.
     let end = End(Arc::clone(shared));
     turn(end)
 }
@@ -619,18 +619,18 @@ async fn turn(end: End) {
                 return;
             }
         } else {
-            // After the tasks that this turn has spawned.
+            // Runs again after the tasks that this turn has spawned.
             yield_now().await;
         }
     }
 }
 
-/// The driver ends with its runtime, if not by a shutdown. Nothing is delivered from then on, so nothing is taken any more either.
+/// Stops the service when the driver ends, which happens with its runtime, if not by a shutdown: nothing would be delivered, so nothing is accepted either.
 struct End(Arc<Shared>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        // Each part is foreign in part: wakers, and the hook. None of it keeps the store from being closed.
+        // Both may run user code: wakers and the hook. A panic in it must not keep the store from being closed.
         unwound(|| self.0.runtime_ended());
         unwound(|| self.0.close());
     }
@@ -640,15 +640,15 @@ impl Drop for End {
 #[derive(Debug)]
 struct State {
     engine: Engine,
-    /// Who waits for which answer. The keys are the engine's tokens.
+    /// The callers that wait for answers. The keys are the engine's tokens.
     waiting: Slab<Waiting>,
-    /// Who waits for the end.
+    /// The callers that wait until the store is closed.
     closing: Vec<oneshot::Sender<()>>,
-    /// Who waits until no delivery of a namespace goes on.
+    /// The callers that wait until no delivery of a namespace is running.
     draining: Vec<(Arc<str>, oneshot::Sender<()>)>,
     /// When the driver turns the engine next, unless it is nudged.
     sleeps_until: u64,
-    /// As the engine has counted them. They outlive it.
+    /// The engine's counts, which outlive it.
     jumps: u64,
     refusals: u64,
     full: u64,
@@ -660,7 +660,7 @@ struct State {
     failure: Option<Arc<str>>,
     is_stopping: bool,
     closes: Closes,
-    /// The store's thread was asked to end.
+    /// Whether the store's thread was asked to end.
     is_closing: bool,
     /// The work that was left when the store was closed.
     left: Left,
@@ -670,38 +670,38 @@ struct State {
 /// The work that was left when the store was closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Left {
-    /// How many deliveries had not ended.
+    /// The number of deliveries that had not ended.
     pub(crate) abandoned: usize,
-    /// How many had, and that is not written.
+    /// The number of deliveries that had ended, but whose outcome is not written.
     pub(crate) unsettled: usize,
 }
 
 /// When the store is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Closes {
-    /// When it is asked to.
+    /// When requested explicitly.
     ByRequest,
-    /// As soon as no handler runs and nothing is to be written; at once, if the store has failed.
+    /// As soon as no handler is running and nothing has to be written; at once, if the store has failed.
     WhenUnused,
-    /// As `WhenUnused`, and handlers may end also if the store has failed.
+    /// Like `WhenUnused`, but running handlers may finish even if the store has failed.
     WhenIdle,
-    /// As soon as nothing is to be written, whatever the handlers do.
+    /// As soon as nothing has to be written, even if handlers are running.
     WhenWritten,
 }
 
-/// Someone who waits for an answer. To be dropped without the lock: it wakes tasks of callers.
+/// A caller that waits for an answer. To be dropped without the lock, since that wakes the caller's task.
 #[derive(Debug)]
 struct Waiting {
     answer: oneshot::Sender<Answer>,
-    /// The part of the intake that an insert takes until it is answered.
+    /// The share of the intake that an insert takes until it is answered.
     room: Option<OwnedSemaphorePermit>,
 }
 
 impl Waiting {
-    /// The caller may have gone. A panic of its waker is nothing to those who wait for the room.
+    /// Answers the caller, which may be gone. A panic of its waker does not affect those that wait for room.
     fn answer(self, answer: Option<Answer>) {
         let sender = self.answer;
-        // First: who has the answer finds the room free.
+        // Freed first, so that a caller that has its answer finds the room free.
         unwound(|| drop(self.room));
         unwound(|| match answer {
             Some(answer) => drop(sender.send(answer)),
@@ -715,9 +715,9 @@ impl Waiting {
 struct Todo {
     /// The engine's outputs, apart from the requests to the store.
     outputs: Vec<Output>,
-    /// Who waits for the answers among them, in their order.
+    /// The callers that wait for the answers in `outputs`, in the same order.
     callers: Vec<Waiting>,
-    /// Who waits for the end of deliveries that have ended.
+    /// The callers whose drained namespaces have no running deliveries left.
     drained: Vec<oneshot::Sender<()>>,
     /// Events that the shell itself has noticed.
     events: Vec<Event>,
@@ -747,7 +747,7 @@ impl State {
         }
     }
 
-    /// Takes an output over, but for those that ask the store.
+    /// Records an output to be carried out, except requests to the store.
     fn note(&mut self, output: Output, todo: &mut Todo) {
         match &output {
             Output::Answer(token, _) => {
@@ -757,7 +757,7 @@ impl State {
                     None => return,
                 }
             }
-            // The turn that has put it out came before the handler, in the same call.
+            // The turn that produced this came before the handler was added, in the same call.
             Output::Unhandled(name) if self.engine.has_handler(name) => return,
             Output::Unhandled(name) => self.unhandled.push(Arc::clone(name)),
             Output::NoneDue(name) => self.unhandled.retain(|it| it != name),
@@ -767,7 +767,7 @@ impl State {
         todo.outputs.push(output);
     }
 
-    /// Takes over what the engine has counted. The one in place after the end has counted nothing.
+    /// Copies the engine's counts. The engine that replaces it after the end has none.
     fn count(&mut self, todo: &mut Todo) {
         if self.is_closed {
             return;
@@ -780,7 +780,7 @@ impl State {
         }
     }
 
-    /// Notes which drained namespaces have no delivery in flight any more.
+    /// Collects the drained namespaces that have no running deliveries left.
     fn note_drained(&mut self, todo: &mut Todo) {
         if self.draining.is_empty() {
             return;
@@ -796,7 +796,7 @@ impl State {
         todo.drained.extend(drained.map(|(_, sender)| sender));
     }
 
-    /// The engine has panicked: it is not known what was written.
+    /// Handles a panic of the engine: what was written is unknown.
     fn broke_down(&mut self, todo: &mut Todo) {
         let error: Arc<str> = "the engine panicked: please report this bug".into();
         self.engine.handle_panic(&error);
@@ -809,13 +809,13 @@ impl State {
         self.note(Output::Failed(error), todo);
     }
 
-    /// Whether the store is to be closed now. So many attempts are being made.
+    /// Whether to close the store now, given the number of running attempts.
     fn is_to_close(&self, attempts: usize) -> bool {
-        // What the store has refused is tried again later, and holds nothing up. Once it has failed, nothing is written.
+        // Operations that the store has refused are retried later and must not delay this. Once it has failed, nothing is written.
         let is_written = self.engine.is_written() || self.engine.has_failed();
         match self.closes {
             Closes::ByRequest => false,
-            // The engine counts those as well that wait to be spawned; but not once the store has failed.
+            // The engine also counts deliveries that are still to be spawned, but not once the store has failed.
             Closes::WhenIdle if self.engine.has_failed() => attempts == 0,
             Closes::WhenUnused if self.engine.has_failed() => true,
             Closes::WhenIdle | Closes::WhenUnused => self.engine.stats().running == 0 && is_written,
@@ -838,7 +838,7 @@ impl View<'_> {
         self.0.left
     }
 
-    /// How many requests wait for their answers.
+    /// The number of requests that wait for their answers.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.0.waiting.len()

@@ -19,16 +19,16 @@ pub(crate) struct StoreQueue {
 #[derive(Debug, Default)]
 struct Inside {
     jobs: VecDeque<Job>,
-    /// When handlers that run are given up.
+    /// When to give up running handlers.
     abandons_at: Option<Instant>,
     /// When to ask for commands from other processes, if the store takes any.
     commands_at: Option<Instant>,
 }
 
-/// How long a command waits, about.
+/// How often commands are read: about how long a command waits.
 const COMMANDS_EVERY: Duration = Duration::from_secs(1);
 
-/// Reads for a caller, and hands it what was found. The error is the store's.
+/// A read for a caller, which is sent the result. Returns the error of the store.
 pub(crate) struct Read(pub(crate) Box<Reads>);
 
 type Reads = dyn FnOnce(Result<&mut dyn Store, StoreError>) -> Result<(), StoreError> + Send;
@@ -41,7 +41,7 @@ impl fmt::Debug for Read {
 
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Carry out these operations of the engine.
+    /// Commit these operations of the engine.
     Commit {
         /// The number of the request.
         request: u64,
@@ -49,19 +49,19 @@ pub(crate) enum Job {
         number: u64,
         ops: Arc<Vec<Op>>,
     },
-    /// A query of the engine, and its number.
+    /// Run this query of the engine, with its number.
     Query(u64, Query),
-    /// A read for a caller. It is handed no store if that has failed.
+    /// Run a read for a caller. If the store has failed, it is passed the error instead.
     Read(Read),
     /// Ask for commands from other processes, and maintain an idle store.
     Commands,
-    /// The time of a shutdown is over.
+    /// The time limit of a shutdown has passed.
     Abandon,
     Close,
 }
 
 impl StoreQueue {
-    /// Queues a job. The thread is to be woken after that, by [`wake`](StoreQueue::wake).
+    /// Queues a job. Afterwards, the thread has to be woken with [`wake`](StoreQueue::wake).
     pub(crate) fn push(&self, job: Job) {
         self.lock().jobs.push_back(job);
     }
@@ -70,8 +70,8 @@ impl StoreQueue {
         self.changed.notify_one();
     }
 
-    /// Handlers that run then are given up. This thread is the one that notices it: it depends on no runtime, which a handler may block. Of several times, the
-    /// first one counts.
+    /// Gives up running handlers at this time. The store's thread checks this, because it does not depend on a runtime, which a handler may block. If called
+    /// repeatedly, the earliest time counts.
     pub(crate) fn abandon_at(&self, at: Instant) {
         let mut inside = self.lock();
         inside.abandons_at = Some(inside.abandons_at.map_or(at, |first| first.min(at)));
@@ -83,7 +83,7 @@ impl StoreQueue {
         self.lock().commands_at = Some(Instant::now() + COMMANDS_EVERY);
     }
 
-    /// The next job, as soon as there is one.
+    /// Returns the next job, and waits until there is one.
     pub(super) fn next(&self) -> Job {
         let mut inside = self.lock();
         loop {

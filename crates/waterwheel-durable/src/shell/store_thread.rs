@@ -12,7 +12,7 @@ use crate::event::Event;
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
-    // Since it was last asked for commands.
+    // Whether there was a commit since the last job for commands.
     let mut has_committed = false;
     if store.takes_commands() {
         shared.queue.take_commands();
@@ -28,7 +28,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 has_committed = true;
                 let outcomes = guarded(|| store.commit(number, &ops));
                 has_failed = outcomes.as_ref().is_err_and(|it| !it.is_definite());
-                // If the engine panics, it has failed, and the callers know.
+                // If the engine panics, it counts as failed, and callers are answered.
                 unwound(|| shared.committed(request, outcomes));
                 if !has_failed {
                     has_failed = maintain(&mut *store, shared);
@@ -76,12 +76,12 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             Job::Close => break,
         }
     }
-    // A store that panics as it is dropped has nothing left to write.
+    // A store that panics while it is dropped has nothing left to write.
     unwound(|| drop(store));
     shared.closed();
 }
 
-/// Reports what the operator should know.
+/// Reports the store's notices.
 fn report(store: &mut dyn Store, shared: &Arc<Shared>) {
     let notices = guarded(|| Ok(store.notices())).unwrap_or_default();
     for event in notices.into_iter().filter_map(Event::of_notice) {
@@ -89,7 +89,7 @@ fn report(store: &mut dyn Store, shared: &Arc<Shared>) {
     }
 }
 
-/// Says whether the store has failed.
+/// Maintains the store. Returns whether it has failed.
 fn maintain(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
     let maintained = guarded(|| store.maintain());
     report(store, shared);

@@ -1,4 +1,4 @@
-//! Helpers of the tasks and threads of the shell: user code that panics, and giving way to other tasks.
+//! Helpers for the tasks and threads of the shell: catching panics of user code, and yielding to other tasks.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -18,14 +18,14 @@ pub(super) fn message_of(panic: Box<dyn Any + Send>) -> String {
     text
 }
 
-/// Calls what may panic, and goes on. What the panic carries may panic as it is dropped, so that is left to leak.
+/// Calls code that may panic, and continues. The panic's payload may itself panic when dropped, so it is leaked.
 pub(crate) fn unwound(call: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
         std::mem::forget(panic);
     }
 }
 
-/// A store that panics has failed: it is not known what it has written.
+/// Treats a panic of the store as a failure, since what it has written is unknown.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let message = message_of(panic);

@@ -1,10 +1,10 @@
 //! The spans of deliveries, for the crate `tracing`.
 //!
-//! A span `delivery` for each attempt, and an event for each [`Event`]. Without the feature, nothing.
+//! There is a span `delivery` for each attempt, and an event for each [`Event`]. Without the feature, nothing is recorded.
 
 use crate::event::Event;
 
-/// The target by which filters select it.
+/// The target, by which filters can select these.
 #[cfg(feature = "tracing")]
 const TARGET: &str = "waterwheel_durable";
 

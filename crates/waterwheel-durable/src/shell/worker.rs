@@ -1,4 +1,4 @@
-//! The handlers, and the tasks that run them: what becomes of a panic or a hang?
+//! The handlers, and the tasks that run them, including panics and time limits.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,27 +19,27 @@ use super::task::{message_of, yield_now};
 use waterwheel_durable_core::engine::planted::{self, Planted};
 use waterwheel_durable_core::engine::{Delivery, Ended};
 
-/// How many attempts a worker makes before it yields to other tasks, if none of them has to wait for anything.
+/// The number of attempts that a worker makes before it yields to other tasks, if none of them has to wait.
 const AT_A_TIME: usize = 32;
 
-/// The handlers, by their names.
+/// The handlers by name.
 #[derive(Debug, Default)]
 pub(crate) struct Handlers(RwLock<HashMap<Arc<str>, Arc<Handler>>>);
 
-/// A user's function, and how it is called.
+/// A user's function, and the options for calling it.
 pub(crate) struct Handler {
     pub(crate) name: Arc<str>,
     pub(crate) attempt_limit: Option<Duration>,
     pub(crate) function: Function,
 }
 
-/// Begins an attempt. It is handed the present as well, in microseconds since 1970.
+/// Begins an attempt, given the present in microseconds since 1970.
 pub(crate) type Function = Box<dyn Fn(Row, i64, &Arc<Shared>) -> Attempt + Send + Sync>;
 
 pub(crate) type Attempt = Pin<Box<dyn Future<Output = Ended> + Send>>;
 
 impl Handlers {
-    /// `false` if there is one of this name already.
+    /// Adds a handler. Returns `false` if the name already has one.
     pub(crate) fn add(&self, handler: Handler) -> bool {
         let mut handlers = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let is_new = !handlers.contains_key(&handler.name);
@@ -54,7 +54,7 @@ impl Handlers {
         handlers.get(name).map(Arc::clone)
     }
 
-    /// Takes all of them out: to be dropped where no lock is held.
+    /// Removes all handlers, to be dropped where no lock is held.
     pub(crate) fn take(&self) -> HashMap<Arc<str>, Arc<Handler>> {
         std::mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Handler {
     }
 }
 
-/// The workers that run, to be aborted when a shutdown has waited long enough.
+/// The running workers, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     tasks: Mutex<Tasks>,
@@ -79,7 +79,7 @@ pub(super) struct Workers {
 #[derive(Debug, Default)]
 struct Tasks {
     tasks: Vec<AbortHandle>,
-    /// At this length, those that have ended are left out.
+    /// The length at which finished tasks are removed.
     sweeps_at: usize,
     is_aborted: bool,
 }
@@ -100,7 +100,7 @@ impl Workers {
         tasks.tasks.push(task);
     }
 
-    /// How many attempts are being made. The engine knows that as well, but not once its store has failed.
+    /// The number of running attempts. The engine also knows that, but not once its store has failed.
     pub(super) fn running(&self) -> usize {
         self.running.load(Ordering::SeqCst)
     }
@@ -110,7 +110,7 @@ impl Workers {
         Running(Arc::clone(&self.running))
     }
 
-    /// Aborts all workers, and those that come.
+    /// Aborts all workers, including those spawned later.
     pub(super) fn abort(&self) {
         let tasks = {
             let mut tasks = self.lock();
@@ -131,13 +131,13 @@ impl Workers {
 pub(super) struct Called {
     pub(super) id: Id,
     pub(super) due: Due,
-    /// The number of the attempt, from 1 on.
+    /// The number of the attempt, counted from 1.
     pub(super) number: u32,
-    /// When, by the wall clock.
+    /// When the handler was called, by the wall clock.
     pub(super) wall: i64,
 }
 
-/// Counts as an attempt.
+/// Counts a running attempt until it is dropped.
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {
@@ -146,7 +146,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs an attempt, and then the next ones of its handler, as long as some are ready: a worker's end is the next one's place.
+/// Runs an attempt and then the next ones of its handler, as long as some are ready: each end makes a place for the next.
 async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, running: Running) {
     let mut next = Some((first, running));
     let mut count = 0_usize;
@@ -157,7 +157,7 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, runni
             planted::is(Planted::CalledThoughEarly) || planted::is(Planted::RoundedDown);
         let delivery = match wall >= due || is_planted {
             true => run(&shared, &handler, delivery.row, wall, running).await,
-            // The clock was set back while it was on its way.
+            // The clock was set back while the delivery was on its way.
             false => {
                 drop(running);
                 shared.withdraw(&delivery, &handler)
@@ -201,7 +201,7 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row, wall: i64) -
         Ok(attempt) => attempt,
         Err(panic) => return panicked(panic),
     };
-    // Boxed, and in an option: what panics is dropped under a guard as well.
+    // Boxed and in an option, so that it is also dropped under a guard if it panics.
     let mut attempt = Some(attempt);
     let guarded = poll_fn(|context| {
         let Some(future) = &mut attempt else {
