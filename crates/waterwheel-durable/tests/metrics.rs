@@ -1,4 +1,4 @@
-//! What others see of a service: a recorder of the crate `metrics`, and a subscriber of the crate `tracing`.
+//! Metrics and spans as others see them: a recorder of the crate `metrics`, and a subscriber of the crate `tracing`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -47,7 +47,7 @@ async fn served() -> Durable {
     timers
 }
 
-/// What a recorder has received: kind and name, labels, and value.
+/// The metrics that a recorder has received: kind and name, labels, and value.
 type Published = BTreeMap<(&'static str, String, Vec<(String, String)>), f64>;
 
 fn published(metrics: &Metrics) -> Published {

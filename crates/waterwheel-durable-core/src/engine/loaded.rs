@@ -15,7 +15,7 @@ const BATCH: usize = 4_096;
 /// The approximate memory of a row apart from its key and its payload: its places in the tables, and the allocator's overhead.
 pub const ROW_BYTES: usize = 256;
 
-/// What a timer counts for in the memory budget, until it is known to have left.
+/// The share of the memory budget that a timer takes until it is known to have left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     pub(super) queue: usize,
@@ -54,9 +54,9 @@ pub(super) struct Leaving {
 /// Why a timer leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaves {
-    /// It was delivered for the last time.
+    /// The timer was delivered for the last time.
     Delivered,
-    /// It is cancelled, or comes back with another due time.
+    /// The timer is cancelled, or comes back with another due time.
     Moved,
 }
 

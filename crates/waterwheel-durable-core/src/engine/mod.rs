@@ -901,7 +901,7 @@ impl Engine {
         }
     }
 
-    /// Handles a refused commit, of which nothing was done. Callers are answered; the engine's own operations are retried.
+    /// Handles a refused commit, which has changed nothing. Callers are answered; the engine's own operations are retried.
     fn refused(&mut self, error: &StoreError) {
         let Some(ops) = self.link.refused() else {
             return;

@@ -339,7 +339,7 @@ impl StoreLink {
         Ok(ops)
     }
 
-    /// Completes a refused commit, of which nothing was done. Returns its operations. The next commit is smaller, and later.
+    /// Completes a refused commit, which has changed nothing. Returns its operations. The next commit is smaller, and later.
     pub(super) fn refused(&mut self) -> Option<Arc<Vec<Op>>> {
         let ops = self.commits.in_flight.take()?;
         self.commits.retries_at = Some(self.tries_again_at());

@@ -57,7 +57,7 @@ fn the_first_and_the_last_occurrence_have_ids() {
     let next = |after| each_second.occurrences.next_after(after);
     let first = next(Due::from_millis(i64::MIN)).unwrap();
     assert_eq!(text(first), "1970-01-01T00:00:00Z");
-    // No end is later than the range of jiff.
+    // No occurrence is later than the range of jiff.
     let end = Due::from_millis(Timestamp::MAX.as_millisecond());
     let last = next(due("9999-12-30T21:59:58Z")).unwrap();
     assert_eq!(next(end), None);

@@ -1,4 +1,4 @@
-//! What ends with the last handle, and with the runtime.
+//! The end of a service with its last handle, and with its runtime.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

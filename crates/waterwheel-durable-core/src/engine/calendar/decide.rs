@@ -20,7 +20,7 @@ pub struct Decision {
 /// Occurrences after the cursor and up to the present have come. If none of them is [late](MISSED_AFTER), all are filed; otherwise the [`Misfire`] decides. If
 /// more are to be filed than `limit` allows, the first ones are filed now and the others next time.
 ///
-/// It asks the calendar at most about 100 times, plus twice for each occurrence that it files or, with [`Misfire::CatchUpTo`], may file, however many have come.
+/// Asks the calendar at most about 100 times, plus twice for each occurrence that it files or, with [`Misfire::CatchUpTo`], may file, however many have come.
 #[must_use]
 pub fn decide(plan: &Plan, cursor: Cursor, now: Due, limit: usize) -> Decision {
     let of = &*plan.occurrences;

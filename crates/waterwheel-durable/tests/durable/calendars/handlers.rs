@@ -1,4 +1,4 @@
-//! What handlers do with occurrences, and what they delay.
+//! The handlers of occurrences, and the things that they may delay.
 
 use std::sync::Arc;
 

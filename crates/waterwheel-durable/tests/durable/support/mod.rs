@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-/// What a handler has received.
+/// A timer as a handler has received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) id: Id,
