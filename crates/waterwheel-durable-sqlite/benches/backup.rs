@@ -1,11 +1,11 @@
-//! What does a copy of a million timers cost the service that goes on committing?
+//! How much does a copy of a million timers slow down a service that continues to commit?
 //!
-//! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and maintains the store as a service does. Another one makes a
-//! copy, counts all timers, lists the first ones, gives commands, and reads until the WAL is long, by commits of a hundred timers of 1 KB. For each: how long it
-//! took, how long the commits took meanwhile, and how far the WAL has grown.
+//! One thread inserts a timer and settles the previous one, each pair in a synced commit, and maintains the store as a service does. Another one makes a copy,
+//! counts all timers, lists the first ones, sends commands, and reads until the WAL is long, through commits of a hundred timers of 1 KB. For each of these:
+//! its duration, the duration of the commits meanwhile, and how far the WAL has grown.
 //!
-//! `cargo bench -p waterwheel-durable-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a WAL of so many bytes. The file
-//! lies in the target folder.
+//! `cargo bench -p waterwheel-durable-sqlite --bench backup`, optionally with `-- 10000000` timers, or with `-- 1000000 2000000000` and a WAL of that many
+//! bytes. The file is in the target directory.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use waterwheel_durable_sqlite::{Reader, SqliteStore, backup, send_commands};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;
-/// So long the WAL becomes beside a reader, unless another length is asked for.
+/// The length that the WAL reaches while a reader is open, by default.
 const WAL: u64 = 200_000_000;
 const END: Due = Due::from_millis(i64::MAX);
 
@@ -66,7 +66,7 @@ fn main() {
             work();
             let took = begun.elapsed();
             let grown = length(&wal).saturating_sub(before);
-            // One that is under way is waited for.
+            // A running commit is waited for.
             let mut taken = Vec::new();
             while taken.is_empty() {
                 taken = std::mem::take(&mut *calls.lock().unwrap());
@@ -92,7 +92,7 @@ fn main() {
             measure("backup", &|| drop(backup(&path, &copy).unwrap()));
             println!("  the copy has {}", size(length(&copy)));
             fs::remove_file(&copy).unwrap();
-            // The WAL, which has grown, is copied by a thread of the store, begun again, and cut.
+            // The WAL, which has grown, is copied by a thread of the store, restarted and truncated.
             measure("after it", &|| std::thread::sleep(Duration::from_secs(1)));
             let reader = Reader::open(&path).unwrap();
             measure("count", &|| drop(reader.count(NOW).unwrap()));
@@ -116,7 +116,7 @@ fn main() {
             measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));
             println!("  the WAL has {}", size(length(&wal)));
         }
-        // Of other pages, each of which is copied.
+        // Commits of other pages, each of which is copied.
         let reading = "a reader, until the WAL is long";
         measure(reading, &|| {
             let reader = Connection::open(&path).unwrap();
@@ -140,7 +140,7 @@ fn main() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Due within 30 days.
+/// Inserts a timer that is due within 30 days.
 fn insert(number: u64, spread: i64, payload: usize) -> Op {
     let spread = (number.cast_signed() * 7_919_123) % spread.max(1);
     let row = Row::new(

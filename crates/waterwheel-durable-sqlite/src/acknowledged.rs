@@ -1,13 +1,13 @@
-//! Which commits were acknowledged, as noted outside of the WAL?
+//! Which commits were acknowledged, according to a record outside of the WAL?
 //!
-//! After an unclean end, the WAL has what the file does not have yet, and SQLite takes a WAL that is missing, cut short or damaged for one that ends there. So each
-//! commit counts itself, in a row of the table `meta`, and a small file beside the store's notes the count of the last one that was synced. It is written after
-//! the sync and before the commit is answered, so it is never ahead of the WAL. It is not synced itself, except as a store begins and as it closes: after a power
+//! After an unclean exit, the WAL contains what is not yet in the file, and SQLite treats a missing, truncated or damaged WAL like one that ends there. So each
+//! commit counts itself in a row of the table `meta`, and a small file next to the store's records the count of the last synced commit, the note. It is written
+//! after the sync and before the commit is answered, so it is never ahead of the WAL. It is synced only when a store begins and when it closes: after a power
 //! cut it may be some seconds behind. An opening compares the two counts.
 //!
-//! A checkpoint writes the WAL into the file page by page, so the file has pages of different commits while one goes on, and after one that was interrupted or that a
-//! reader has limited. The WAL puts that right as long as it is there. So the note also says whether a checkpoint has begun that was not completed, and how many
-//! frames the WAL had then:
+//! A checkpoint writes the WAL into the file page by page, so during a checkpoint, and after one that was interrupted or limited by a reader, the file has
+//! pages of different commits. The WAL corrects that as long as it exists. So the note also records whether a checkpoint has begun that was not completed, and
+//! how many frames the WAL had then:
 //!
 //! | the count that SQLite reads | a checkpoint | what is left |
 //! |---|---|---|
@@ -16,7 +16,7 @@
 //! | is earlier | was completed, and more commits followed | up to the count that is read |
 //! | any | was not completed, and the WAL lacks some of its frames | pages of different commits: the file may be damaged |
 //!
-//! Another program that opens the file after an unclean end, such as `sqlite3`, completes the checkpoint and deletes the WAL. The count is in the file then.
+//! Another program that opens the file after an unclean exit, such as `sqlite3`, completes the checkpoint and deletes the WAL. The count is then in the file.
 
 use std::hash::Hasher;
 use std::io;
@@ -34,24 +34,24 @@ use super::wal::{self, Length};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked2");
 
-/// Numbers of eight bytes, with the magic one before and a checksum behind.
+/// The note consists of a magic number, these numbers of eight bytes each, and a checksum.
 const NUMBERS: usize = 7;
 const LENGTH: usize = 8 * (NUMBERS + 2);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Note {
-    /// Tells the database from another one that is put in its place.
+    /// Distinguishes the database from another one that replaces it.
     database: u64,
     epoch: u64,
-    /// The count of the last commit that was acknowledged.
+    /// The count of the last acknowledged commit.
     commit: u64,
-    /// The count that the file had after the last checkpoint that was completed.
+    /// The count that the file had after the last completed checkpoint.
     copied: u64,
-    /// A checkpoint has begun that was not completed.
+    /// Whether a checkpoint has begun that was not completed.
     is_copying: bool,
-    /// The salt of the WAL that it copies. SQLite begins a WAL again, with another salt, only after one that was completed.
+    /// The salt of the WAL that the checkpoint copies. SQLite restarts a WAL, with another salt, only after a completed checkpoint.
     salt: u64,
-    /// How many frames that WAL has.
+    /// The number of frames of that WAL.
     frames: u64,
 }
 
@@ -77,7 +77,7 @@ impl Note {
         bytes
     }
 
-    /// `None` if the bytes are no note.
+    /// Parses a note. Returns `None` if the bytes are not one.
     fn read(bytes: &[u8]) -> Option<Note> {
         let (body, sum) = bytes.split_at_checked(LENGTH - 8)?;
         let mut numbers = body.chunks_exact(8).map(whole);
@@ -94,8 +94,8 @@ impl Note {
         })
     }
 
-    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its WAL; `None` if its content makes no sense.
-    /// `has_wal` is whether all is there of the WAL that is copied.
+    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its WAL; both are `None` if the content is
+    /// invalid. `has_wal` says whether the WAL being copied is complete.
     fn judge(&self, now: Option<Database>, in_file: Option<Database>, has_wal: bool) -> Left {
         let at = |of: Option<Database>| of.map_or((0, 0), |it| (it.epoch, it.commit));
         let noted = (self.epoch, self.commit);
@@ -111,7 +111,7 @@ impl Note {
             return Left::All { drops_wal };
         }
         if !is_torn && now.is_none() && in_file.is_none() {
-            // The opening says why.
+            // Opening the file reports the error.
             return Left::All { drops_wal: false };
         }
         let is_torn = is_torn || is_newer && !drops_wal;
@@ -150,44 +150,44 @@ fn hash(bytes: &[u8]) -> u64 {
     hash.finish()
 }
 
-/// The note of a store that is open.
+/// The note of an open store.
 #[derive(Debug)]
 pub(crate) struct Acknowledged {
     files: Files,
     path: PathBuf,
     wal: PathBuf,
     note: Note,
-    /// The file has it: something was acknowledged.
+    /// Whether the note's file exists: something was acknowledged.
     is_there: bool,
-    /// The count as the checkpoint began that is under way.
+    /// The count when the running checkpoint began.
     copying: u64,
-    /// Why it is not written. `None` if it is.
+    /// Why the note could not be written, or `None` if it was.
     failed: Option<io::ErrorKind>,
-    /// That was not told yet.
+    /// The failure that was not yet reported.
     failure: Option<io::Error>,
 }
 
-/// The findings before a store is opened.
+/// What was found before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     acknowledged: Acknowledged,
-    /// The acknowledged work that is gone.
+    /// The lost acknowledged work.
     pub(crate) loss: Option<Loss>,
     /// Whether the WAL is older than the file, and must not be read over it.
     pub(crate) drops_wal: bool,
-    /// The epoch that the store is to have at least.
+    /// The minimum epoch of the store.
     epoch: Epoch,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Epoch {
     AtLeast(u64),
-    /// It is not known which ones were given.
+    /// The epochs that were assigned are unknown.
     FarAhead,
 }
 
 impl Found {
-    /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a WAL that must not be read.
+    /// Inspects the note of a file, refuses the file if acknowledged work is gone and the loss is not accepted, and removes a WAL that must not be read.
     pub(crate) fn prepare(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
         let found = Found::inspect(path, options)?;
         if let Some(loss) = &found.loss
@@ -201,7 +201,7 @@ impl Found {
         Ok(found)
     }
 
-    /// Looks at the note of a file, and changes nothing.
+    /// Inspects the note of a file without changing anything.
     pub(crate) fn inspect(path: &Path, options: &OpenOptions<'_>) -> Result<Found, OpenError> {
         let files = options.files;
         let name = beside(path, "-acknowledged");
@@ -211,7 +211,7 @@ impl Found {
             Err(error) => return Err(io(error)),
             Ok(_) => {
                 let bytes = (files.read)(&name, 0, LENGTH).map_err(io)?;
-                // Zeros are what a power cut may leave of a file that was not synced.
+                // A power cut may leave zeros in a file that was not synced.
                 let is_blank = bytes.iter().all(|byte| *byte == 0);
                 (!is_blank).then(|| Note::read(&bytes).ok_or_else(|| name.clone()))
             }
@@ -232,12 +232,12 @@ impl Found {
                     now = Database::read(path, options)?;
                     in_file = Database::without_wal(path, options)?;
                 }
-                // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about. A file that cannot
-                // be read counts as this store, and so does one whose tables, or whose step to these tables, may have been in the WAL.
+                // The note does not apply to a backup that replaced the file, or to a file that was opened by a version without notes. It does apply to a file
+                // that cannot be read, and to one whose tables, or whose upgrade to these tables, may have been in the WAL.
                 let is_same = |it: &Database| it.hash.is_none_or(|hash| hash == note.database);
                 in_file = in_file.filter(is_same);
                 if in_file.is_some_and(|it| it.hash.is_some()) {
-                    // A WAL of another database was put beside it.
+                    // The WAL of another database was put next to the file.
                     now = now.filter(is_same);
                 }
                 let is_other = |it: Database| !is_same(&it) || it.epoch > note.epoch || it.is_copy;
@@ -266,7 +266,7 @@ impl Found {
             }
         };
         let mut note = kept.unwrap_or_default();
-        // How far a WAL was copied that was left is not known, whatever the note says: it may be behind.
+        // How far a leftover WAL was copied is unknown, whatever the note says: the note may be behind.
         note.is_copying = is_wal && !drops_wal;
         let acknowledged = Acknowledged {
             files,
@@ -286,13 +286,13 @@ impl Found {
         })
     }
 
-    /// Whether pages of different commits may be in the file.
+    /// Whether the file may contain pages of different commits.
     pub(crate) fn may_be_torn(&self) -> bool {
         let torn = |loss: &Loss| matches!(loss, Loss::Commits { is_torn, .. } if *is_torn);
         self.loss.as_ref().is_some_and(torn)
     }
 
-    /// The note of the store once it is open, and the least epoch it must have, if its own is lower.
+    /// Returns the note of the opened store, and the minimum epoch if the store's own is lower.
     pub(crate) fn open(
         mut self,
         connection: &Connection,
@@ -312,7 +312,7 @@ impl Found {
 }
 
 impl Acknowledged {
-    /// Counts a transaction that is open. Returns its count.
+    /// Counts an open transaction. Returns its count.
     pub(crate) fn count(&self, transaction: &Connection) -> rusqlite::Result<u64> {
         let sql = "INSERT INTO meta VALUES ('commit', ?1)
             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -323,30 +323,30 @@ impl Acknowledged {
         Ok(count)
     }
 
-    /// A store has begun: no id of this epoch is given before the note is synced. Says whether it is. A note that is behind after a power cut does no harm.
+    /// Notes that a store has begun, before any id of this epoch is assigned. Returns whether the note is synced; one that is behind is harmless.
     pub(crate) fn begun(&mut self, epoch: u64, count: u64) -> bool {
         self.note.epoch = epoch;
         self.note.commit = count;
         self.write() && self.sync()
     }
 
-    /// A transaction with this count was synced.
+    /// Notes that the transaction with this count was synced.
     pub(crate) fn committed(&mut self, count: u64) {
         self.note.commit = count;
         self.write();
     }
 
-    /// Whether a checkpoint has begun that was not completed. Then the length of the WAL must be [told](Acknowledged::wal_has) before each commit is noted.
+    /// Whether an uncompleted checkpoint has begun. Then the length of the WAL must be [set](Acknowledged::wal_has) before each commit is noted.
     pub(crate) fn is_copying(&self) -> bool {
         self.note.is_copying
     }
 
-    /// The WAL is so long.
+    /// Sets the length of the WAL.
     pub(crate) fn wal_has(&mut self, wal: Length) {
         self.note.frames = wal.all.max(0).unsigned_abs();
     }
 
-    /// A checkpoint of a WAL that is so long is about to begin.
+    /// Notes that a checkpoint of a WAL of this length is about to begin.
     pub(crate) fn copies(&mut self, wal: Length) {
         self.wal_has(wal);
         self.note.is_copying = true;
@@ -356,7 +356,7 @@ impl Acknowledged {
         }
     }
 
-    /// A checkpoint has ended, and has copied so much of the WAL. `is_beside`: beside commits. It is not completed if a reader has limited it.
+    /// Notes that a checkpoint has ended with this much of the WAL copied; a reader may have limited it. `is_beside`: whether commits continued.
     pub(crate) fn has_copied(&mut self, wal: Length, is_beside: bool) {
         if wal.left() > 0 {
             return;
@@ -371,7 +371,7 @@ impl Acknowledged {
         }
     }
 
-    /// Whether the WAL may be cut off: that all of it is in the file is on the disk, if it is to be known at all.
+    /// Whether the WAL may be truncated: the note, if there is one, says on disk that all of the WAL is in the file.
     pub(crate) fn may_cut_wal(&mut self) -> bool {
         let is_copied = !self.note.is_copying && self.note.copied == self.note.commit;
         !self.is_there || is_copied && self.write() && self.sync()
@@ -382,10 +382,10 @@ impl Acknowledged {
         self.is_done(synced)
     }
 
-    /// One that cannot be written stays behind, and the WAL is not cut off as the store closes.
+    /// Writes the note. If that fails, the note stays behind, and the WAL is not truncated when the store closes.
     fn write(&mut self) -> bool {
         if self.note.is_copying {
-            // A copy beside commits goes on with the next WAL.
+            // A checkpoint concurrent with commits continues with the next WAL.
             let header = (self.files.read)(&self.wal, 0, wal::HEADER);
             self.note.salt = header.map_or(0, |header| wal::salt(&header));
         }
@@ -403,16 +403,16 @@ impl Acknowledged {
         failed.is_none()
     }
 
-    /// Why it could not be written, if that is new, and its path.
+    /// Returns why the note could not be written, if that is new, and its path.
     pub(crate) fn failure(&mut self) -> Option<(&Path, io::Error)> {
         Some((&self.path, self.failure.take()?))
     }
 }
 
-/// Which database a file has, and up to which commit.
+/// The database in a file, and its last commit.
 #[derive(Debug, Clone, Copy)]
 struct Database {
-    /// A hash of its secrets. `None` if it has no tables.
+    /// A hash of the secrets, or `None` if there are no tables.
     hash: Option<u64>,
     epoch: u64,
     commit: u64,
@@ -420,19 +420,19 @@ struct Database {
 }
 
 impl Database {
-    /// Reads the file and its WAL, as SQLite does. `None` if that makes no sense.
+    /// Reads the file and its WAL, as SQLite does. Returns `None` if the content is invalid.
     fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
         let read = connect(path, options).and_then(|connection| Database::of(&connection));
         Database::if_sound(read)
     }
 
-    /// Reads the file without its WAL. `None` if that makes no sense.
+    /// Reads the file without its WAL. Returns `None` if the content is invalid.
     fn without_wal(path: &Path, options: &OpenOptions<'_>) -> Result<Option<Database>, OpenError> {
         let mut name = String::from("file:");
         for byte in path.as_os_str().as_encoded_bytes() {
             name += &format!("%{byte:02X}");
         }
-        // SQLite takes no lock then, and looks for no WAL.
+        // With this, SQLite takes no lock and does not look for a WAL.
         name += "?immutable=1";
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
@@ -465,7 +465,7 @@ impl Database {
             read_meta(connection, "key secret 1")?.to_le_bytes(),
             read_meta(connection, "key secret 2")?.to_le_bytes(),
         ];
-        // A file that was not changed since commits are counted has no count.
+        // A file has no count if it has not changed since commits are counted.
         let sql = "SELECT value FROM meta WHERE key = 'commit'";
         let commit: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
         let sql = "SELECT 1 FROM meta WHERE key = 'copied'";
@@ -478,13 +478,13 @@ impl Database {
     }
 }
 
-/// Removes a WAL that must not be read over the file, while no connection has it open: one would go on with its index of the WAL that was.
+/// Removes a WAL that must not be read over the file, while no connection has it open: a connection would continue to use its index of the removed WAL.
 fn drop_wal(path: &Path, options: &OpenOptions<'_>) -> Result<(), OpenError> {
     let wal = wal_of(path);
     let alone = connect(path, options).map_err(OpenError::of)?;
-    // Before it reads anything: with its first look at the WAL it locks all others out, and is locked out by each that has looked at it.
+    // Set before anything is read: the first look at the WAL then locks all others out, and fails if any other connection has looked at it.
     let all = alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
-    // The pages that the WAL would put over the file may make no sense. It is locked then as well.
+    // The pages that the WAL would put over the file may be invalid. The file is locked even then.
     match all.map_err(OpenError::of) {
         Ok(()) | Err(OpenError::Corrupt(_)) => {}
         Err(error) => return Err(error),
@@ -494,7 +494,7 @@ fn drop_wal(path: &Path, options: &OpenOptions<'_>) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A connection that leaves the WAL as it is.
+/// Opens a connection that leaves the WAL as it is.
 fn connect(path: &Path, options: &OpenOptions<'_>) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(path, flags, options)?;

@@ -1,8 +1,8 @@
-//! How does what was delivered lie in the file?
+//! How are delivered timers stored in the file?
 //!
-//! A block is one row: what one commit has archived of a handler on a day, or a part of it. So archiving costs the table an entry a commit and not an entry a
-//! timer, and what has expired is deleted by some large rows. These have a limit, because a block expires as a whole: each key of it is looked up and freed. An entry in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
-//! as their distance from those of the entry before.
+//! A block is one row: all or a part of what one commit has archived for one handler and day. So archiving costs one entry per commit instead of one per timer,
+//! and expiry deletes a few large rows. Blocks have a maximum size, because a block expires as a whole, and each of its keys is looked up and freed. An entry
+//! takes some 10 bytes plus its key: numbers are written in groups of seven bits, and times and ids as differences to the previous entry.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ const BLOCKS: &str = "
 const FIRST: &str = "
     SELECT day FROM archive WHERE handler = ?1 ORDER BY day, block LIMIT 1";
 
-/// How many entries a block has at most.
+/// The maximum number of entries in a block.
 const MAX: u32 = 512;
 
-/// The timers that a commit archives, by handlers and days.
+/// The timers that a commit archives, by handler and day.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks(Vec<(i64, i64, Block)>);
 
@@ -36,11 +36,11 @@ struct Block {
     count: u32,
     last: Last,
     entries: Vec<u8>,
-    /// The least id and the greatest.
+    /// The least and the greatest id.
     ids: Option<(Id, Id)>,
 }
 
-/// The entry before.
+/// The previous entry.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     id: i64,
@@ -113,7 +113,7 @@ impl Block {
     }
 }
 
-/// The archived timers of a block. `None` if it is damaged.
+/// Decodes the archived timers of a block. Returns `None` if it is damaged.
 pub(crate) fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
     let mut all = Vec::new();
     let mut last = Last::default();
@@ -141,7 +141,7 @@ pub(crate) fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
     Some(all)
 }
 
-/// Small numbers of both signs as small ones without a sign.
+/// Encodes small signed numbers as small unsigned ones.
 fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
@@ -150,7 +150,7 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Writes seven bits per byte, the lowest first; the eighth bit says that more follow.
 fn write(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
@@ -203,7 +203,7 @@ pub(crate) fn first(connection: &Connection, handler: i64) -> rusqlite::Result<O
     first.query_row([handler], |row| row.get(0)).optional()
 }
 
-/// Deletes the first blocks of days before this one, and the keys of their timers.
+/// Deletes the first blocks of earlier days, and the keys of their timers.
 pub(crate) fn expire(
     connection: &Connection,
     keys: &mut KeyIndex,
@@ -277,7 +277,7 @@ mod tests {
         }
         assert_eq!(entries(&block.entries).unwrap(), all);
         assert_eq!((block.count, block.ids), (4, Some((all[0].id, all[1].id))));
-        // A part of it is damage, wherever it ends within an entry.
+        // A part of a block is damage, wherever it ends within an entry.
         for length in 1..10 {
             let part = &block.entries[..length];
             assert!(

@@ -1,7 +1,7 @@
 //! Where do the rows of a coarser bucket go?
 //!
-//! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to days, from another one on to hours, from a third one on
-//! to minutes, and else to seconds. So SQL can do it for a page of rows at once.
+//! [`Bucket::finer`] is a function of the due time and the present: rows go to days, hours, minutes or seconds, depending on which of three due times they have
+//! reached. So SQL can move a page of rows at once.
 
 use rusqlite::{Connection, params};
 use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
@@ -9,23 +9,23 @@ use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
 use super::read::sql_limit;
 use super::write::Writer;
 
-/// How many rows are moved at a time: a file with a limit has space for so many more.
+/// The number of rows moved at a time: a file with a limit needs space for this many additional rows.
 const SLICE: usize = 64;
 
-/// The rows of a page, and how large each is. SQLite reads a length from where the row begins, and nothing of what is on other pages.
+/// The rows of a page and their sizes. SQLite reads a length from where the row begins, without the row's overflow pages.
 const SIZES: &str = "
     SELECT id, length(payload), length(key) FROM timers
     WHERE level = ?1 AND handler = 0 AND bucket = ?2
     ORDER BY id LIMIT ?3";
 
-/// The first due time of a slice in each level that its rows go to; of seconds, for each handler.
+/// The first due time of a slice in each level that its rows go to, and for seconds the one of each handler.
 const FIRSTS: &str = "
     SELECT CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
         far_handler, min(due)
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
     GROUP BY finer, far_handler";
 
-/// `/` rounds to zero, so 1 is subtracted from a quotient below it that is not whole.
+/// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
 const MOVE: &str = "
     INSERT OR REPLACE INTO timers
         (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts)
@@ -57,7 +57,7 @@ impl Writer<'_> {
         if bucket.level != Level::Second {
             let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
             let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
-            // A slice is there twice until it is deleted.
+            // A slice exists twice until it is deleted.
             for slice in self.page(bucket, limit)?.chunks(SLICE) {
                 let last = slice[slice.len() - 1];
                 let slice = params![at.0, at.1, last, days, hours, minutes];
@@ -128,7 +128,7 @@ struct Cascaded {
     seconds: Vec<(std::sync::Arc<str>, i64)>,
 }
 
-/// The due time from which on the buckets of a level have not cascaded. `None` if it is beyond the range.
+/// The due time from which on the buckets of a level have not cascaded, or `None` if it is out of range.
 fn opens(level: Level, now: Due) -> Option<i64> {
     let (now, lead) = (i128::from(now.as_millis()), i128::from(level.lead()));
     let length = i128::from(level.millis());

@@ -1,4 +1,4 @@
-//! Opening a file: is it one of ours, and how is SQLite set up?
+//! Opening a file: is it one of ours, and how is SQLite configured?
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::read::Handlers;
 use super::schema::{APPLICATION, DEVELOPMENT, Step, TABLES, VERSION};
 use super::vacuum;
 
-/// How many bytes the WAL has at most once it is begun again.
+/// The maximum size of the WAL in bytes once it is restarted.
 pub(crate) const LONGEST_WAL: u32 = 8 << 20;
 
-/// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
+/// How long a call of the store waits for another connection. Its thread has other work, and a refused call is retried.
 const BUSY: Duration = Duration::from_millis(50);
 
-/// Opens the file and creates the tables in a new one, or brings those of an older version up to date. A file that is refused is not written to: all that can
-/// be wrong with it is looked for before.
+/// Opens the file and creates the tables in a new one, or upgrades those of an older version. A refused file is not written to: everything that can be wrong
+/// with it is checked before.
 pub(crate) fn open(
     path: &Path,
     options: &OpenOptions<'_>,
@@ -35,24 +35,24 @@ pub(crate) fn open(
         None => Connection::open_with_flags(path, flags),
     };
     let connection = connection.map_err(OpenError::of)?;
-    // SQLite opens a file to read it if it cannot be written to.
+    // SQLite opens a file read-only if it cannot write to it.
     if connection.is_readonly(MAIN_DB).map_err(OpenError::of)? {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         let error = rusqlite::Error::SqliteFailure(code, None);
         return Err(OpenError::of(error));
     }
-    // A file that is refused stays as it is, and a store that has failed syncs nothing more.
+    // A refused file stays as it is, and a failed store syncs nothing more.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(OpenError::of)?;
-    // A plan does not depend on what a parameter is bound to. Otherwise SQLite prepares a statement with `LIMIT ?` again for each call.
+    // A plan does not depend on the bound parameters. Otherwise SQLite prepares a statement with `LIMIT ?` again for each call.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(OpenError::of)?;
     connection.set_prepared_statement_cache_capacity(64);
     let found = version(&connection)?;
     match found {
-        // Before the first page is written.
+        // Must come before the first page is written.
         None => vacuum::prepare(&connection).map_err(OpenError::of)?,
         Some(VERSION) => {
             look_into(&connection).map_err(OpenError::in_tables)?;
@@ -74,7 +74,7 @@ pub(crate) fn open(
     Ok((connection, handlers))
 }
 
-/// The version of the tables, which is not a newer one. `None` if the file is empty; an error if it is not a file of ours.
+/// Returns the version of the tables, or `None` if the file is empty. Fails if the version is newer, or the file is not ours.
 fn version(connection: &Connection) -> Result<Option<i64>, OpenError> {
     let query = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = query("PRAGMA application_id").map_err(OpenError::of)?;
@@ -89,7 +89,7 @@ fn version(connection: &Connection) -> Result<Option<i64>, OpenError> {
     }
 }
 
-/// Refuses a file whose tables are not those of this version: it is not opened as a store, which would bring them up to date.
+/// Refuses a file whose tables are not of this version: it is not opened as a store, which would upgrade them.
 pub(crate) fn require_current(connection: &Connection) -> Result<(), OpenError> {
     match version(connection)? {
         Some(VERSION) => Ok(()),
@@ -99,11 +99,11 @@ pub(crate) fn require_current(connection: &Connection) -> Result<(), OpenError> 
 }
 
 pub(crate) fn configure(connection: &Connection, synchronous: &str) -> rusqlite::Result<()> {
-    // SQLite leaves the mode as it is where the file system cannot share memory; then its older journal syncs each commit as well.
+    // SQLite keeps the mode where the file system cannot share memory; its older journal then also syncs each commit.
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-    // `EXTRA` is `FULL`, and the older journal syncs the folder, too: else the journal that a commit has deleted may be there after a power cut.
+    // In WAL mode, `EXTRA` equals `FULL`; with the older journal it also syncs the directory, without which a deleted journal may reappear after a power cut.
     connection.pragma_update(None, "synchronous", synchronous)?;
-    // On macOS, `fsync` leaves the disk's own cache as it is; elsewhere the last two are the same as without.
+    // On macOS, `fsync` does not flush the disk's own cache; elsewhere the last two have no effect.
     connection.execute_batch(
         "PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16000;
@@ -111,10 +111,10 @@ pub(crate) fn configure(connection: &Connection, synchronous: &str) -> rusqlite:
          PRAGMA fullfsync = ON;
          PRAGMA checkpoint_fullfsync = ON;",
     )?;
-    // What the WAL has grown by, beside a reader that took long, is given back.
+    // Releases the space by which the WAL has grown during a long read transaction.
     let limit = format!("PRAGMA journal_size_limit = {LONGEST_WAL}");
     connection.query_row(&limit, [], |_| Ok(()))?;
-    // The store does it, and looks at what comes of it: SQLite ignores the errors of its own.
+    // The store runs checkpoints itself and handles their errors: SQLite ignores the errors of its automatic ones.
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))
 }
 
@@ -126,7 +126,7 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
     tables.commit()
 }
 
-/// Brings the tables of an older version up to date.
+/// Upgrades the tables of an older version.
 fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Result<()> {
     let mut version = older;
     while version < VERSION {
@@ -144,7 +144,7 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
     Ok(())
 }
 
-/// Reads the whole file, and looks whether its pages fit together.
+/// Reads the whole file, and checks that its pages are consistent.
 pub(crate) fn check_pages(connection: &Connection) -> Result<(), OpenError> {
     let sql = "PRAGMA integrity_check(1)";
     let said: String = connection
@@ -156,7 +156,7 @@ pub(crate) fn check_pages(connection: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// Reads a row of each table, by the columns that are used, and the handlers.
+/// Reads a row of each table, with all columns in use, and returns the handlers.
 pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     read_meta(connection, "epoch")?;
     for sql in [
@@ -178,7 +178,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     Handlers::read(connection)
 }
 
-/// SQLite would delete the WAL then. It may have all timers: they are copied into the file only now and then.
+/// Refuses a WAL without its file: SQLite would delete the WAL. It may contain all timers, because they are copied into the file only now and then.
 pub(crate) fn refuse_wal_alone(path: &Path) -> Result<(), OpenError> {
     match is_empty(path)? && !is_empty(&wal_of(path))? {
         true => {
@@ -189,7 +189,7 @@ pub(crate) fn refuse_wal_alone(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Whether a file has no byte, or is not there.
+/// Whether a file is empty or does not exist.
 pub(crate) fn is_empty(path: &Path) -> Result<bool, OpenError> {
     match fs::metadata(path) {
         Ok(file) => Ok(file.len() == 0),
@@ -198,10 +198,10 @@ pub(crate) fn is_empty(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// How long a read waits where readers of the WAL have to: another process opens or closes the file at that moment, and has it for itself.
+/// How long a read waits when readers of the WAL have to: another process is opening or closing the file, and has it locked.
 const BUSY_READ: Duration = Duration::from_secs(5);
 
-/// Opens a file of this version, to read it.
+/// Opens a file of this version for reading.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
     let connection = connect(path)?;
     require_current(&connection)?;
@@ -212,7 +212,7 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
 /// Connects to a file, whatever it contains.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     refuse_wal_alone(path)?;
-    // SQLite's own words are the same for all of these.
+    // SQLite reports all of these in the same words.
     match fs::metadata(path) {
         Ok(file) if file.is_dir() => {
             return Err(OpenError::io(path, io::ErrorKind::IsADirectory.into()));
@@ -227,7 +227,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
 }
 
 fn configure_to_read(connection: &Connection) -> rusqlite::Result<()> {
-    // Copying the WAL is for the store.
+    // Only the store copies the WAL.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(BUSY_READ)?;
     connection.execute_batch(

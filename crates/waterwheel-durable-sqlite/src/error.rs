@@ -1,6 +1,6 @@
 //! The errors of the store: what each says, and what is certain after it.
 //!
-//! The errors of SQLite's binding name columns by their numbers and types by its own names. Whoever reads a log knows the tables and the rows.
+//! The errors of SQLite's binding refer to columns by number and to types by its own names, while the reader of a log knows the tables and the rows.
 
 use std::error::Error;
 use std::fs::File;
@@ -115,7 +115,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// How to get it back.
+    /// The advice on how to recover the work.
     fn cure(&self) -> &'static str {
         match self {
             Loss::Commits { .. } => "put the original `-wal` of the file back, or restore a backup",
@@ -187,8 +187,8 @@ impl OpenError {
         OpenError::Io { path, source }
     }
 
-    /// With the reason that the operating system has, and with the process that has the file: SQLite's own words are the same for many reasons. Nothing has the
-    /// file open in this process.
+    /// Adds the reason that the operating system gives, and the process that has the file open: SQLite uses the same words for many reasons. The file must not
+    /// be open in this process.
     pub(crate) fn of_file(self, path: &Path, is_written: bool) -> OpenError {
         match self {
             OpenError::Busy { source, .. } => {
@@ -203,7 +203,7 @@ impl OpenError {
         }
     }
 
-    /// Whether a full disk can be why: SQLite has several words for that as it opens a file.
+    /// Whether the disk may be full: SQLite has several errors for that when it opens a file.
     pub(crate) fn may_be_full(&self) -> bool {
         use rusqlite::ErrorCode::{CannotOpen, DiskFull, SystemIoFailure};
         let OpenError::Sqlite(source) = self else {
@@ -214,7 +214,7 @@ impl OpenError {
         matches!(code, Some(CannotOpen | DiskFull | SystemIoFailure))
     }
 
-    /// An error of a file that has been recognised as a store: a missing part is damage.
+    /// Converts an error of a file that was recognised as a store: a missing part is damage.
     pub(crate) fn in_tables(error: rusqlite::Error) -> OpenError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, Unknown};
         let is_damage = match error.sqlite_error_code() {
@@ -228,7 +228,7 @@ impl OpenError {
     }
 }
 
-/// Why the operating system refuses one of the files or the folder, if it does.
+/// Why the operating system refuses access to one of the files or the directory, if it does.
 fn why_refused(
     path: &Path,
     is_written: bool,
@@ -256,7 +256,7 @@ fn why_refused(
     Some((path.to_owned(), missing))
 }
 
-/// Whether files can be created in a folder.
+/// Whether files can be created in a directory.
 #[cfg(unix)]
 fn writable(folder: &Path) -> io::Result<()> {
     use rustix::fs::{Access, access};
@@ -301,7 +301,7 @@ impl fmt::Display for OpenError {
                     holder.cure()
                 )
             }
-            // A link, or a folder.
+            // The lock file is a link or a directory.
             OpenError::Lock { lock, source }
                 if matches!(
                     source.kind(),
@@ -383,7 +383,7 @@ impl Error for OpenError {
     }
 }
 
-/// Damage of a row: see [`damaged`].
+/// The damage of a row: see [`damaged`].
 #[derive(Debug)]
 struct Damage(String);
 
@@ -401,7 +401,7 @@ pub(crate) fn damaged(what: impl Into<String>) -> Sqlite {
     Sqlite::FromSqlConversionFailure(0, Type::Null, what.into())
 }
 
-/// A value that was read of a row. If it makes no sense, the error names the table and the row.
+/// A value that was read from a row. If it is invalid, the error names the table and the row.
 pub(crate) fn in_row<T>(
     table: &str,
     row: impl fmt::Display,
@@ -413,7 +413,7 @@ pub(crate) fn in_row<T>(
     })
 }
 
-/// The description of a damaged value or row. `None`: it is an error of SQLite itself, which has words.
+/// The description of a damaged value or row, or `None` if it is an error of SQLite itself, which describes itself.
 pub(crate) fn describe_damage(error: &Sqlite) -> Option<String> {
     Some(match error {
         Sqlite::FromSqlConversionFailure(_, _, what) if what.is::<Damage>() => what.to_string(),
@@ -461,7 +461,7 @@ pub(crate) fn ordinal(number: u64) -> String {
     format!("{number}{ending}")
 }
 
-/// An error for one of ours to have as its cause.
+/// Boxes an error as the source of one of ours.
 pub(crate) fn boxed(error: Sqlite) -> Box<dyn Error + Send + Sync> {
     match describe_damage(&error) {
         Some(what) => Damage(what).into(),
@@ -471,9 +471,9 @@ pub(crate) fn boxed(error: Sqlite) -> Box<dyn Error + Send + Sync> {
 
 /// The error of a read, or of a step of a commit that was rolled back.
 ///
-/// That step has left nothing, whatever its error is: no commit was tried. But only what goes away by itself is asked again: another connection, no space, no
-/// memory. Anything else would be refused for ever, and the store would stand still without a word: an I/O error, a page or a row that makes no sense, a file
-/// that has become read-only, a value that is too large.
+/// Such a step has left nothing, whatever its error is: no commit was tried. But only a temporary condition is retried: another connection, no space, no
+/// memory. Anything else would be refused for ever, and the store would silently stand still: an I/O error, an invalid page or row, a file that has become
+/// read-only, a value that is too large.
 pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(
@@ -487,7 +487,7 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// The error of a write that has found no space, and was rolled back.
+/// The error of a write that found no space and was rolled back.
 pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
     StoreError::definite(format!(
         "no space is left: free space on the disk, or raise the quota, the limit of the file or `ulimit -f` ({error})"
@@ -496,8 +496,8 @@ pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
 
 /// The error of a `COMMIT` that was rolled back.
 ///
-/// A full disk shows in a write to the WAL. The last frame, which makes the rest of them a commit, is the last one that is written: it is not there, unless
-/// the WAL had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
+/// A full disk shows in a write to the WAL. The last frame, which makes the others a commit, is written last: it is missing, unless the WAL already had it, and
+/// the next commit begins where this one began. A full disk that shows in the sync is an I/O error to SQLite.
 pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(boxed(error)),

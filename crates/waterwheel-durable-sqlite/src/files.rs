@@ -1,10 +1,10 @@
-//! The files of a store: their names, and all that is done with them that does not go through SQLite.
+//! The files of a store: their names, and all operations on them that do not go through SQLite.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{self, Path, PathBuf};
 
-/// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
+/// The canonical path of a file that may not exist yet: without links, so that all names of the file lead to the same lock.
 pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut path = path::absolute(path)?;
     for _ in 0..MAX_LINKS {
@@ -15,7 +15,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             break;
         };
-        // A link may be there without its target, which SQLite would create.
+        // A link may exist without its target, which SQLite would create.
         match fs::read_link(&path) {
             Ok(target) => path = folder.join(target),
             Err(_) => return Ok(fs::canonicalize(folder)?.join(name)),
@@ -24,7 +24,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// As many as Linux follows.
+/// The limit of Linux.
 const MAX_LINKS: u32 = 40;
 
 pub(crate) fn wal_of(path: &Path) -> PathBuf {
@@ -46,25 +46,25 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Files {
-    /// Reads up to so many bytes of a file, from this byte on.
+    /// Reads up to this many bytes of a file, from this offset on.
     pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
-    /// How long a file is. A link is none.
+    /// Returns the length of a file. Fails for a link.
     pub length: fn(&Path) -> io::Result<u64>,
-    /// Writes at the end of a file, and creates it if it is not there. A part may be written though it fails.
+    /// Appends to a file, and creates it if it does not exist. A failed call may have written a part.
     pub append: fn(&Path, &[u8]) -> io::Result<()>,
-    /// Writes over the begin of a file, and creates it if it is not there.
+    /// Overwrites the beginning of a file, and creates it if it does not exist.
     pub write: fn(&Path, &[u8]) -> io::Result<()>,
-    /// Lets what was written take its space.
+    /// Syncs a file, so that its space is allocated.
     pub sync: fn(&Path) -> io::Result<()>,
-    /// Cuts a file off at this length, or lets it have zeros up to it.
+    /// Truncates a file to this length, or extends it with zeros.
     pub set_length: fn(&Path, u64) -> io::Result<()>,
-    /// Deletes a file, and gives its space to the disk.
+    /// Deletes a file, and frees its space.
     pub remove: fn(&Path) -> io::Result<()>,
-    /// How many bytes more the disk of a file has space for, as its file system says. `None` if that says nothing.
+    /// Returns the number of free bytes on the disk of a file, or `None` if its file system does not report it.
     pub free: fn(&Path) -> Option<u64>,
-    /// How many bytes the disk of a file has in all. `None` if its file system does not say it.
+    /// Returns the total size of the disk of a file in bytes, or `None` if its file system does not report it.
     pub size: fn(&Path) -> Option<u64>,
-    /// How many bytes a file of this process may have. `None` is any number.
+    /// Returns the maximum size of a file of this process in bytes, or `None` if there is no limit.
     pub longest: fn() -> Option<u64>,
 }
 
@@ -101,7 +101,7 @@ fn length(path: &Path) -> io::Result<u64> {
     let file = fs::symlink_metadata(path)?;
     match file.is_file() {
         true => Ok(file.len()),
-        // By a link, another file would be written to.
+        // Through a link, another file would be written to.
         false => Err(io::Error::other("it is not a regular file")),
     }
 }
@@ -117,7 +117,7 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// Its user is that of the store, which is the first part of its name: else a command that root runs would keep the service from it.
+/// The file gets the owner of the store, which its name starts with: else a command run by root would lock the service out of it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true);
@@ -138,7 +138,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
-    // A file system with a journal may have the space only once the journal has it. It may fail: then a later commit finds it.
+    // A file system with a journal may free the space only once its journal is written. This may fail: then a later commit notices.
     if let Some(folder) = path.parent() {
         let _: io::Result<()> = File::open(folder).and_then(|folder| folder.sync_all());
     }
@@ -148,12 +148,12 @@ fn remove(path: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn free(path: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(path.parent()?).ok()?;
-    // A part is root's.
+    // A part of the space is reserved for root.
     let blocks = match rustix::process::geteuid().is_root() {
         true => disk.f_bfree,
         false => disk.f_bavail,
     };
-    // There are file systems that do not say it.
+    // Some file systems do not report it.
     (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
 }
 
@@ -184,7 +184,7 @@ fn longest() -> Option<u64> {
     None
 }
 
-/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its WAL.
+/// Otherwise a command run by root would lock the service of another user out of its own file. SQLite does the same with its WAL.
 #[cfg(unix)]
 pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -192,7 +192,7 @@ pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
     if let (Ok(store), Ok(own)) = (fs::metadata(store), lock.metadata())
         && store.uid() != own.uid()
     {
-        // Only root can.
+        // Only root can do this.
         let _: io::Result<()> = fchown(lock, Some(store.uid()), Some(store.gid()));
     }
 }
@@ -200,7 +200,7 @@ pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
 #[cfg(not(unix))]
 pub(crate) fn give_to_the_user_of(_: &Path, _: &File) {}
 
-/// Another user who could open it could lock it, and keep the service from starting.
+/// Another user who could open the file could lock it, and keep the service from starting.
 #[cfg(unix)]
 pub(crate) fn for_its_user_alone(options: &mut fs::OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt;
@@ -211,13 +211,13 @@ pub(crate) fn for_its_user_alone(options: &mut fs::OpenOptions) {
 #[cfg(not(unix))]
 pub(crate) fn for_its_user_alone(_: &mut fs::OpenOptions) {}
 
-/// Whether the disk, or what a user may take of it, is full, or a file may become no longer.
+/// Whether the disk or the user's quota is full, or a file has reached its maximum size.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Which file it is. `None` where the system does not say.
+/// The identity of a file, or `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity(Option<(u64, u64)>);
 
@@ -230,7 +230,7 @@ impl Identity {
         Ok(Identity(Some((file.dev(), file.ino()))))
     }
 
-    /// How many names a file has, by hard links.
+    /// The number of names of a file, by hard links.
     #[cfg(unix)]
     pub(crate) fn links(path: &Path) -> u64 {
         use std::os::unix::fs::MetadataExt;
@@ -245,7 +245,7 @@ impl Identity {
 
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Path) -> io::Result<Identity> {
-        // There, a file that is open is not removed.
+        // On these systems, an open file cannot be removed.
         Ok(Identity(None))
     }
 }

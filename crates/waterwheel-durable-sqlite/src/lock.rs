@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::OpenError;
 use super::files::{beside, for_its_user_alone, give_to_the_user_of, is_full};
 
-/// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
+/// The lock file next to the store's, locked while this lives. The operating system releases the lock when the process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -22,7 +22,7 @@ impl Lock {
             source,
         };
         if lock.is_symlink() {
-            // Its number would be written over another file.
+            // The process id would be written into another file.
             let what = io::Error::other("it is a symbolic link");
             return Err(refused(what));
         }
@@ -32,7 +32,7 @@ impl Lock {
             return Err(OpenError::Held { lock, process });
         }
         match note_process(&mut file) {
-            // It is locked, and has no number on a disk that is full.
+            // The file is locked, and has no process id if the disk is full.
             Err(error) if !is_full(&error) => Err(refused(error)),
             _ => Ok(Lock { file }),
         }
@@ -41,14 +41,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A process that is being started has a copy of the file for a moment, which would keep it locked.
+        // A process that is just being spawned briefly has a copy of the descriptor, which would keep the file locked.
         let _: io::Result<()> = self.file.unlock();
     }
 }
 
 fn note_process(file: &mut File) -> io::Result<()> {
     let process = format!("{}\n", std::process::id());
-    // The space that it has is not given up before.
+    // The space that the file already has is not released before.
     file.rewind()?;
     file.write_all(process.as_bytes())?;
     file.set_len(process.len() as u64)
@@ -82,7 +82,7 @@ impl Holder {
         matches!(state, Some('T' | 't'))
     }
 
-    /// In an error of what this process could not do beside it.
+    /// Describes the process, for an error of this process.
     pub(crate) fn describe(&self) -> String {
         match self {
             Holder::Process(Some(process)) if self.is_stopped() => {
@@ -93,7 +93,7 @@ impl Holder {
         }
     }
 
-    /// In the same error: what to do so that it lets go of the file.
+    /// The advice for such an error: what to do so that the process releases the file.
     pub(crate) fn cure(&self) -> String {
         match self {
             // A process in another container may have the same id.
@@ -108,7 +108,7 @@ impl Holder {
         }
     }
 
-    /// The cure for a file that may be locked only for a while. `again` says how to try again.
+    /// The advice for a file that may be locked only for a while. `again` says how to try again.
     pub(crate) fn cure_or(&self, again: &str) -> String {
         match self.is_stopped() {
             true => self.cure(),
@@ -117,14 +117,14 @@ impl Holder {
     }
 }
 
-/// Looks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
+/// Checks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
 pub(crate) fn inspect(store: &Path) -> Holder {
     let mut file = match File::open(lock_of(store)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Holder::None,
         Err(_) => return Holder::Unknown,
     };
-    // It is unlocked as the file is closed.
+    // Closing the file unlocks it.
     match file.try_lock_shared() {
         Ok(()) => Holder::None,
         Err(TryLockError::WouldBlock) => Holder::Process(holder(&mut file)),
@@ -132,7 +132,7 @@ pub(crate) fn inspect(store: &Path) -> Holder {
     }
 }
 
-/// Opens the lock file, and creates it if it is not there.
+/// Opens the lock file, and creates it if it does not exist.
 fn open(lock: &Path, store: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -142,7 +142,7 @@ fn open(lock: &Path, store: &Path) -> io::Result<File> {
             give_to_the_user_of(store, &file);
             Ok(file)
         }
-        // It may be deleted in between.
+        // It may have been deleted in between.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             options.create(true).truncate(false).open(lock)
         }
@@ -150,7 +150,7 @@ fn open(lock: &Path, store: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether it is locked now by this file alone.
+/// Tries to lock the file exclusively. Returns whether it is locked by this file now.
 fn locks(file: &File) -> io::Result<bool> {
     for _ in 0..LOOKS {
         match file.try_lock() {
@@ -158,7 +158,7 @@ fn locks(file: &File) -> io::Result<bool> {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // A store has the lock for itself, and those that look share it.
+        // A store has an exclusive lock, while those that only look share it.
         match file.try_lock_shared() {
             Ok(()) => file.unlock()?,
             Err(TryLockError::WouldBlock) => return Ok(false),
@@ -169,7 +169,7 @@ fn locks(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// How often an opening waits a millisecond for others that look.
+/// How many times an opening waits a millisecond for processes that only look.
 const LOOKS: u32 = 1_000;
 
 fn lock_of(store: &Path) -> PathBuf {
@@ -179,7 +179,7 @@ fn lock_of(store: &Path) -> PathBuf {
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
-    // Without its line end, the number may be half written.
+    // Without its line end, the number may be incomplete.
     text.strip_suffix('\n')?.parse().ok()
 }
 
@@ -192,7 +192,7 @@ mod tests {
         let name = format!("waterwheel-lock-{}", std::process::id());
         let store = std::env::temp_dir().join(name);
         let lock = Lock::take(&store).unwrap();
-        // As a child has it, until it runs another program.
+        // A child process has such a copy until it runs another program.
         let inherited = lock.file.try_clone().unwrap();
         assert!(Lock::take(&store).is_err());
         drop(lock);

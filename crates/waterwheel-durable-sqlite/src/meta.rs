@@ -1,8 +1,8 @@
-//! The numbers of the table `meta`. One is the epoch of an opening.
+//! The numbers in the table `meta`, among them the epoch of an opening.
 //!
-//! Ids begin with the epoch, and it rises each time that the store is opened, so that no id is given twice. A copy would give those again that its file gives after
-//! it was made, and those that the same copy has given where it was restored before. So a copy counts on from further ahead, and it has a mark, which its first
-//! opening as a store takes away: that one counts on from the tens of minutes since 2026, if these are more.
+//! Ids begin with the epoch, which rises each time the store is opened, so that no id is assigned twice. A copy would repeat the ids that its original file
+//! assigns after the copy was made, and those that the same copy has assigned where it was restored before. So a copy continues from an epoch further ahead. It
+//! also has a mark, which its first opening as a store removes: that opening continues from the number of ten-minute intervals since 2026, if that is more.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::error::{damaged, in_row};
 
-/// A number of the table `meta`, which each file has.
+/// Reads a number of the table `meta` that each file has.
 pub(crate) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<i64> {
     let sql = "SELECT value FROM meta WHERE key = ?1";
     let found = connection.query_row(sql, [key], |row| {
@@ -33,10 +33,10 @@ const START: Duration = Duration::from_secs(1_767_225_600);
 
 const TEN_MINUTES: u64 = 600;
 
-/// Half of the epochs that ids have space for. A clock that is later, beyond 2065, is taken to be wrong.
+/// Half of the range of epochs in ids. A later time, beyond 2065, is taken for a wrong clock.
 const LAST: u64 = 1 << 21;
 
-/// The epoch of an opening, in a transaction that is open, and whether it is the first one of a copy.
+/// Returns the epoch of an opening, in an open transaction, and whether it is the first opening of a copy.
 pub(crate) fn next_epoch(
     connection: &Connection,
     now: SystemTime,
@@ -68,7 +68,7 @@ fn by_clock(now: SystemTime) -> u64 {
     }
 }
 
-/// Raises the epoch to this one, in a transaction of its own.
+/// Raises the epoch to this one, in a separate transaction.
 pub(crate) fn raise_to(connection: &Connection, min: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET value = max(value, ?1) WHERE key = 'epoch'";
     connection.execute(sql, [min.cast_signed()]).map(drop)
@@ -80,7 +80,7 @@ fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
     Ok(epoch.unsigned_abs())
 }
 
-/// The engine counts from the epoch that ended in order last.
+/// Raises the epoch of the last clean shutdown, from which the engine counts.
 fn raise_clean(connection: &Connection, by: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
         WHERE name = 'clean'";

@@ -58,25 +58,25 @@ pub struct OpenOptions<'a> {
     pub files: Files,
     /// The value of `PRAGMA synchronous`. Tests lower it to see that they fail.
     pub synchronous: &'a str,
-    /// How many pages the WAL has before they are copied into the file.
+    /// The number of pages in the WAL at which they are copied into the file.
     pub long_wal: i64,
-    /// How many of them that are not in the file are for a thread of its own. On a VFS, none are.
+    /// The number of uncopied pages at which a separate thread copies the WAL. On a VFS, it never does.
     pub checkpointer_wal: i64,
-    /// How the index of the keys is kept.
+    /// The sizes of the index of the keys.
     pub key_sizes: Sizes,
-    /// When the file becomes shorter.
+    /// When the file shrinks.
     pub vacuum: Vacuum,
     /// The steps from older versions of the tables.
     pub steps: &'a [Step],
-    /// How long the reserve is, at least and at most. None, if both are 0.
+    /// The minimum and maximum length of the reserve. If both are 0, there is none.
     pub reserve: (u64, u64),
-    /// How long a full disk is taken to be full before it is looked at again.
+    /// How long a full disk is considered full before it is checked again.
     pub full: Duration,
-    /// The wall clock, which the first opening of a copy asks for its epoch.
+    /// The wall clock, from which the first opening of a copy derives its epoch.
     pub now: fn() -> SystemTime,
-    /// How long the file may be.
+    /// The maximum size of the file.
     pub limit: Option<u64>,
-    /// Whether a file is opened though acknowledged work is gone.
+    /// Whether a file is opened although acknowledged work is gone.
     pub accept_loss: bool,
 }
 

@@ -24,7 +24,7 @@ pub(crate) const DEAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id";
 
-/// A row of a table, by a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
+/// Reads a row from a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
 pub(crate) fn row(
     table: &str,
     from: &rusqlite::Row<'_>,
@@ -80,7 +80,7 @@ pub(crate) fn load(
     limit.take(load.query_map(asked, |from| {
         let row = row("timers", from, name)?;
         let cursor = row.cursor();
-        // Else it would never be found by its due time, or the next load would begin before this one has.
+        // Otherwise it would never be found by its due time, or the next load would begin before this one.
         if cursor.second != from.get::<_, i64>(7)? || cursor <= last {
             return Err(misplaced(row.id));
         }
@@ -100,7 +100,7 @@ pub(crate) fn first(
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-/// A page of dead letters, by the statement [`DEAD`]. Of a dead letter that is not meant, the payload is not read.
+/// A page of dead letters, by the statement [`DEAD`]. The payload of a dead letter outside of the scope is not read.
 pub(crate) fn dead(
     statement: &mut Statement<'_>,
     handlers: &Handlers,
@@ -136,7 +136,7 @@ pub(crate) fn misplaced(id: Id) -> rusqlite::Error {
     ))
 }
 
-/// The id as SQLite has it.
+/// The id as SQLite stores it.
 pub(crate) fn stored(id: Id) -> i64 {
     i64::try_from(id.get()).unwrap_or(i64::MAX)
 }
@@ -171,7 +171,7 @@ const IS_THERE: &str = "
     SELECT 1 FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
     AND far_handler IS ?5";
 
-/// The timer of a handler that has a key, if it has not been delivered: the key of one that is archived stays taken.
+/// The timer of a handler that has a key, if it was not delivered: an archived timer keeps its key.
 pub(crate) fn find_waiting(
     connection: &Connection,
     handlers: &Handlers,
@@ -205,7 +205,7 @@ fn is_there(connection: &Connection, number: i64, handle: &Handle) -> rusqlite::
     let due = moved.optional()?.map_or(handle.due, Due::from_millis);
     let mut is_there = connection.prepare_cached(IS_THERE)?;
     for level in [Level::Second].into_iter().chain(Level::CASCADING) {
-        // A coarser bucket has rows of all handlers.
+        // A coarser bucket has the rows of all handlers.
         let (under, far) = match level {
             Level::Second => (number, None),
             _ => (0, Some(number)),
@@ -218,7 +218,7 @@ fn is_there(connection: &Connection, number: i64, handle: &Handle) -> rusqlite::
     Ok(false)
 }
 
-/// The table `handlers`, in memory too. Numbers begin at 1.
+/// The table `handlers`, in memory. Numbers begin at 1.
 #[derive(Debug, Default)]
 pub(crate) struct Handlers {
     numbers: HashMap<Arc<str>, i64>,
@@ -264,7 +264,7 @@ impl Handlers {
         names
     }
 
-    /// The number of a handler, which is written if it is new.
+    /// Returns the number of a handler, which is written if it is new.
     pub(crate) fn intern(
         &mut self,
         name: &Arc<str>,
@@ -285,7 +285,7 @@ impl Handlers {
         self.names.len()
     }
 
-    /// Forgets those that a transaction has added which was rolled back.
+    /// Forgets the handlers that a rolled back transaction has added.
     pub(crate) fn truncate(&mut self, len: usize) {
         for name in self.names.drain(len.min(self.names.len())..) {
             self.numbers.remove(&name);

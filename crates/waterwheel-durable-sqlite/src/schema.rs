@@ -1,12 +1,12 @@
-//! The tables of this version, and how those of older versions become these.
+//! The tables of this version, and the steps that upgrade those of older versions.
 
 use rusqlite::Connection;
 
-/// The version of the tables. A file of a newer one is refused.
+/// The version of the tables. A file of a newer version is refused.
 pub const VERSION: i64 = 1;
 
-/// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
-/// happens. The WAL has all that it writes until it is copied.
+/// A step from a version to the next one. It is one transaction that also writes the version number, so the file always has the tables of a single version.
+/// Everything that it writes is in the WAL until it is copied.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The version that it begins with.
@@ -17,16 +17,16 @@ pub struct Step {
     pub then: Option<fn(&Connection) -> rusqlite::Result<()>>,
 }
 
-/// The steps from older versions, in order. None was released before this one.
+/// The steps from older versions, in order. No older version was released.
 pub const STEPS: [Step; 0] = [];
 
-/// In the file's header: `WWdt`.
+/// The application id in the file's header: `WWdt`.
 pub(crate) const APPLICATION: i64 = 0x5757_6474;
 
-/// The application id of development versions, whose tables and version numbers were others.
+/// The application id of development versions, which had other tables and version numbers.
 pub(crate) const DEVELOPMENT: i64 = 0x5757_746d;
 
-/// `handler` is 0 in coarser levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.
+/// `handler` is 0 in coarser levels, where `far_handler` has the number; in the finest level `far_handler` is null, which takes no space.
 pub(crate) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,

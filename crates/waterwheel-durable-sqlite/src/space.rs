@@ -1,16 +1,16 @@
 //! Is there space for inserts?
 //!
-//! | the disk, or what the file may have of it | inserts | the rest |
+//! | the disk, or the part of it that the file may use | inserts | the rest |
 //! |---|---|---|
 //! | has space | are written | is written |
-//! | is full: a commit has found no space | are [`Full`](waterwheel_durable_core::store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
-//! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
-//! | is used but for an eighth, of a file with a limit, its own or one of the process (`ulimit -f`) | are `Full`, until a little more has gone | is written, up to the limit |
+//! | is full: a commit has found no space | are [`Full`](waterwheel_durable_core::store::Outcome::Full), until there is space for the reserve and for some more | is written, in the space of deleted rows |
+//! | has no space even for that | are `Full` | is written, in the space of the reserve, which is given up |
+//! | is used up to seven eighths of a limit of the file or the process (`ulimit -f`) | are `Full`, until a little more is deleted | is written, up to the limit |
 //!
 //! # The reserve
 //!
-//! SQLite's WAL needs space to grow, and the file to have the WAL copied into it, also if all that is written is that rows are gone. So some MiB lie beside them,
-//! and are given up when there is no other space. What is in it means nothing, so a crash may leave as much of it as it likes.
+//! SQLite's WAL needs space to grow, and the file needs space for the WAL to be copied into it, even if rows are only deleted. So a reserve of some MiB lies
+//! next to them, and is given up when there is no other space. Its content has no meaning, so it does not matter how much of it a crash leaves.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,16 +22,16 @@ use rusqlite::{Connection, ErrorCode};
 use super::files::{Files, beside, is_full, wal_of};
 use super::options::OpenOptions;
 
-/// One such part of a limit is reserved for steps other than inserts.
+/// The fraction of a limit that is reserved for steps other than inserts, as its denominator.
 const KEPT: u64 = 8;
 
-/// So many pages are not looked at one by one.
+/// A limit that is at most this many pages away counts as reached.
 const NEARLY: u64 = 64;
 
-/// The reserve takes no more than one such part of its disk: inserts go on only once there is space for all of it and for some more.
+/// The maximum fraction of the disk that the reserve takes, as its denominator: inserts continue only once there is space for all of it and for some more.
 const PART_OF_DISK: u64 = 6;
 
-/// Each fourth look at a full disk writes, whatever the file system says.
+/// Every fourth check of a full disk writes, whatever the file system reports.
 const TRIED: u32 = 4;
 
 #[derive(Debug)]
@@ -39,25 +39,25 @@ pub(crate) struct Space {
     store: PathBuf,
     files: Files,
     reserve: Reserve,
-    /// How long the reserve is, at least and at most.
+    /// The minimum and maximum length of the reserve.
     lengths: (u64, u64),
-    /// It is on while the disk is full, and lasts until the disk is looked at again.
+    /// Active while the disk is full; lasts until the disk is checked again.
     full: Backoff,
     /// The limit that the file was opened with.
     own_limit: Option<u64>,
-    /// The one that holds.
+    /// The limit in effect.
     limit: Option<Limit>,
-    /// A commit has found no space, and is tried again without its inserts.
+    /// Whether a commit has found no space, and is retried without its inserts.
     takes_no_inserts: bool,
 }
 
-/// How large a file may become, in pages.
+/// The maximum size of a file.
 #[derive(Debug)]
 struct Limit {
     bytes: u64,
     pages: u64,
     page: u64,
-    /// Inserts have met it.
+    /// Whether inserts have met the limit.
     is_met: bool,
 }
 
@@ -66,7 +66,7 @@ impl Space {
         let files = options.files;
         let (min, max) = options.reserve;
         let part = (files.size)(store).map_or(u64::MAX, |size| size / PART_OF_DISK);
-        // It is written a quarter longer for a moment.
+        // The reserve is a quarter longer for a moment while it is written.
         let longest = (files.longest)().map_or(u64::MAX, |longest| longest / 2);
         let max = max.min(power_of_two(part.max(min).min(longest)));
         Space {
@@ -81,10 +81,10 @@ impl Space {
         }
     }
 
-    /// Lets the file have as many bytes at most as it was opened with, and as the process may write: SQLite itself refuses more. A limit of the process may be
-    /// raised while it runs.
+    /// Limits the file to the size with which it was opened, and to the size that the process may write, so that SQLite itself refuses more. A limit of the
+    /// process may be raised while it runs.
     ///
-    /// A WAL that cannot be copied, because the file may become no longer, would grow up to the limit itself, and then nothing could be written.
+    /// A WAL that cannot be copied, because the file may not grow, would itself grow up to the limit, and then nothing could be written.
     pub(crate) fn follow_limit(&mut self, on: &Connection) -> rusqlite::Result<()> {
         let limits = [self.own_limit, (self.files.longest)()];
         let bytes = limits.into_iter().flatten().min();
@@ -93,7 +93,7 @@ impl Space {
         }
         let page = number(on, "PRAGMA page_size")?.max(1);
         let pages = bytes.map_or(u64::MAX, |bytes| (bytes / page).max(1));
-        // It is the number of pages that there are, if these are more.
+        // SQLite sets it to the current number of pages, if that is more.
         let max = u64::from(u32::MAX - 1).min(pages);
         number(on, &format!("PRAGMA max_page_count = {max}"))?;
         self.limit = bytes.map(|bytes| Limit {
@@ -110,10 +110,10 @@ impl Space {
         self.full.is_on()
     }
 
-    /// A commit has found no space: on the disk, or within the limit.
+    /// Notes that a commit has found no space, on the disk or within the limit.
     pub(crate) fn found_none(&mut self, on: &Connection) {
         match &mut self.limit {
-            // Both may be: then the reserve is of use, for the WAL.
+            // Both may be the case: then the WAL can use the reserve.
             Some(limit) if limit.is_used(on) && !self.reserve.meets_full_disk() => {
                 limit.is_met = true;
             }
@@ -121,19 +121,19 @@ impl Space {
         }
     }
 
-    /// The disk is full: gives the reserve to it. Returns whether there was one, and it is of use.
+    /// Gives the reserve to a full disk. Returns whether there was one that can be used.
     pub(crate) fn give_up(&mut self, on: &Connection) -> bool {
         self.found_none(on);
         self.is_full() && self.reserve.give_up()
     }
 
-    /// As `give_up`, before there is a connection.
+    /// Like `give_up`, before there is a connection.
     pub(crate) fn give_up_to_open(&mut self) -> bool {
         self.full.begin();
         self.reserve.give_up()
     }
 
-    /// How many bytes inserts may have in the transaction that is open. `None` is any number.
+    /// The number of bytes that inserts may take in the open transaction, or `None` if it is unlimited.
     pub(crate) fn room(&mut self, on: &Connection) -> rusqlite::Result<Option<u64>> {
         self.follow_limit(on)?;
         let Some(limit) = &self.limit else {
@@ -147,12 +147,12 @@ impl Space {
         Ok(Some(limit.room(used) * limit.page))
     }
 
-    /// Whether inserts are refused, whatever room there is.
+    /// Sets whether inserts are refused, whatever room there is.
     pub(crate) fn takes_no_inserts(&mut self, is_so: bool) {
         self.takes_no_inserts = is_so;
     }
 
-    /// Whether inserts of a commit were refused: then the limit is met, unless the disk is full.
+    /// Notes whether inserts of a commit were refused: then the limit is met, unless the disk is full.
     pub(crate) fn were_refused(&mut self, were: bool) {
         if let Some(limit) = &mut self.limit
             && !self.full.is_on()
@@ -161,15 +161,15 @@ impl Space {
         }
     }
 
-    /// Whether an error says that there is no space.
+    /// Whether an error means that there is no space.
     pub(crate) fn is_none(&self, error: &rusqlite::Error) -> bool {
         if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
             return true;
         }
         match error.sqlite_error().map(|error| error.extended_code) {
-            // The index of the WAL cannot become longer.
+            // The index of the WAL cannot grow.
             Some(SQLITE_IOERR_SHMSIZE) => true,
-            // SQLite has no word for a quota, nor for a file that may become no longer.
+            // SQLite has no error for a quota, nor for a file that may not grow.
             Some(SQLITE_IOERR_WRITE) => self.reserve.meets_quota() || self.meets_longest(),
             _ => false,
         }
@@ -186,14 +186,14 @@ impl Space {
         self.reserve.meets_full_disk()
     }
 
-    /// Looks whether a disk that was full has space again, if it was not done just now.
+    /// Checks whether a disk that was full has space again, unless it was checked just now.
     pub(crate) fn look_again(&mut self, on_disk: u64) {
         if !self.full.is_on() || self.full.lasts() {
             return;
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
-        // As much again as settling needs for long: else inserts would find it full at once.
-        // What the file system says may be too little, for ever: so the write decides now and then.
+        // As much again as settling needs for long: otherwise inserts would find the disk full at once. The file system may report too little for ever, so now
+        // and then a write decides.
         let is_tried = self.full.times() % TRIED == TRIED - 1;
         let restored = match is_tried || self.reserve.may_extend(length, length / 4) {
             true => self.reserve.extend(length, length / 4),
@@ -201,15 +201,15 @@ impl Space {
         };
         match restored {
             Err(error) if is_full(&error) => self.full.refuse(),
-            // One that cannot be written for another reason says nothing about space. The next insert does.
+            // If the reserve cannot be written for another reason, that says nothing about space. The next insert does.
             _ => self.full.end(),
         }
     }
 
-    /// Makes the reserve as long as it is to be beside files of so many bytes.
+    /// Makes the reserve as long as it should be for files with this many bytes.
     pub(crate) fn maintain(&mut self, on_disk: u64) {
         let wanted = self.wanted(on_disk);
-        // One of an older version has taken too much of a small disk. A store that makes none leaves it as it is.
+        // The reserve of an older version may be too large for a small disk. A store that makes no reserve leaves it as it is.
         if self.lengths.1 > 0 {
             self.reserve.shorten(self.lengths.1);
         }
@@ -222,12 +222,12 @@ impl Space {
         }
     }
 
-    /// Whether the reserve is as long as it ever is.
+    /// Whether the reserve has its maximum length.
     pub(crate) fn is_whole(&self) -> bool {
         self.lengths.1 == 0 || self.reserve.length() == self.lengths.1
     }
 
-    /// The WAL can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
+    /// The length that the reserve should have: twice the size of all files, except for large ones, so that the WAL can be copied within it and some is left.
     fn wanted(&self, on_disk: u64) -> u64 {
         let (min, max) = self.lengths;
         let twice = on_disk.saturating_mul(2).min(max);
@@ -236,13 +236,13 @@ impl Space {
 }
 
 impl Limit {
-    /// Whether the file is as long as it may be, or nearly: then no space of the disk is of use.
+    /// Whether the file has almost reached its limit: then free space on the disk does not help.
     fn is_used(&self, on: &Connection) -> bool {
         let pages = number(on, "PRAGMA page_count").unwrap_or(0);
         pages + NEARLY >= self.pages
     }
 
-    /// How many pages inserts may take. Once they have met the limit, some must have gone: else the service would say "full" and "no longer full" all the time.
+    /// The number of pages that inserts may take. Once they have met the limit, some must be freed: otherwise the service would flap between full and not full.
     fn room(&self, used: u64) -> u64 {
         let kept = self.pages / KEPT;
         let end = self.pages - kept;
@@ -253,12 +253,12 @@ impl Limit {
     }
 }
 
-/// The largest power of two that is no larger.
+/// The largest power of two that is not larger.
 fn power_of_two(number: u64) -> u64 {
     number.checked_ilog2().map_or(0, |power| 1 << power)
 }
 
-/// How many bytes the free pages of a file have.
+/// The size of the free pages of a file in bytes.
 pub(crate) fn free(on: &Connection) -> rusqlite::Result<u64> {
     Ok(number(on, "PRAGMA freelist_count")? * number(on, "PRAGMA page_size")?)
 }
@@ -269,10 +269,10 @@ fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     Ok(number.unsigned_abs())
 }
 
-/// How many bytes are written at a time.
+/// The number of bytes written at a time.
 const PIECE: usize = 64 << 10;
 
-/// The file that takes space, so that there is some when the disk is full.
+/// The file that occupies space, so that there is some when the disk is full.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     files: Files,
@@ -281,7 +281,7 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// The one of this store, as it is.
+    /// The reserve of this store in its current state.
     pub(crate) fn of(store: &Path, files: Files) -> Reserve {
         let path = beside(store, "-reserve");
         let length = (files.length)(&path).unwrap_or(0);
@@ -296,10 +296,10 @@ impl Reserve {
         self.length
     }
 
-    /// Gives its space to the disk. Returns whether there was some.
+    /// Gives the space of the reserve to the disk. Returns whether there was some.
     pub(crate) fn give_up(&mut self) -> bool {
         let had_some = self.length > 0;
-        // One that cannot be removed is of no use.
+        // A reserve that cannot be removed does not help.
         let is_removed = had_some && (self.files.remove)(&self.path).is_ok();
         if is_removed {
             self.length = 0;
@@ -307,14 +307,14 @@ impl Reserve {
         is_removed
     }
 
-    /// Makes it so long, if it is longer.
+    /// Truncates the reserve to this length, if it is longer.
     pub(crate) fn shorten(&mut self, length: u64) {
         if self.length > length && (self.files.set_length)(&self.path, length).is_ok() {
             self.length = length;
         }
     }
 
-    /// Makes it so long, if it is shorter, and only if there is space for so many bytes more. Otherwise it is as it was.
+    /// Extends the reserve to this length, if it is shorter, and only if there is space for `beyond` more bytes. Otherwise it stays as it was.
     pub(crate) fn extend(&mut self, length: u64, beyond: u64) -> io::Result<()> {
         let length = length.max(self.length);
         let extended = self.write_up_to(length + beyond);
@@ -323,7 +323,7 @@ impl Reserve {
             self.length = length;
             return Ok(());
         }
-        // What is left of it is longer than it is known to be, at worst. Something else of its name stays as it is.
+        // At worst, the remaining file is longer than noted. Something else with its name stays as it is.
         if (self.files.length)(&self.path).is_ok() {
             let _: io::Result<()> = match self.length {
                 0 => (self.files.remove)(&self.path),
@@ -333,14 +333,14 @@ impl Reserve {
         extended
     }
 
-    /// Whether there may be space to [make it](Reserve::extend) so long, and for so many bytes more. Only a write shows whether there is: a quota is not
-    /// looked at, and a file system may say too little.
+    /// Whether there may be space to [extend](Reserve::extend) the reserve to this length, and for `beyond` more bytes. Only a write shows whether there is: a
+    /// quota is not checked, and a file system may report too little.
     pub(crate) fn may_extend(&self, length: u64, beyond: u64) -> bool {
         let more = length.saturating_sub(self.length) + beyond;
         (self.files.free)(&self.path).is_none_or(|free| more <= free)
     }
 
-    /// Whether a write fails now because a quota is used up.
+    /// Whether a write fails now because a quota is exhausted.
     pub(crate) fn meets_quota(&self) -> bool {
         let is_quota = |error: io::Error| error.kind() == io::ErrorKind::QuotaExceeded;
         self.probe().is_err_and(is_quota)
@@ -351,18 +351,18 @@ impl Reserve {
         self.probe().is_err_and(|error| is_full(&error))
     }
 
-    /// Whether no file may become longer than this by a little: a limit of the process (`ulimit -f`), or of the file system.
+    /// Whether no file may become slightly longer than this: because of a limit of the process (`ulimit -f`) or of the file system.
     pub(crate) fn meets_longest(&self, length: u64) -> bool {
         let is_too_long = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
         self.probe_with(|probe| {
             (self.files.append)(probe, &[0])?;
-            // What is not written takes no space.
+            // The part that is not written takes no space.
             (self.files.set_length)(probe, length + PIECE as u64)
         })
         .is_err_and(is_too_long)
     }
 
-    /// Writes a little to a file of its own.
+    /// Writes a little to a temporary file.
     fn probe(&self) -> io::Result<()> {
         self.probe_with(|probe| {
             let mut piece = vec![0; PIECE];
@@ -392,7 +392,7 @@ impl Reserve {
     }
 }
 
-/// Bytes that no file system can compress: what it saves would not be given up.
+/// Fills with bytes that no file system can compress: space saved by compression could not be given up.
 fn fill(piece: &mut [u8], at: u64) {
     // xorshift64*, by G. Marsaglia and S. Vigna. Its state is never 0.
     let mut state = at ^ 0x9e37_79b9_7f4a_7c15;
@@ -405,20 +405,20 @@ fn fill(piece: &mut [u8], at: u64) {
     }
 }
 
-/// Up to 16 times as long as the first one.
+/// The maximum backoff is 16 times as long as the first one.
 const MAX_DOUBLED: u32 = 4;
 
-/// It may write all that there is space for before it is refused again: so each backoff is twice as long as the one before.
+/// Each backoff is twice as long as the previous one: a retry may write until all space is used before it is refused again.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     first: Duration,
     since: Option<Instant>,
-    /// How often it was refused again.
+    /// The number of repeated refusals.
     times: u32,
 }
 
 impl Backoff {
-    /// One that has not begun.
+    /// A backoff that has not begun.
     pub(crate) fn new(first: Duration) -> Backoff {
         Backoff {
             first,
@@ -427,7 +427,7 @@ impl Backoff {
         }
     }
 
-    /// Whether nothing has gone well since it began.
+    /// Whether it has begun and nothing has succeeded since.
     pub(crate) fn is_on(&self) -> bool {
         self.since.is_some()
     }
@@ -442,12 +442,12 @@ impl Backoff {
         self.times
     }
 
-    /// Something else has found no space either: if it is on, it lasts no longer for that.
+    /// Begins, because something found no space. If it has already begun, it lasts no longer for that.
     pub(crate) fn begin(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// It was tried and refused.
+    /// Notes that a retry was refused.
     pub(crate) fn refuse(&mut self) {
         self.times += u32::from(self.is_on());
         self.since = Some(Instant::now());
@@ -467,7 +467,7 @@ mod tests {
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
 
-    /// A full disk, which is looked at after so long.
+    /// A full disk that is checked again after this time.
     fn full(pause: Duration, append: fn(&Path, &[u8]) -> io::Result<()>) -> Space {
         let files = Files {
             append,
@@ -498,7 +498,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         space.look_again(0);
-        // After 10 ms, 20, 40, 80, and then each 160.
+        // After 10 ms, 20, 40, 80, and then every 160.
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!((1..=8).contains(&looks), "{looks} looks");
         assert!(space.is_full());
@@ -525,7 +525,7 @@ mod tests {
         for seconds in [100, 200, 400, 800, 1_600, 1_600] {
             backoff.refuse();
             let since = backoff.since;
-            // What else finds no space makes it no longer.
+            // Other refusals do not make it longer.
             backoff.begin();
             assert_eq!(backoff.since, since);
             for (ago, lasts) in [(seconds - 50, true), (seconds, false)] {

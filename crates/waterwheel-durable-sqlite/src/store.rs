@@ -24,10 +24,10 @@ use super::wal::{self, Checkpointer, Length};
 use super::write::Writer;
 use super::{archive, meta, read};
 
-/// On a full disk, the WAL is copied when it has so many pages: it does not use up the last space.
+/// On a full disk, the WAL is copied once it has this many pages, so that it does not use up the last space.
 const SHORT_WAL: i64 = 64;
 
-/// How many bytes a page has in the WAL, about.
+/// The approximate size of a page in the WAL, in bytes.
 const FRAME: u64 = 4_120;
 
 /// A store in a SQLite file.
@@ -45,31 +45,31 @@ pub struct SqliteStore {
     loss: Option<Loss>,
     handlers: Handlers,
     keys: KeyIndex,
-    /// The index of the keys could not be put in order.
+    /// The backoff after the index of the keys could not be sorted.
     keys_wait: Backoff,
-    /// Whether the last look after a commit has left them to the next one.
+    /// Whether the last maintenance after a commit has left the keys to the next one.
     keys_are_next: bool,
     last: Option<(u64, Vec<Outcome>)>,
     commands: Commands,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
-    /// Whether the last commit was: there may be no space for a longer WAL.
+    /// Whether the last commit was refused: there may be no space for a longer WAL.
     was_refused: bool,
     /// Whether there was no commit since the last maintenance.
     is_idle: bool,
-    /// Whether the file can become shorter, and is becoming so.
+    /// Whether the file can shrink.
     gives_back: bool,
     is_giving_back: bool,
     vacuum: Vacuum,
-    /// How many pages the WAL has before they are copied into the file.
+    /// The number of pages in the WAL at which they are copied into the file.
     long_wal: i64,
     files: Files,
     now: fn() -> SystemTime,
     space: Space,
     path: PathBuf,
-    /// The identity of the file as it was opened. `None` on a VFS of a test.
+    /// The identity of the file when it was opened, or `None` on a VFS of a test.
     identity: Option<Identity>,
-    /// How many names of the file the operator knows of.
+    /// The number of names of the file that the operator knows of.
     known_links: u64,
     _lock: Option<Lock>,
 }
@@ -132,7 +132,7 @@ impl SqliteStore {
             Ok(_lock) => Found::prepare(&path, &open)
                 .map(drop)
                 .map_err(|error| error.of_file(&path, false)),
-            // A process has it, or this one has no right to the lock file, and so none to change anything.
+            // A process has the file open, or this one may not access the lock file, and so may not change anything.
             Err(_) => Ok(()),
         }
     }
@@ -162,7 +162,7 @@ impl SqliteStore {
             }
             found => found.map_err(|error| error.of_file(&path, false))?,
         };
-        // A process that has opened it meanwhile may have gone on with the WAL.
+        // A process that has opened the file meanwhile may have continued with the WAL.
         match found.loss {
             _ if !is_free() => Ok(None),
             _ if found.drops_wal => Err(OpenError::StaleWal(wal_of(&path))),
@@ -184,7 +184,7 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// Opens a file of another VFS, for tests: see [`OpenOptions`].
+    /// Opens a file on another VFS, for tests: see [`OpenOptions`].
     #[doc(hidden)]
     pub fn open_with_options(
         path: &Path,
@@ -205,7 +205,7 @@ impl SqliteStore {
         };
         let (found, (connection, handlers)) = open()
             .or_else(|error: OpenError| {
-                // A full disk has no space for the index of the WAL, either.
+                // A full disk has no space for the index of the WAL either.
                 match error.may_be_full() && space.give_up_to_open() {
                     true => open(),
                     false => Err(error),
@@ -225,7 +225,7 @@ impl SqliteStore {
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = KeyIndex::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
-        // The index of the WAL has one connection on a VFS of a test.
+        // On a VFS of a test, only one connection can use the index of the WAL.
         let min = options.vfs.is_none().then_some(options.checkpointer_wal);
         let mut store = SqliteStore {
             checkpointer: Checkpointer::new(min),
@@ -254,7 +254,7 @@ impl SqliteStore {
             _lock: lock,
         };
         if let Some(least) = least {
-            // Before anything else: no id of an opening that is gone is given again.
+            // This must come first: an id of an opening that is gone must not be assigned again.
             let raised = meta::raise_to(&store.connection, least);
             raised.map_err(OpenError::of)?;
         }
@@ -279,8 +279,8 @@ impl SqliteStore {
         begun.commit().map_err(|error| self.at_the_commit(error))?;
         self.look_at_wal();
         let is_noted = self.acknowledged.begun(epoch, count);
-        // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a WAL that is lost makes no id come
-        // twice. A WAL that was left is copied so that the note knows how far it was.
+        // Once its mark is removed, the note applies to the file; without a note, the epoch must be in the file itself. Then no id is assigned twice if the WAL
+        // is lost. A leftover WAL is copied so that the note is right about how far it was copied.
         let must_copy = is_copy || !is_noted;
         let is_left = || {
             self.wal()
@@ -297,7 +297,7 @@ impl SqliteStore {
         Ok(epoch)
     }
 
-    /// As [`Acknowledged::is_copying`] says.
+    /// Updates the length of the WAL in the note: see [`Acknowledged::is_copying`].
     fn look_at_wal(&mut self) {
         if self.acknowledged.is_copying()
             && let Ok(wal) = self.wal()
@@ -306,7 +306,7 @@ impl SqliteStore {
         }
     }
 
-    /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
+    /// Executes all steps. If there is no space for that, the inserts are dropped first, and then the reserve.
     fn commit_steps(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
         if has_inserts {
@@ -335,7 +335,7 @@ impl SqliteStore {
         tried.map_err(|failed| failed.error)
     }
 
-    /// Does this in a transaction, or nothing of it. It can wait for space: the reserve is not for it.
+    /// Executes this in a transaction, completely or not at all. It can wait for space, so it does not use the reserve.
     fn transact<T>(
         &mut self,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
@@ -348,8 +348,8 @@ impl SqliteStore {
         })
     }
 
-    /// Does this in a transaction, or nothing of it. `in_doubt`: the WAL may have the whole of a commit before, whose outcome was not handed out. So something
-    /// is written over it.
+    /// Executes this in a transaction, completely or not at all. `in_doubt` says that the WAL may contain the whole of a previous commit whose outcome was not
+    /// returned; something is then written over it.
     fn attempt<T>(
         &mut self,
         in_doubt: bool,
@@ -391,7 +391,7 @@ impl SqliteStore {
         }
     }
 
-    /// Returns the count of the commit with what was done. `None`: it has changed nothing.
+    /// Returns the result, and the count of the commit, or `None` if it has changed nothing.
     fn begin_and<T>(
         &mut self,
         in_doubt: bool,
@@ -414,7 +414,7 @@ impl SqliteStore {
         Ok((done, count))
     }
 
-    /// The error of a read, or of a step: no commit was tried.
+    /// Converts an error of a read or a step: no commit was tried.
     fn in_a_step(&self, error: rusqlite::Error) -> Failed {
         let is_full = self.space.is_none(&error);
         let error = match is_full {
@@ -424,7 +424,7 @@ impl SqliteStore {
         Failed { error, is_full }
     }
 
-    /// The error of a `COMMIT`. Whether the WAL has it nevertheless is looked at later.
+    /// Converts an error of a `COMMIT`. Whether the WAL contains the commit nevertheless is checked later.
     fn at_the_commit(&self, error: rusqlite::Error) -> Failed {
         let is_full = self.space.is_none(&error);
         let error = match is_full {
@@ -447,11 +447,11 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// A commit that was tried and rolled back has left no trace that is taken for it.
+    /// Checks that a rolled back `COMMIT` has left nothing in the WAL that could be read as a commit.
     fn is_gone(&self) -> Result<(), StoreError> {
         let wal = wal_of(&self.path);
         let mut length = self.wal_length().map_err(rolled_back)?;
-        // Negative if there is no WAL.
+        // The length is negative if there is no WAL.
         while let Ok(frames) = usize::try_from(length) {
             let has_more = wal::has_more(|at, limit| (self.files.read)(&wal, at, limit), frames);
             if !has_more.map_err(StoreError::indeterminate)? {
@@ -463,13 +463,13 @@ impl SqliteStore {
                     "no space was left, and the WAL may contain the whole commit",
                 ));
             }
-            // Another connection has committed meanwhile, a command for example. That lies where the refused commit began, and what comes after it is looked at.
+            // Another connection has committed meanwhile, a command for example, where the refused commit began. The frames after that are checked.
             length = later;
         }
         Ok(())
     }
 
-    /// How many frames the WAL has.
+    /// The number of frames in the WAL.
     fn wal_length(&self) -> rusqlite::Result<i64> {
         Ok(self.wal()?.all)
     }
@@ -508,8 +508,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Nothing is written once another thread could not copy the WAL, unless that goes away by itself: then the next call of `maintain` copies it, in the space of
-    /// the reserve if need be.
+    /// Fails if another thread could not copy the WAL, unless the error is temporary: then the next call of `maintain` copies it, in the space of the reserve
+    /// if necessary.
     fn copies_well(&mut self) -> Result<(), StoreError> {
         let copied = self.poll_checkpointer(false);
         match copied.map_err(|error| self.in_a_step(error).error) {
@@ -518,7 +518,7 @@ impl SqliteStore {
         }
     }
 
-    /// Fails if the file was removed: its contents are lost with the process, and another process may open a new one under its name.
+    /// Fails if the file was removed: its content is lost when the process ends, and another process may create a new one with its name.
     fn is_there(&self) -> Result<(), StoreError> {
         let is_there = |opened| Identity::of(&self.path).is_ok_and(|now| now == opened);
         match self.identity.is_none_or(is_there) {
@@ -536,14 +536,14 @@ impl SqliteStore {
         }
     }
 
-    /// Fails if the store or the thread that copies its WAL has failed. Called before anything is written.
+    /// Fails if the store or the thread that copies its WAL has failed. Called before each write.
     fn is_well(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let copies = self.copies_well();
         self.note(copies)
     }
 
-    /// Notes a failure after which nothing more is written, nor copied as the store is dropped.
+    /// Notes a failure after which nothing more is written, nor copied when the store is dropped.
     fn note<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !error.is_definite()
@@ -556,16 +556,16 @@ impl SqliteStore {
     }
 }
 
-/// An attempt has failed.
+/// A failed attempt.
 #[derive(Debug)]
 struct Failed {
     error: StoreError,
-    /// For want of space.
+    /// Whether it failed for lack of space.
     is_full: bool,
 }
 
 impl Failed {
-    /// Whether the WAL may have it nevertheless.
+    /// Whether the WAL may contain the commit nevertheless.
     fn in_doubt(&self) -> bool {
         !self.error.is_definite()
     }
@@ -577,7 +577,7 @@ impl Store for SqliteStore {
         self.last = None;
         let mut epoch = self.next_epoch();
         if epoch.as_ref().is_err_and(|failed| failed.is_full) {
-            // The reserve may have gone before. Then the WAL has space, once what it has is copied.
+            // The reserve may be gone already. Then the WAL has space once its content is copied.
             self.space.give_up(&self.connection);
             self.was_refused = true;
             match self.checkpoint_in_space() {
@@ -722,7 +722,7 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// A WAL that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
+    /// Copies the WAL unless it is far longer than usual: that would delay a shutdown, and the next process copies it while commits continue.
     fn drop(&mut self) {
         let copied = self.checkpointer.end();
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
@@ -732,7 +732,7 @@ impl Drop for SqliteStore {
                 .wal()
                 .is_ok_and(|wal| !self.checkpointer.is_long_enough(wal))
         {
-            // What is not copied now is read from the WAL the next time. On a full disk, the WAL keeps the space that it has.
+            // Whatever is not copied now is read from the WAL the next time. On a full disk, the WAL keeps its space.
             let copied = self.copy_wal();
             if copied.is_ok() && !self.space.is_full() && self.acknowledged.may_cut_wal() {
                 let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -752,9 +752,9 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-/// Maintenance after a commit, and while nothing is done: the WAL is copied, the reserve maintained, keys are sorted and free pages given back.
+/// Maintenance after a commit and when idle: copies the WAL, maintains the reserve, sorts keys and gives back free pages.
 impl SqliteStore {
-    /// As the [contract](waterwheel_durable_core::store::Store::maintain) says.
+    /// Runs maintenance: see the [contract](waterwheel_durable_core::store::Store::maintain).
     fn maintain_now(&mut self) -> Result<(), StoreError> {
         self.has_not_failed()?;
         let there = self.is_there();
@@ -769,14 +769,14 @@ impl SqliteStore {
             // There may be no space for a longer WAL.
             return Ok(());
         }
-        // Not beside a copy of the WAL, which takes as long: no commit is to wait for both. But at the next time.
+        // Skipped once after the WAL was copied, which takes as long: no commit should wait for both.
         let waits = has_copied && !is_idle && !self.keys_are_next;
         self.keys_are_next = waits;
         if !waits {
             let ordered = self.order_keys(is_idle);
             self.note(ordered)?;
         }
-        // Not after each commit: it is a part of what is written anyway. On a full disk, free pages are of use to what is still written.
+        // Not after each commit: it is a part of what is written anyway. On a full disk, further writes need the free pages.
         if self.gives_back && (has_copied || is_idle) && !self.space.is_full() {
             let given_back = self.give_back(is_idle);
             self.note(given_back)?;
@@ -784,11 +784,11 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long WAL into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has. One
-    /// that is far longer is left to a thread of its own.
+    /// Copies a long WAL into the file, or one that could not grow: the next commit restarts it in its space. Returns whether it did. A far longer one is left
+    /// to a separate thread.
     fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let is_full = self.space.is_full();
-        // What cannot wait for space, can for this.
+        // On a full disk, waits for a running pass to end.
         self.poll_checkpointer(is_full)?;
         if self.checkpointer.is_under_way() {
             return Ok(false);
@@ -811,7 +811,7 @@ impl SqliteStore {
         Ok(is_long)
     }
 
-    /// Copies the WAL, as far as no reader keeps it from that.
+    /// Copies the WAL, as far as readers permit it.
     fn copy_wal(&mut self) -> rusqlite::Result<()> {
         let wal = self.wal()?;
         if wal.left() > 0 {
@@ -840,7 +840,7 @@ impl SqliteStore {
         copied.map(drop)
     }
 
-    /// As `checkpoint`, in the space of the reserve if there is no other.
+    /// Like `checkpoint`, in the space of the reserve if there is no other.
     fn checkpoint_in_space(&mut self) -> Result<bool, StoreError> {
         let mut copied = self.checkpoint();
         if let Err(error) = &copied
@@ -870,14 +870,14 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// How many bytes the file and its WAL have.
+    /// The size of the file and its WAL in bytes.
     fn on_disk(&self) -> rusqlite::Result<u64> {
         let file = (self.files.length)(&self.path).unwrap_or(0);
         let frames = self.wal_length()?.max(0).unsigned_abs();
         Ok(file + frames * FRAME)
     }
 
-    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the WAL again.
+    /// Does a part of the pending work on the index of the keys. After a refusal it waits: otherwise it would fill the WAL again with each commit.
     fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
         if self.keys_wait.lasts() {
             return Ok(());
@@ -890,8 +890,8 @@ impl SqliteStore {
         ordered
     }
 
-    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run as soon as there are free pages for it. If
-    /// it made the file longer, the WAL could not be copied after that, and nothing more would be settled once the WAL is full.
+    /// On a full disk, no runs are merged: the remaining space is for urgent writes. The changes in memory become a run as soon as there are free pages for it.
+    /// If the run made the file longer, the WAL could then not be copied, and nothing more would be settled once the WAL is full.
     fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
         let is_full = self.space.is_full();
         let may_write = || match is_full {
@@ -907,7 +907,7 @@ impl SqliteStore {
         }
     }
 
-    /// Gives a part of the free pages back.
+    /// Gives back a part of the free pages.
     fn give_back(&mut self, is_idle: bool) -> Result<(), StoreError> {
         let is_due = self.vacuum.is_due(&self.connection, self.is_giving_back);
         self.is_giving_back = is_due.map_err(rolled_back)?;

@@ -1,12 +1,12 @@
-//! When does the file become shorter?
+//! When does the file shrink?
 //!
-//! Deleted rows leave free pages in the file, which the next inserts use. A file that has many more of them than it needs gives them back: in steps, each of
-//! which moves pages from the end of the file to free ones, in a transaction of its own. That takes a note of who refers to each page, and a file has these from
-//! the beginning or never (`PRAGMA auto_vacuum = INCREMENTAL`): 1 page in 800, and no cost of inserts and settles beyond the spread of their measurement.
+//! Deleted rows leave free pages in the file, which the next inserts use. A file with many more free pages than it needs gives them back in steps. Each step is
+//! a separate transaction that moves pages from the end of the file to free ones. That requires a record of what refers to each page, which a file has from the
+//! beginning or never (`PRAGMA auto_vacuum = INCREMENTAL`): 1 page in 800, and no measurable cost for inserts and settles.
 //!
-//! If the last page of the file is free itself, SQLite looks for it in the list of free pages, from its head. The list is in the order in which the pages became
-//! free: where timers were inserted in another order than that of their due times, the search reads a good part of it. So a page may take a millisecond in a file
-//! with a gigabyte of free pages, and a step ends by the time that it takes, and not by a number of pages alone.
+//! If the last page of the file is itself free, SQLite searches for it in the list of free pages, from its head. The list is in the order in which the pages
+//! became free: if timers were not inserted in the order of their due times, the search reads a good part of it. So a page may take a millisecond in a file
+//! with a gigabyte of free pages, and a step is limited by time, not only by a number of pages.
 
 use std::time::{Duration, Instant};
 
@@ -16,23 +16,23 @@ use rusqlite::Connection;
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Vacuum {
-    /// Fewer free pages than these are left as they are.
+    /// The minimum number of free pages; fewer are left as they are.
     pub min: i64,
-    /// So many are given back in a step, and four times as many while there is no commit.
+    /// The number of pages given back in a step; four times as many while there is no commit.
     pub step: i64,
-    /// A step ends with the page after which it has taken so long, before its commit.
+    /// The time after which a step ends with the current page, before its commit.
     pub time: Duration,
 }
 
 impl Vacuum {
-    /// 4 MB, and half of one at a time: fewer, if that takes longer than a small commit.
+    /// 4 MB, and half a megabyte at a time, or less if that takes longer than a small commit.
     pub const USUAL: Vacuum = Vacuum {
         min: 1_024,
         step: 128,
         time: Duration::from_millis(5),
     };
 
-    /// Whether a step is due. It is from the time on when a sixth of the file is free, which makes it a fifth larger than it had to be, until a twentieth is.
+    /// Whether a step is due: from when a sixth of the file is free, which makes it a fifth larger than necessary, until a twentieth is.
     pub(crate) fn is_due(&self, connection: &Connection, was_due: bool) -> rusqlite::Result<bool> {
         let free = query(connection, "PRAGMA freelist_count")?;
         if free <= self.min {
@@ -42,14 +42,14 @@ impl Vacuum {
         Ok(free > query(connection, "PRAGMA page_count")? / part)
     }
 
-    /// Gives some pages back, in a transaction that is open: one at least.
+    /// Gives some pages back, at least one, in an open transaction.
     pub(crate) fn step(&self, connection: &Connection, is_idle: bool) -> rusqlite::Result<()> {
         let begun = Instant::now();
         let pages = if is_idle { 4 * self.step } else { self.step };
         let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum(1)")?;
         for _ in 0..pages {
             let mut rows = vacuum.query([])?;
-            // A row a page.
+            // Each row stands for one page.
             while rows.next()?.is_some() {}
             if begun.elapsed() >= self.time {
                 break;
@@ -65,7 +65,7 @@ pub(crate) fn is_possible(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(query(connection, "PRAGMA auto_vacuum")? == INCREMENTAL)
 }
 
-/// Makes a new file one that can.
+/// Prepares a new file for giving pages back.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
 }

@@ -1,17 +1,17 @@
-//! The WAL of a file: what is in it that SQLite does not know of, and who copies one that has become long.
+//! The WAL of a file: finding frames in it that SQLite does not know of, and copying one that has become long.
 //!
-//! A commit that finds no space has written a part of its frames. If the WAL was used before, an old frame lies where the last of them was to be, and it may
-//! be of the same page: then a part of the page, and the rest of the old frame, can be that last frame as it was to be, checksum and all. On a file system
-//! that writes in place no space is missing there, because the file does not grow; one that copies as it writes has refused that commit, and the next opening
-//! would find it. So the WAL is looked at, in [SQLite's format](https://www.sqlite.org/fileformat2.html#walformat).
+//! A commit that runs out of space has written a part of its frames. If the WAL was used before, an old frame lies at the position of its last frame, possibly
+//! of the same page: then the written part of the page, followed by the rest of the old frame, can equal the intended last frame, including its checksum. A
+//! file system that writes in place does not run out of space there, because the file does not grow; a copy-on-write file system can refuse that commit, and
+//! the next opening would find it. So the store inspects the WAL itself, in [SQLite's format](https://www.sqlite.org/fileformat2.html#walformat).
 //!
 //! # Checkpoints
 //!
-//! The store copies its WAL into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
-//! WAL grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
-//! copies a WAL that is [far longer](Checkpointer::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
-//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the WAL has an end. A pass copies all that there is, and syncs
-//! the file once: SQLite counts what an interrupted one has copied for nothing, so there are no smaller ones.
+//! The store copies its WAL into the file after a commit, a few megabytes at a time. While a reader keeps a transaction open, it can copy nothing, and the WAL
+//! grows until the transaction ends. Copying hundreds of megabytes at once would delay commits for as long as the disk takes. So a second connection on its own
+//! thread copies a WAL that is [far longer](Checkpointer::takes) than usual, with a `PASSIVE` checkpoint, during which commits continue. It runs pass after
+//! pass, as long as commits add less than a pass copies; the store copies the rest, so that the WAL ends. A pass copies everything and syncs the file once:
+//! SQLite discards the progress of an interrupted pass, so there are no smaller ones.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -25,23 +25,23 @@ use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 use super::connection;
 use super::options::OpenOptions;
 
-/// The bytes of the header of the WAL, and of a frame.
+/// The size in bytes of the WAL's header, and of a frame's header.
 pub(crate) const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// How many frames are read at a time.
+/// The number of frames read at a time.
 const FRAMES: usize = 64;
 
-/// How long a WAL is, in pages.
+/// The length of a WAL, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) all: i64,
-    /// So many of them are in the file.
+    /// The number of pages that are already in the file.
     pub(crate) copied: i64,
 }
 
 impl Length {
-    /// Both are negative if there is no WAL.
+    /// Runs a checkpoint pragma and returns its result. Both numbers are negative if there is no WAL.
     pub(crate) fn by(connection: &Connection, sql: &str) -> rusqlite::Result<Length> {
         let mut length = connection.prepare_cached(sql)?;
         length.query_row([], |row| {
@@ -57,8 +57,8 @@ impl Length {
     }
 }
 
-/// Whether the WAL may have a whole commit after so many frames: a frame that ends one, with the salt of the WAL. It is read from there on, by its first byte
-/// and how many: what comes before may be large.
+/// Whether the WAL may contain a whole commit after this many frames: a frame that ends a commit and has the salt of the WAL. `read` takes an offset and a
+/// length. It is called for the header and for what follows these frames: what precedes them may be large.
 pub(crate) fn has_more(
     read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
     frames: usize,
@@ -82,8 +82,8 @@ pub(crate) fn has_more(
     Ok(false)
 }
 
-/// Whether SQLite finds so many frames in a WAL as it opens a file: it reads up to the first frame whose checksum or salt is wrong. Also if the WAL has another
-/// salt, and so was begun again since.
+/// Whether SQLite finds this many frames in a WAL when it opens a file: it reads up to the first frame whose checksum or salt is wrong. Also true if the WAL
+/// has another salt, and so was started again since.
 pub(crate) fn has_frames(
     read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
     of_salt: u64,
@@ -127,7 +127,7 @@ pub(crate) fn has_frames(
     Ok(found >= frames)
 }
 
-/// The salt of a WAL, from its header. 0 if it has none.
+/// The salt of a WAL, from its header, or 0 if the header is too short.
 pub(crate) fn salt(header: &[u8]) -> u64 {
     long(header, 16)
 }
@@ -151,7 +151,7 @@ fn add((first, second): &mut (u32, u32), bytes: &[u8], is_big: bool) {
     }
 }
 
-/// Eight bytes. 0 if there are fewer.
+/// The eight bytes at a position as a number, or 0 if there are fewer.
 fn long(bytes: &[u8], at: usize) -> u64 {
     let eight = bytes.get(at..at + 8).and_then(|it| it.try_into().ok());
     eight.map_or(0, u64::from_be_bytes)
@@ -162,10 +162,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
-/// How long it waits after a pass in which a reader has kept it from copying all.
+/// How long to wait after a pass that a reader kept from copying everything.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A pass that goes on in its thread.
+/// A pass that is running on its thread.
 struct UnderWay {
     begun: Length,
     thread: JoinHandle<Copied>,
@@ -180,10 +180,10 @@ impl fmt::Debug for UnderWay {
     }
 }
 
-/// The handle that interrupts the connection of a pass, once it has one.
+/// The handle that interrupts the connection of a pass, once that is open.
 type Interrupt = Arc<OnceLock<InterruptHandle>>;
 
-/// How often a pass is interrupted until it ends: what comes before its copying begins is lost on SQLite.
+/// How often a pass is interrupted until it ends: SQLite ignores an interrupt that arrives before the copying begins.
 const AGAIN: Duration = Duration::from_millis(1);
 
 /// A pass that has ended.
@@ -191,25 +191,25 @@ const AGAIN: Duration = Duration::from_millis(1);
 struct Pass {
     begun: Length,
     at: Instant,
-    /// It has copied all that there was as it began.
+    /// Whether the pass copied everything that the WAL had when it began.
     is_whole: bool,
 }
 
-/// The result of the thread. `None`: it could not begin.
+/// The result of the thread, or `None` if the pass could not begin.
 pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 
-/// Runs checkpoints on a connection of its own, beside the store's, and ends before the store does.
+/// Runs checkpoints on its own connection, next to the store's, and is shut down before the store.
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
-    /// A WAL of so many pages is for it. `None`: none is.
+    /// The number of uncopied pages from which on it takes a WAL, or `None` if it never does.
     min: Option<i64>,
     under_way: Option<UnderWay>,
     last: Option<Pass>,
-    /// It could not begin: this WAL is for the store.
+    /// Whether the last pass could not begin, or has failed; the store then copies this WAL itself.
     gives_way: bool,
 }
 
-/// Before this version of SQLite, a copy beside commits could lose some: <https://sqlite.org/wal.html#walresetbug>. The one that is bundled is newer.
+/// Before this version of SQLite, a checkpoint concurrent with commits could lose some: <https://sqlite.org/wal.html#walresetbug>. The bundled one is newer.
 const LEAST_VERSION: i32 = 3_051_003;
 
 impl Checkpointer {
@@ -230,12 +230,12 @@ impl Checkpointer {
         self.under_way.is_some()
     }
 
-    /// Whether a WAL is so long that it is for it from the first page on.
+    /// Whether a WAL is long enough for the checkpointer to start on it.
     pub(crate) fn is_long_enough(&self, wal: Length) -> bool {
         self.min.is_some_and(|min| wal.left() >= min)
     }
 
-    /// Whether a WAL is for it, and not for the store, which copies `usual` pages at a time.
+    /// Whether the checkpointer copies this WAL instead of the store, which copies `usual` pages at a time.
     pub(crate) fn takes(&mut self, wal: Length, usual: i64) -> bool {
         let Some(min) = self.min else {
             return false;
@@ -244,7 +244,7 @@ impl Checkpointer {
             Some(_) => min.min(2 * usual),
             None => min,
         };
-        // Commits would add to it without end otherwise.
+        // Otherwise commits would extend the WAL without end.
         let falls_behind = |last: &Pass| last.is_whole && wal.left() > last.begun.left() / 2;
         if wal.left() < min || self.last.as_ref().is_some_and(falls_behind) {
             self.last = None;
@@ -254,7 +254,7 @@ impl Checkpointer {
         !self.gives_way
     }
 
-    /// Begins a pass, unless a reader has kept the last one from copying all a moment ago. Returns whether the WAL is left to it.
+    /// Begins a pass, unless a reader has just kept the last one from copying everything. Returns whether the WAL is left to the checkpointer.
     pub(crate) fn begin(&mut self, file: &Path, wal: Length) -> bool {
         let waits = |last: &Pass| !last.is_whole && last.at.elapsed() < PAUSE;
         if self.last.as_ref().is_some_and(waits) {
@@ -281,7 +281,7 @@ impl Checkpointer {
         }
     }
 
-    /// Notes the end of a pass, if it has ended, and returns what it has copied. `None` if that is not known.
+    /// Notes the end of a pass, if it has ended, and returns what it has copied, or `None` if that is unknown.
     ///
     /// # Errors
     ///
@@ -316,11 +316,11 @@ impl Checkpointer {
         copied
     }
 
-    /// Ends a pass that is under way: what it has copied counts for nothing, and the WAL has it. If its thread syncs the file by then, this waits for that.
+    /// Ends a running pass. Its progress is discarded, and the WAL keeps the pages. If its thread is already syncing the file, this waits for the sync.
     ///
     /// # Errors
     ///
-    /// SQLite's error for a pass that has failed before.
+    /// SQLite's error for a pass that has already failed.
     pub(crate) fn end(&mut self) -> rusqlite::Result<()> {
         while let Some(pass) = &self.under_way
             && !pass.thread.is_finished()
@@ -341,7 +341,7 @@ impl Checkpointer {
 
 #[cfg(test)]
 impl Checkpointer {
-    /// Has another pass under way.
+    /// Starts another pass in place of the usual one.
     pub(crate) fn stand_in(
         &mut self,
         pass: impl FnOnce(&OnceLock<InterruptHandle>) -> rusqlite::Result<()> + Send + 'static,
@@ -350,7 +350,7 @@ impl Checkpointer {
         self.spawn(none, move |interrupt| pass(interrupt).map(|()| Some(none)));
     }
 
-    /// Whether the pass has ended that is under way.
+    /// Whether the running pass has ended.
     pub(crate) fn has_ended(&self) -> bool {
         let pass = self.under_way.as_ref();
         pass.is_none_or(|pass| pass.thread.is_finished())
@@ -359,12 +359,12 @@ impl Checkpointer {
 
 fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Nothing was copied if this fails, and the store's own connection is there already.
+    // If this fails, nothing was copied, and the store's own connection is already open.
     let Ok(connection) = Connection::open_with_flags(file, flags) else {
         return Ok(None);
     };
     let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-    // While another process has the file for itself, the WAL is the store's, which waits for it.
+    // If another process has locked the file, the store copies the WAL: it waits for the lock.
     let off = off.and_then(|_| connection.busy_timeout(Duration::ZERO));
     if off.is_err() || connection::configure(&connection, OpenOptions::DEFAULT.synchronous).is_err()
     {
@@ -378,7 +378,7 @@ fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
 mod tests {
     use super::*;
 
-    /// A WAL of so many frames, each of which ends a commit, or none does.
+    /// A WAL of this many frames, all or none of which end a commit.
     fn wal(frames: usize, salt: u8, ends: bool) -> Vec<u8> {
         let mut frame = vec![0; FRAME + 512];
         frame[7] = u8::from(ends);
@@ -404,7 +404,7 @@ mod tests {
         (has_more.unwrap(), read.get())
     }
 
-    /// A WAL as SQLite writes it, of so many frames with a page of 512 bytes.
+    /// A WAL of this many frames as SQLite writes it, with a page size of 512 bytes.
     fn whole(frames: u32, is_big: bool) -> Vec<u8> {
         let mut wal = (0x377f_0682 | u32::from(is_big)).to_be_bytes().to_vec();
         for number in [3_007_000, 512, 0, 11, 12] {
@@ -494,7 +494,7 @@ mod checkpointer_tests {
         Length { all, copied }
     }
 
-    /// One whose last pass has begun at this length, and copied so much.
+    /// A checkpointer whose last pass began at this length and copied this much.
     fn after(begun: Length, copied: i64) -> Checkpointer {
         let last = Pass {
             begun,
@@ -510,7 +510,7 @@ mod checkpointer_tests {
     fn a_wal_that_is_far_too_long_is_for_it_until_little_is_left() {
         let mut checkpointer = Checkpointer::new(Some(MIN));
         assert!(!checkpointer.takes(wal(7_999, 0), USUAL));
-        // What is in the file already needs no copying.
+        // Pages that are already in the file need no copying.
         assert!(!checkpointer.takes(wal(50_000, 49_000), USUAL));
         assert!(checkpointer.takes(wal(8_000, 0), USUAL));
         let whole =
@@ -533,7 +533,7 @@ mod checkpointer_tests {
         assert!(!checkpointer.takes(wal(75_001, 50_000), USUAL));
         let mut checkpointer = after(wal(50_000, 0), 50_000);
         assert!(checkpointer.takes(wal(75_000, 50_000), USUAL));
-        // A reader is why, and not the commits.
+        // Here a reader is the reason, not the commits.
         let mut checkpointer = after(wal(50_000, 0), 7_000);
         assert!(checkpointer.takes(wal(90_000, 7_000), USUAL));
     }
@@ -546,7 +546,7 @@ mod checkpointer_tests {
             checkpointer.last.as_mut().unwrap().at = at.unwrap();
         };
         let now = Instant::now();
-        // An hour from now: however long this test is held up, the pause is not over.
+        // An hour in the future: however long this test is delayed, the pause is not over.
         ended(
             &mut checkpointer,
             now.checked_add(Duration::from_secs(3_600)),
@@ -554,7 +554,7 @@ mod checkpointer_tests {
         assert!(checkpointer.begin(nowhere, wal(90_000, 7_000)) && !checkpointer.is_under_way());
         ended(&mut checkpointer, now.checked_sub(PAUSE));
         assert!(checkpointer.begin(nowhere, wal(90_000, 7_000)) && checkpointer.is_under_way());
-        // It could not begin: the store copies this WAL itself, and the next one is for the checkpointer again.
+        // The pass could not begin: the store copies this WAL itself, and the checkpointer takes the next one.
         checkpointer.wait().unwrap();
         assert!(!checkpointer.takes(wal(90_000, 7_000), USUAL));
         assert!(!checkpointer.takes(wal(90_000, 90_000), USUAL));

@@ -12,7 +12,7 @@ const PLACE: &str = "
         (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
-/// Deletes what has no note in another table.
+/// Deletes a timer without rows in other tables.
 const SETTLE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
     AND has_moved = 0 AND key IS NULL";
@@ -22,12 +22,12 @@ const TAKE: &str = "
     AND far_handler IS ?5
     RETURNING id, due, failures, has_moved, key, payload, starts, coalesce(far_handler, handler)";
 
-/// An archived timer keeps its key.
+/// Deletes an archived timer, which keeps its key.
 const ARCHIVE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
     AND has_moved = ?4";
 
-/// A transaction that is open, and what the store has in memory of its tables.
+/// An open transaction, and the part of the tables that the store has in memory.
 pub(crate) struct Writer<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) handlers: &'a mut Handlers,
@@ -38,16 +38,16 @@ pub(crate) struct Writer<'a> {
     moved: Statement<'a>,
     archive: Statement<'a>,
     blocks: Blocks,
-    /// How many bytes inserts may have. `None` is any number.
+    /// The number of bytes that inserts may take, or `None` if it is unlimited.
     room: Option<u64>,
-    /// Whether one has found too little.
+    /// Whether an insert has found too little room.
     is_full: bool,
 }
 
-/// About how much a row has beside its payload and its key, in all tables.
+/// About the size of a row without its payload and its key, in all tables.
 const BESIDE: u64 = 100;
 
-/// SQLite's usual page. Of a row longer than a quarter of one, the rest is on pages of its own.
+/// SQLite's usual page size. A row longer than a quarter of it continues on overflow pages.
 const PAGE: u64 = 4_096;
 
 /// A statement that many steps of a commit use: it is looked up once.
@@ -86,7 +86,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether an insert was refused for want of space.
+    /// Whether an insert was refused for lack of space.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -176,7 +176,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes what so many steps have left to be written together.
+    /// Writes what this many steps have left to be written together.
     pub(crate) fn finish(self, steps: usize) -> rusqlite::Result<()> {
         self.keys.write(self.connection, steps)?;
         self.blocks.write(self.connection)
@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
         let Some(handler) = self.handlers.number(&row.handler) else {
             return Ok(Outcome::Done);
         };
-        // By two statements at most: one that returns what it has deleted takes longer than both.
+        // With at most two statements: one that returns what it has deleted takes longer than both.
         let delete = prepared(&mut self.archive, self.connection, ARCHIVE)?;
         let (second, id) = (row.due.second(), stored(row.id));
         let mut delete = |has_moved| delete.execute((handler, second, id, has_moved));
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Counts an insert. Those after one that has found no room find none either.
+    /// Counts an insert. After one that has found no room, none finds any.
     fn has_room(&mut self, row: &Row) -> bool {
         let Some(room) = &mut self.room else {
             return true;
@@ -237,13 +237,13 @@ impl<'a> Writer<'a> {
             true => bytes.next_multiple_of(PAGE),
             false => 0,
         };
-        // Pages that are split are half empty.
+        // Split pages are half empty.
         let takes = 2 * bytes.min(PAGE / 4) + own_pages;
         *room = room.saturating_sub(takes);
         *room > 0
     }
 
-    /// An insert that is not written, but for what it is answered if its key is another timer's.
+    /// Refuses an insert. The answer is that it exists if another timer has its key.
     fn refuse(&mut self, row: &Row) -> rusqlite::Result<Outcome> {
         let handler = self.handlers.number(&row.handler);
         if let (Some(handler), Some(key)) = (handler, &row.key)
@@ -255,7 +255,7 @@ impl<'a> Writer<'a> {
         Ok(Outcome::Full)
     }
 
-    /// The other timer that has the key.
+    /// Returns the other timer that has the key.
     fn holder(&self, row: &Row, handler: i64, key: &[u8]) -> rusqlite::Result<Option<Handle>> {
         let found = self
             .keys
@@ -269,7 +269,7 @@ impl<'a> Writer<'a> {
             let handler = self.handlers.intern(&row.handler, self.connection)?;
             let name = self.keys.name(handler, key);
             match self.keys.find(self.connection, name)? {
-                // It is written once more, in the same place.
+                // The same timer is written once more, in the same place.
                 Some(Holder { id, .. }) if id == stored(row.id) => {}
                 Some(other) => return Ok(Outcome::Exists(handle(&row.handler, other))),
                 None => {
@@ -321,7 +321,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes out a timer that lies in one of the buckets of its due time.
+    /// Takes out a timer from whichever bucket of its due time it is in.
     fn take(&mut self, handle: &Handle) -> rusqlite::Result<Option<Row>> {
         let moved = prepared(&mut self.moved, self.connection, MOVED)?;
         let moved: Option<i64> = moved
@@ -342,7 +342,7 @@ impl<'a> Writer<'a> {
 
     fn take_from(&mut self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
         let take = prepared(&mut self.take, self.connection, TAKE)?;
-        // A coarser bucket has rows of all handlers.
+        // A coarser bucket has the rows of all handlers.
         let (under, owner) = match bucket.level {
             Level::Second => (handler, None),
             _ => (0, Some(handler)),
@@ -355,7 +355,7 @@ impl<'a> Writer<'a> {
         .optional()
     }
 
-    /// Deletes what other tables have of a timer.
+    /// Deletes the rows of a timer in other tables.
     fn forget(&mut self, row: &Row) -> rusqlite::Result<()> {
         if row.has_moved {
             self.forget_move(row.id)?;

@@ -1,7 +1,7 @@
 //! How is a file copied while a service uses it?
 //!
-//! SQLite writes what one commit has left to a new file, in one read of the tables (`VACUUM INTO`). It has a name of its own beside the target until it is
-//! synced, so that what has the target's name is a whole copy.
+//! SQLite writes the state after one commit to a new file, in a single read of the tables (`VACUUM INTO`). The file has a temporary name next to the target
+//! until it is synced, so a file with the target's name is a whole copy.
 
 mod error;
 
@@ -22,7 +22,7 @@ use super::options::Options;
 use super::reader::Reader;
 use super::store::SqliteStore;
 
-/// After how many bytes a copy is synced, and how often it is looked at.
+/// The number of bytes after which a copy is synced, and how often its size is checked.
 const PART: u64 = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -57,7 +57,7 @@ pub struct Backup {
 /// loss. After an error, no file has the name of the target, unless only the sync of its directory failed, and a file
 /// that already had that name is unchanged.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, BackupError> {
-    // Without acknowledged work that is gone, a copy would look as if nothing was.
+    // Otherwise the copy of a file with lost acknowledged work would look as if nothing was lost.
     SqliteStore::prepare(&from, &Options::default()).map_err(BackupError::Open)?;
     let reader = Reader::open(from).map_err(BackupError::Open)?;
     let to = to.as_ref();
@@ -68,7 +68,7 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
     let partial = Partial::create(beside(&path, "-partial"))?;
     partial.fill(|name| reader.copy_to(name))?;
     let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(boxed(error)))?;
-    // What the others may read of the file, they may read of its copy.
+    // Whoever may read the file may read its copy.
     let rights = fs::metadata(reader.path()).map(|file| file.permissions());
     let synced = rights.and_then(|rights| {
         partial.file.set_permissions(rights)?;
@@ -92,17 +92,17 @@ impl Reader {
 fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags)?;
-    // A copy that is broken off is deleted. It is synced as a whole.
+    // An aborted copy is deleted, and a complete one is synced as a whole, so the journal may be in memory.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
     let epoch = meta::raise_in_copy(&connection)?;
-    // They are not for the service that begins with the copy.
+    // The commands are not meant for the service that starts with the copy.
     connection.execute("DELETE FROM commands", [])?;
     connection.close().map_err(|(_, error)| error)?;
     Ok(epoch)
 }
 
-/// A copy that is being made, by a name of its own, which is deleted.
+/// A copy in progress, under a temporary name that is deleted.
 struct Partial {
     path: PathBuf,
     file: File,
@@ -124,13 +124,13 @@ impl Partial {
         }
     }
 
-    /// The path as SQLite takes it.
+    /// The path in the form that SQLite accepts.
     fn name(&self) -> Result<&str, BackupError> {
         let name = self.path.to_str();
         name.ok_or_else(|| BackupError::io(&self.path, io::ErrorKind::InvalidFilename.into()))
     }
 
-    /// Has it written, and synced part by part meanwhile: a sync of a gigabyte at its end would hold up the service's own syncs for as long as it takes.
+    /// Writes the copy, and syncs it part by part meanwhile: syncing a gigabyte at the end would delay the service's own syncs for as long as that takes.
     fn fill(&self, write: impl FnOnce(&str) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let name = self.name()?;
         let is_written = AtomicBool::new(false);
@@ -149,7 +149,7 @@ impl Partial {
             });
             let written = write(name);
             is_written.store(true, Ordering::Release);
-            // A thread that has panicked has said so, and the last sync is still to come.
+            // A panic of that thread was already reported, and the final sync is still to come.
             let synced: io::Result<()> = syncing.join().unwrap_or(Ok(()));
             written.and(synced.map_err(|source| BackupError::io(&self.path, source)))
         })
@@ -163,7 +163,7 @@ impl Partial {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(BackupError::Exists(path.to_owned()));
             }
-            // Not all file systems have links.
+            // Not all file systems support hard links.
             Err(_) => {
                 refuse_existing(path)?;
                 fs::rename(&self.path, path).map_err(|source| BackupError::io(path, source))?;
@@ -183,7 +183,7 @@ impl Drop for Partial {
     }
 }
 
-/// Creates a file that its user alone may read until it is whole: it has payloads.
+/// Options that create a file that only its user may read until it is complete: it contains payloads.
 fn private() -> fs::OpenOptions {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -200,10 +200,10 @@ fn refuse_existing(path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Else a power cut may take the new name back.
+/// Syncs the directory of a path; otherwise a power cut may undo the new name.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
-        // There, a folder cannot be opened, and names are not synced.
+        // Elsewhere, a directory cannot be opened, and names are not synced.
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
         _ => Ok(()),
     }

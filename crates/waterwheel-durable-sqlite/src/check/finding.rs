@@ -33,11 +33,11 @@ pub(super) const KEY_IS_FREE: &str = "another timer with this key can be inserte
 pub(super) const KEY_IS_TAKEN: &str =
     "an insert with this key behaves as if the timer existed: use another key, or restore a backup";
 
-/// For a timer that has moved and has no note of it.
+/// For a timer that has moved and has no row in `moved`.
 pub(super) const NOT_FOUND: &str =
     "it is delivered, but not found by its original handle: cancel it by its id, or leave it";
 
-/// For a note of a timer that is gone.
+/// For a row in `moved` whose timer is gone.
 pub(super) const USELESS: &str =
     "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 

@@ -1,14 +1,14 @@
-//! Is a file whole: its pages, and the rows that we have written?
+//! Is a file intact: its pages, and the rows that we have written?
 //!
-//! Nothing is assumed of the file but that SQLite opens it, so a file that no store opens can be checked. It is read in slices of some 20 ms, each a transaction of its own:
-//! while one is open, SQLite cannot begin the WAL of a service again. Between two slices the check rests as long as the slice took, and longer while the WAL is long, so that
-//! it ends on a busy machine, too. A slice begins after the last key of the one before.
+//! The check assumes only that SQLite opens the file, so it also covers a file that no store opens. It reads in slices of some 20 ms, each a separate
+//! transaction: while one is open, SQLite cannot restart the WAL of a service. Between two slices the check rests as long as the slice took, and longer while
+//! the WAL is long, so that it also finishes on a busy machine. A slice begins after the last key of the previous one.
 //!
 //! | what | how |
 //! |---|---|
-//! | pages | `PRAGMA integrity_check`, as a whole if no process has the file; beside one only if it is done within [`WHOLE`]. Otherwise the slices have read each page that has rows |
-//! | a row | by its own [columns](rows), and by what other tables say of it in the same transaction |
-//! | a note of a timer that is gone (`moved`, the index of the keys) | the ids of the timers that have one are collected, 8 bytes each. A note of another id is looked into on its own |
+//! | pages | `PRAGMA integrity_check`, as a whole if no process has the file open, otherwise only if that takes less than [`WHOLE`]. The slices read each page with rows anyway |
+//! | a row | by its own [columns](rows), and against other tables in the same transaction |
+//! | a note of a timer that is gone (`moved`, the index of the keys) | the ids of the timers with a note are collected, 8 bytes each. Notes of other ids are checked individually |
 
 mod finding;
 mod rows;
@@ -32,13 +32,13 @@ use super::lsm::{KeyIndex, Sizes};
 use super::meta::read_meta;
 use super::{OpenError, SqliteStore};
 
-/// How long a slice reads, about.
+/// The approximate duration of a slice.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// How long the check of all pages at once may take beside a service.
+/// How long the check of all pages at once may take while a service has the file open.
 const WHOLE: Duration = Duration::from_millis(250);
 
-/// How long it rests between two slices while the WAL is long.
+/// How long the check rests between two slices while the WAL is long.
 const LONG_REST: Duration = Duration::from_millis(50);
 
 /// The result of a [`check`]: what was checked.
@@ -77,7 +77,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
     match SqliteStore::lost(&path) {
         Ok(Some(loss)) => found(Finding::of_loss(&loss)),
         Err(error @ OpenError::StaleWal(_)) => return Err(error),
-        // The checks below say why it cannot be read.
+        // The checks below report why it cannot be read.
         Ok(None) | Err(_) => {}
     }
     let opened = connect(&path).and_then(|connection| {
@@ -123,7 +123,7 @@ struct Check<'a> {
     known: Option<Known>,
     /// How long the index of the keys took to read.
     reading_keys: Duration,
-    /// A WAL that is longer is long.
+    /// The length above which a WAL counts as long.
     wal: u64,
 }
 
@@ -131,16 +131,16 @@ struct Check<'a> {
 struct Known {
     /// A counter that SQLite raises at each commit of another connection.
     data_version: i64,
-    /// The handlers have the numbers from 1 to this one. `None` if their table cannot be read.
+    /// The highest handler number; the lowest is 1. `None` if the table cannot be read.
     handlers: Option<i64>,
-    /// How often the file was opened. `None` if it cannot be read.
+    /// The number of times the file was opened, or `None` if it cannot be read.
     epoch: Option<u64>,
-    /// The index of the keys, once it is asked for. `None` if it cannot be read.
+    /// The index of the keys, once it was needed. The inner `None` means that it cannot be read.
     keys: Option<Option<KeyIndex>>,
 }
 
 impl Check<'_> {
-    /// Says whether all pages were checked.
+    /// Checks everything. Returns whether all pages were checked.
     fn all(&mut self) -> Result<bool, OpenError> {
         let all_pages = self.pages()?;
         self.meta()?;
@@ -153,7 +153,7 @@ impl Check<'_> {
         Ok(all_pages)
     }
 
-    /// Has SQLite check all pages. Beside a service, it is broken off if it takes long.
+    /// Lets SQLite check all pages. If a service has the file open, this is interrupted when it takes long.
     fn pages(&mut self) -> Result<bool, OpenError> {
         let interrupt = self.connection.get_interrupt_handle();
         let (ended, has_ended) = mpsc::channel::<()>();
@@ -161,7 +161,7 @@ impl Check<'_> {
         let connection = self.connection;
         let lines = thread::scope(|scope| {
             scope.spawn(move || {
-                // Else the sender is dropped at the end.
+                // If the check ends earlier, the sender is dropped.
                 if is_beside
                     && has_ended.recv_timeout(WHOLE) == Err(mpsc::RecvTimeoutError::Timeout)
                 {
@@ -194,7 +194,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Reads a table. Damaged rows are findings.
+    /// Returns the result of a read. Damage becomes a finding.
     fn of_table<T>(
         &mut self,
         table: Option<&str>,
@@ -214,14 +214,14 @@ impl Check<'_> {
         }
     }
 
-    /// Reads a table in slices, and looks at each row.
+    /// Reads a table in slices, and passes each row to `look`.
     fn table(
         &mut self,
         table: &Table,
         look: &mut dyn FnMut(&mut Self, &mut Cells<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), OpenError> {
         let mut after: Option<Vec<Value>> = None;
-        // Rows that are added behind those that were there are not waited for: a service may add them as fast as they are read.
+        // Rows appended meanwhile are not read: a service may append them as fast as they are read.
         let last = match table.last_sql() {
             Some(sql) => {
                 let last = self.connection.query_row(&sql, [], |row| row.get(0));
@@ -238,7 +238,7 @@ impl Check<'_> {
             match self.of_table(Some(table.name), slice)? {
                 Some(true) => {}
                 Some(false) => return Ok(()),
-                // A page that cannot be read: what comes after it is found by no key.
+                // A page cannot be read, so no key leads to what comes after it.
                 None => {
                     self.orphans.is_partial |= ["timers", "archive"].contains(&table.name);
                     return Ok(());
@@ -248,7 +248,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads rows after a key, and moves it on. Says whether there may be more.
+    /// Reads the rows after a key, and advances it. Returns whether there may be more.
     fn slice(
         &mut self,
         table: &Table,
@@ -277,7 +277,7 @@ impl Check<'_> {
             look(self, &mut cells)?;
             self.rows += 1;
             cells.hand_over(self.found);
-            // What is read for each slice is not most of it, however large the index of the keys is.
+            // The index of the keys is read for each slice; however large it is, that must not be most of the slice's time.
             if begun.elapsed() >= SLICE.max(2 * self.reading_keys) {
                 return Ok(true);
             }
@@ -285,7 +285,7 @@ impl Check<'_> {
         Ok(false)
     }
 
-    /// Reads what rows are compared with, if another connection has committed.
+    /// Reads the state that rows are compared with, if another connection has committed.
     fn know(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let data_version: i64 =
             connection.query_row("PRAGMA data_version", [], |row| row.get(0))?;
@@ -307,7 +307,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The index of the keys. `None` if it is damaged, which its own tables say.
+    /// Returns the index of the keys, or `None` if it is damaged, which the check of its own tables reports.
     fn keys(&mut self, connection: &Connection) -> Option<&KeyIndex> {
         let known = self.known.as_mut()?;
         let reading_keys = &mut self.reading_keys;
@@ -320,7 +320,7 @@ impl Check<'_> {
         keys.as_ref()
     }
 
-    /// The service goes on.
+    /// Rests, so that the service can continue.
     fn rest(&self, took: Duration) {
         if self.is_beside {
             let is_long = length(&wal_of(&self.path)) > self.wal;
@@ -329,13 +329,13 @@ impl Check<'_> {
     }
 }
 
-/// SQLite's findings about the pages: the tables, if it names them, and the problem.
+/// SQLite's findings about the pages: the table, if SQLite names it, and the problem.
 fn integrity(connection: &Connection) -> rusqlite::Result<Vec<(Option<String>, String)>> {
     let mut check = connection.prepare("PRAGMA integrity_check")?;
     let said = check.query_map([], |row| row.get::<_, String>(0))?;
     let said: Vec<String> = said.collect::<Result<_, _>>()?;
     let lines = said.iter().flat_map(|said| said.lines());
-    // Rows have their own check, which names them.
+    // Rows have their own check, which identifies them.
     let lines = lines.filter(|line| {
         *line != "ok" && !line.starts_with("***") && !line.starts_with("NULL value in")
     });
@@ -350,7 +350,7 @@ fn integrity(connection: &Connection) -> rusqlite::Result<Vec<(Option<String>, S
     Ok(lines.collect())
 }
 
-/// Whether a key comes after another one, in the order of SQLite.
+/// Whether a key comes after another one in SQLite's order.
 fn is_after(key: &[Value], other: &[Value]) -> bool {
     let rank = |value: &Value| match value {
         Value::Null => 0,
@@ -365,7 +365,7 @@ fn is_after(key: &[Value], other: &[Value]) -> bool {
             (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
             (Value::Text(one), Value::Text(other)) => one.cmp(other),
             (Value::Blob(one), Value::Blob(other)) => one.cmp(other),
-            // No table has numbers with a fraction in its key, so their order is of no use.
+            // No table has fractional numbers in its key, so their order does not matter.
             (Value::Real(_), _) | (_, Value::Real(_)) => Ordering::Greater,
             (one, other) => rank(one).cmp(&rank(other)),
         });

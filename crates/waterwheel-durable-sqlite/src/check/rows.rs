@@ -2,9 +2,9 @@
 //!
 //! # Notes of timers that are gone
 //!
-//! A note is looked at by its id: most are of timers that were seen as the table `timers` was read. The others are of timers that were inserted or moved
-//! meanwhile, which are looked up in the same transaction; or of one that was archived behind the check, so the archive is read once more before a key is
-//! called lost.
+//! A note is checked by its id: most belong to timers that were seen when the table `timers` was read. The others belong to timers that were inserted or moved
+//! meanwhile, which are looked up in the same transaction, or to one that was archived behind the check. The archive is therefore read once more before a key
+//! is reported as lost.
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -17,14 +17,14 @@ use crate::error::{describe_type, ordinal, times};
 use crate::lsm::{Holder, MAX_BITS, Name, is_filter, read_entries};
 use crate::read::MOVED;
 
-/// A table, its columns and how many of them, the first ones, are its key.
+/// A table, its columns, and how many of them form its key; these come first.
 pub(super) struct Table {
     pub(super) name: &'static str,
     columns: &'static [&'static str],
     keys: usize,
 }
 
-/// Those that notes are compared with come before the notes.
+/// The tables that notes are compared with come before the notes.
 pub(super) const TABLES: [Table; 11] = [
     table("handlers", &["number", "name"], 1),
     table(
@@ -103,7 +103,7 @@ const fn table(name: &'static str, columns: &'static [&'static str], keys: usize
 }
 
 impl Table {
-    /// Asks for the last key of a table that has one column for it.
+    /// SQL for the last key of a table whose key is a single column.
     pub(super) fn last_sql(&self) -> Option<String> {
         let Table { name, columns, .. } = self;
         (self.keys == 1).then(|| format!("SELECT max({}) FROM {name}", columns[0]))
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-/// A row, and what is wrong with it.
+/// A row and its problems.
 pub(super) struct Cells<'a> {
     pub(super) connection: &'a Connection,
     table: &'a Table,
@@ -156,7 +156,7 @@ impl<'a> Cells<'a> {
         (0..self.table.keys).map(|at| self.row.get(at)).collect()
     }
 
-    /// The row as a condition of SQL.
+    /// The row as an SQL condition.
     pub(super) fn name(&self) -> String {
         let columns = self.table.columns[..self.table.keys].iter().enumerate();
         let parts = columns.map(|(at, column)| {
@@ -222,7 +222,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// A number that is not negative and not too large.
+    /// A number that is neither negative nor too large.
     fn count(&mut self, column: &str, limit: i64) -> Option<i64> {
         let value = self.integer(column)?;
         if !(0..=limit).contains(&value) {
@@ -267,7 +267,7 @@ impl<'a> Cells<'a> {
         text
     }
 
-    /// The id of a timer. One of a later opening than the file has had may be given again.
+    /// The id of a timer. An id of a later opening than the file has had might be assigned again.
     pub(super) fn id(&mut self, known: &Known) -> Option<i64> {
         let stored = self.count("id", i64::MAX)?;
         let id = Id::from_stored(stored.unsigned_abs());
@@ -334,7 +334,7 @@ impl Check<'_> {
             }
         };
         self.known = Some(known);
-        // A key is looked up in the index last: it may be read for that.
+        // The key is looked up in the index last, because that may have to be read for it.
         if let Some(keyed) = looked? {
             self.look_up(&keyed, cells)?;
         }
@@ -470,14 +470,14 @@ impl Check<'_> {
         Ok(Some(keyed.collect()))
     }
 
-    /// The index has the keys of these.
+    /// Checks that the index has the keys of these timers.
     fn look_up(&mut self, all: &[Keyed], cells: &mut Cells<'_>) -> rusqlite::Result<()> {
         for Keyed { handler, key, id } in all {
             self.orphans.keyed.push(*id);
             let Some(keys) = self.keys(cells.connection) else {
                 return Ok(());
             };
-            // A chunk that is damaged says so itself.
+            // The check of the index reports a damaged chunk.
             let found = match keys.find(cells.connection, keys.name(*handler, key)) {
                 Err(error) if error.sqlite_error_code().is_none() => continue,
                 found => found?,
@@ -505,7 +505,7 @@ struct Keyed {
 
 fn handler(cells: &mut Cells<'_>) {
     cells.text("name");
-    // They are numbered from 1 on.
+    // The numbers start at 1.
     let Some(number) = cells.integer("number").filter(|number| *number != 1) else {
         return;
     };
@@ -564,15 +564,15 @@ pub(super) fn run(cells: &mut Cells<'_>) {
 /// The timers seen so far, by their ids.
 #[derive(Default)]
 pub(super) struct Orphans {
-    /// Those with a key.
+    /// The timers with a key.
     pub(super) keyed: Vec<i64>,
-    /// Those that the table `moved` has.
+    /// The timers in the table `moved`.
     pub(super) moved: Vec<i64>,
-    /// Whether both are in order.
+    /// Whether both are sorted.
     is_sorted: bool,
-    /// A table of timers could not be read to its end.
+    /// Whether a table of timers could not be read to its end.
     pub(super) is_partial: bool,
-    /// Keys whose timers were not found.
+    /// The keys whose timers were not found.
     lost: Vec<Lost>,
 }
 
@@ -594,7 +594,7 @@ impl Orphans {
 }
 
 impl Check<'_> {
-    /// A row of the table `moved`.
+    /// Checks a row of the table `moved`.
     pub(super) fn moved(&mut self, known: &Known, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
         self.orphans.sort();
         let (Some(id), Some(due)) = (cells.id(known), cells.integer("due")) else {
@@ -607,7 +607,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A row of the index of the keys.
+    /// Checks a row of the index of the keys.
     pub(super) fn index(
         &mut self,
         table: &'static str,
@@ -652,7 +652,7 @@ impl Check<'_> {
         }
         let mut asked = Vec::new();
         for (name, holder) in entries {
-            // The later of two entries of a key holds.
+            // If a key has two entries, the later one is valid.
             if holder.is_some() && keys.find(connection, name)? == holder {
                 asked.extend(holder.map(|holder| (name, holder)));
             }
@@ -672,7 +672,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Says which keys are of no timer.
+    /// Reports the keys that belong to no timer.
     pub(super) fn look_for_lost_keys(&mut self) -> Result<(), OpenError> {
         let lost = std::mem::take(&mut self.orphans.lost);
         if lost.is_empty() || self.orphans.is_partial {
@@ -684,7 +684,7 @@ impl Check<'_> {
             let all = cells.bytes("entries").and_then(archive::entries);
             let ids = all.into_iter().flatten();
             archived.extend(ids.map(|it| i64::try_from(it.id.get()).unwrap_or(i64::MAX)));
-            // It was looked at before.
+            // The row was already checked.
             cells.forget();
             Ok(())
         })?;
@@ -723,7 +723,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a timer waits that was due then at first.
+/// Whether there is a pending timer with this id and original due time.
 fn is_there(connection: &Connection, id: i64, due: i64) -> rusqlite::Result<bool> {
     let mut moved = connection.prepare_cached(MOVED)?;
     let moved: Option<Value> = moved.query_row([id], |row| row.get(0)).optional()?;

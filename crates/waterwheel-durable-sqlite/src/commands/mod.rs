@@ -1,17 +1,17 @@
-//! Commands of other processes to the one that has the file open.
+//! Commands from other processes to the one that has the file open.
 //!
-//! A command is a row of the table `commands`. Each step of its life is one transaction, so that both sides know how far it has come:
+//! A command is a row of the table `commands`. Each step of its life is one transaction, so that both sides know its state:
 //!
 //! | step | by | the row |
 //! |---|---|---|
-//! | asked | the other process | is there, with a time until which it may be taken |
-//! | taken | the store, once a second | `is_taken`: it cannot be withdrawn any more |
+//! | asked | the other process | exists, with a time until which it may be taken |
+//! | taken | the store, once a second | `is_taken`: it can no longer be withdrawn |
 //! | answered | the store, in the commit that carries it out or in a later one | has its `answer` |
 //! | read, or withdrawn before it was taken | the other process | is deleted |
 //!
-//! So what was withdrawn, or has waited too long, is not carried out later. How long it has waited goes by the wall clock, which both sides have: where that is set
-//! back, a command that was not withdrawn, because its process was killed, may be taken for longer. A store that is opened deletes what the one before had taken and not answered: that
-//! may have been carried out, and is `Unknown` to the other process.
+//! A command that was withdrawn or has waited too long is therefore not carried out later. The waiting time is measured by the wall clock, which both sides
+//! share: if it is set back, a command that was not withdrawn, because its process was killed, may be taken for longer. When a store is opened, it deletes the
+//! commands that the previous one had taken and not answered: they may have been carried out, and are `Unknown` to the other process.
 
 mod error;
 mod send;
@@ -24,10 +24,10 @@ use waterwheel_durable_core::store::{Command, Op};
 pub use self::error::SendError;
 pub use self::send::{CommandResult, send_commands};
 
-/// The present time in milliseconds, by the clock of SQLite, which both sides have.
+/// The current time in milliseconds, by SQLite's clock, which both sides share.
 const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
-/// How long the row of a process that has ended is kept.
+/// How long the row of an ended process is kept, in milliseconds.
 const KEPT: i64 = 3_600_000;
 
 /// The commands that the store has taken.
@@ -35,7 +35,7 @@ const KEPT: i64 = 3_600_000;
 pub(crate) struct Commands {
     /// SQLite's change counter when the commands were last taken.
     seen: Option<i64>,
-    /// By their numbers: some thousands come at once, and each is answered on its own.
+    /// The taken commands by number: thousands come at once, and each is answered individually.
     taken: BTreeMap<u64, Command>,
 }
 
@@ -47,7 +47,7 @@ impl Commands {
         Ok(Some(version).filter(|_| self.seen != Some(version)))
     }
 
-    /// All that are not answered.
+    /// Returns all unanswered commands.
     pub(crate) fn all(&self) -> Vec<(u64, Command)> {
         let taken = self.taken.iter();
         taken
@@ -55,13 +55,13 @@ impl Commands {
             .collect()
     }
 
-    /// Adds those that were taken by a transaction which was committed.
+    /// Adds the commands that a committed transaction has taken.
     pub(crate) fn add(&mut self, seen: i64, taken: Vec<(u64, Command)>) {
         self.seen = Some(seen);
         self.taken.extend(taken);
     }
 
-    /// Forgets those that a commit has answered.
+    /// Forgets the commands that a commit has answered.
     pub(crate) fn answered(&mut self, steps: &[Op]) {
         if self.taken.is_empty() {
             return;
@@ -78,13 +78,13 @@ impl Commands {
     }
 }
 
-/// Whether there is one to take.
+/// Whether there is a command to take.
 pub(crate) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM commands WHERE is_taken = 0 AND answer IS NULL LIMIT 1";
     connection.prepare_cached(sql)?.exists([])
 }
 
-/// Takes those that may be taken, within a transaction.
+/// Takes the commands that may be taken, within a transaction.
 pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Command)>> {
     let old = format!("DELETE FROM commands WHERE until < {NOW} - {KEPT}");
     connection.prepare_cached(&old)?.execute([])?;
@@ -111,14 +111,14 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Comman
     Ok(taken)
 }
 
-/// Deletes what the store before has taken and not answered, within a transaction.
+/// Deletes the commands that the previous store has taken and not answered, within a transaction.
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "DELETE FROM commands WHERE is_taken = 1 AND answer IS NULL";
     connection.execute(sql, [])?;
     Ok(())
 }
 
-/// The answer of a command, if there is one. `None` if the command is gone.
+/// Returns the answer of a command, if there is one. The outer `None` means that the command is gone.
 fn answer_of(connection: &Connection, number: i64) -> rusqlite::Result<Option<Option<String>>> {
     let sql = "SELECT answer FROM commands WHERE number = ?1";
     let mut answer = connection.prepare_cached(sql)?;

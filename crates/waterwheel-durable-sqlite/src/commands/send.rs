@@ -13,16 +13,16 @@ use crate::connection::{refuse_wal_alone, require_current};
 use crate::files::resolve;
 use crate::lock::{self, Holder};
 
-/// How often it looks for an answer.
+/// The interval between two looks for answers.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many commands one transaction writes. The service waits for it for 50 ms at most, and refuses what it was to commit after that.
+/// The number of commands that one transaction writes. The service waits for it for at most 50 ms, and then refuses its own commit.
 const SLICE: usize = 500;
 
-/// How long the service has the file to itself between two of these. While it waits for the file, it looks again every few milliseconds.
+/// The pause between two of these transactions, for the service. While the service waits for the file, it retries every few milliseconds.
 const GAP: Duration = Duration::from_millis(10);
 
-/// For how long no process has the file before a command is withdrawn early. A service that is started again takes it.
+/// How long no process may have the file open before a command is withdrawn early. A restarted service takes it.
 const GONE: Duration = Duration::from_millis(500);
 
 /// The outcome of a command that was sent with [`send_commands`].
@@ -58,7 +58,7 @@ pub fn send_commands(
         .put(commands, within)
         .map_err(|error| SendError::of(error, &path))?;
     let is_held = || lock::inspect(&path) != Holder::None;
-    // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
+    // From here on, an error leaves the outcome open: commands that are not taken in time never are.
     let results = sending.wait(&numbers, within, is_held);
     let mut results = results.unwrap_or_default();
     results.resize(numbers.len(), CommandResult::Unknown);
@@ -82,7 +82,7 @@ impl Sender {
         Ok(Sender { connection })
     }
 
-    /// The numbers of the first commands: of all, unless an error has ended it.
+    /// Writes the commands and returns their numbers; after an error, only those of the first commands.
     fn put(&self, commands: &[Command], within: Duration) -> rusqlite::Result<Vec<i64>> {
         let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX / 4);
         let sql = format!("INSERT INTO commands (body, until) VALUES (?1, {NOW} + ?2)");
@@ -119,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// How many have no answer, and how many of them are taken.
+    /// Returns the number of unanswered commands, and how many of those are taken.
     fn open_of(&self, numbers: &[i64]) -> rusqlite::Result<(i64, i64)> {
         let sql = "SELECT count(*), coalesce(sum(is_taken), 0) FROM commands
             WHERE number BETWEEN ?1 AND ?2 AND answer IS NULL";
@@ -136,7 +136,7 @@ impl Sender {
         Ok((open, taken))
     }
 
-    /// Reads the answers, and withdraws what is not taken. It has come so far if an error has ended it.
+    /// Reads the answers, and withdraws the commands that are not taken. After an error, returns the results so far.
     fn end(&self, numbers: &[i64]) -> Vec<CommandResult> {
         let sql = "DELETE FROM commands
             WHERE number = ?1 AND (answer IS NOT NULL OR is_taken = 0)";
@@ -152,7 +152,7 @@ impl Sender {
         ends
     }
 
-    /// Changes something of each, a slice at a time. What came of those whose slice was committed, and how it has ended.
+    /// Applies a change to each item, a slice at a time. Returns the results of the committed slices, and the error that ended it, if any.
     fn change_each<T, U>(
         &self,
         all: &[T],
@@ -175,7 +175,7 @@ impl Sender {
         (changed, Ok(()))
     }
 
-    /// A short transaction: the service waits as long as it lasts.
+    /// Runs a short transaction: the service waits for its duration.
     fn change<T>(
         &self,
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -193,10 +193,10 @@ impl Sender {
 }
 
 fn configure(connection: &Connection, within: Duration) -> rusqlite::Result<()> {
-    // Copying the WAL is for the store.
+    // Only the store copies the WAL.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     connection.busy_timeout(within)?;
-    // Without a sync, the service waits for microseconds. The commit with the answer syncs this one as well.
+    // Without a sync, the service waits only microseconds. The commit with the answer also syncs this one.
     connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF;")
 }

@@ -6,13 +6,13 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::error;
 
-/// A key of a handler, in 128 bits: its `SipHash` with the secret of the file. Names are spread evenly, whatever the keys are, and who does not know the secret
-/// cannot choose two keys of one name. With 10 million keys, the chance that any two have the same one is 1 in 10²⁴.
+/// A key of a handler, in 128 bits: its `SipHash` with the secret of the file. Names are spread evenly, whatever the keys are, and without the secret one
+/// cannot choose two keys with the same name. With 10 million keys, the chance that any two share a name is 1 in 10²⁴.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name(pub(super) u128);
 
 impl Name {
-    /// The chunk that it lies in, of a run with 2 to the power of `bits` of them.
+    /// The chunk that contains the name, in a run with 2 to the power of `bits` chunks.
     pub(super) fn chunk(self, bits: u32) -> u32 {
         match bits {
             0 => 0,
@@ -20,7 +20,7 @@ impl Name {
         }
     }
 
-    /// The first one of a chunk. `None` if there are not so many chunks.
+    /// The first name of a chunk, or `None` if the run has fewer chunks.
     pub(super) fn first_of(chunk: u32, bits: u32) -> Option<Name> {
         let is_in = u64::from(chunk) < 1 << bits;
         is_in.then(|| Name(u128::from(chunk).checked_shl(128 - bits).unwrap_or(0)))
@@ -41,7 +41,7 @@ impl Secret {
     }
 }
 
-/// The timer that has a key, and its due time as it was inserted.
+/// The timer that has a key, and its due time at the insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) id: i64,
@@ -60,11 +60,11 @@ pub(super) struct Entry {
     pub(super) holder: Holder,
 }
 
-/// In bytes, in the file.
+/// The length of an entry in the file, in bytes.
 pub(super) const LENGTH: usize = 32;
 
 impl Entry {
-    /// Whether it says that the key is free.
+    /// Whether the entry says that the key is free.
     pub(super) fn is_free(&self) -> bool {
         self.holder == Holder::NONE
     }
@@ -135,7 +135,7 @@ mod tests {
         for (at, name) in names.iter().enumerate() {
             assert!(!names[..at].contains(name));
         }
-        // It is in files, so it must not change: the hash of the number and the key, one after the other.
+        // The hash is stored in files, so it must not change: it covers the number followed by the key.
         let both = [1, 0, 0, 0, 0, 0, 0, 0, b'k', b'e', b'y'];
         let hash = SipHasher24::new_with_keys(1, 2).hash(&both);
         assert_eq!(names[0].0, hash.as_u128());

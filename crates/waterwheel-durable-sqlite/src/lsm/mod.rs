@@ -3,28 +3,27 @@
 //! Keys are random. A table in order of the keys changes a page of its own for nearly each insert, and each of these pages is written twice, to the WAL and to
 //! the file. So the index is written in order of time and sorted step by step, as in a [log-structured merge tree](https://doi.org/10.1007/s002360050048):
 //!
-//! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
-//!   is opened.
-//! - When there is much of it, it is written in order, as a [run]. A run does not change.
-//! - When there are four runs of about the same size, they are merged into one, step by step, each a transaction of its own.
+//! - Changes of commits since the last run was written are **fresh**: they are in memory, in a map, and in the file, in `key_changes`, one row per commit,
+//!   which is read when the file is opened.
+//! - When there are many fresh changes, they are written in order, as a [run]. A run does not change.
+//! - When there are four runs of about the same size, they are merged into one, in steps that are each a separate transaction.
 //!
-//! A lookup asks what is fresh and then the runs, the youngest first, and the first answer holds: the timer that has the key, or that the key is free. A
-//! filter in memory rules most runs out. All is found by the [name](Name) of a key.
+//! A lookup searches the fresh changes and then the runs, the youngest first, and the first hit is valid: the timer that has the key, or that the key is free.
+//! A filter in memory rules most runs out. Everything is found by the [name](Name) of a key.
 //!
 //! | file | question |
 //! |---|---|
-//! | `entry` | what is said of a key, by which name, and how does that lie in the file? |
-//! | `run` | where does it lie, and what is certainly not in a run? |
+//! | `entry` | what is known of a key, by which name, and how is that stored in the file? |
+//! | `run` | where is an entry stored, and what is certainly not in a run? |
 //!
 //! # Merging
 //!
-//! By its names, from the least on: each step takes the next ones out of the runs, and appends them to the run that comes about. So each name is in one place at
-//! any time, the place of a merge is in the file, and no more space is needed than for a step.
+//! A merge goes by ascending names: each step takes the next entries out of the source runs and appends them to the new run. So each name is in one place at
+//! any time, the position of a merge is in the file, and a merge needs no more space than one step.
 //!
-//! Merged are runs of about the same size that follow one another, four of them at least. So an entry is merged once for each power of
-//! four by which the index has grown, and there are three runs for each of these powers, about. While old runs are merged, which takes long if they are large, the
-//! younger ones are merged among themselves. When a quarter of all entries say that a key is free, all runs are merged. That drops these entries, and those that
-//! they hide.
+//! At least four adjacent runs of about the same size are merged. So an entry is merged once for each power of four by which the index has grown, and there are
+//! about three runs for each of these powers. While old runs are merged, which takes long if they are large, the younger ones are merged among themselves. When
+//! a quarter of all entries say that a key is free, all runs are merged. That drops these entries and those that they hide.
 
 mod entry;
 mod run;
@@ -40,13 +39,13 @@ pub(crate) use entry::{Holder, Name};
 pub(crate) use run::MAX_BITS;
 use run::{Filter, Run};
 
-/// How much is fresh at most, and how much a step merges: in entries.
+/// The maximum of fresh changes, and the size of a merge step, in entries.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
-    /// So many changes are written as a run.
+    /// The number of changes that are written as a run.
     pub fresh: usize,
-    /// So many are merged in a step at least, about.
+    /// The approximate minimum number of entries merged in a step.
     pub step: u64,
 }
 
@@ -58,11 +57,11 @@ impl Sizes {
     };
 }
 
-/// So many entries are merged for each that is changed: more than the four powers of four from 64 K to 16 M, by each of which each entry is merged once.
+/// The number of entries merged per changed entry: more than the four powers of four from 64 K to 16 M, for each of which an entry is merged once.
 const MERGED_EACH: u64 = 6;
 
-/// So many are merged for each step of a commit that changes none. A merge that is under way ends beside such commits, too: after ten million keys had expired, one
-/// stood still for as long as others inserted, and the file was 1.8 times as long as before.
+/// The number of entries merged per step of a commit that changes none. A running merge must finish during such commits, too: otherwise, after many keys have
+/// expired, it would stand still for as long as others insert, and the file would stay larger than necessary.
 const MERGED_BESIDE: u64 = 4;
 
 /// The index: see the [module](self).
@@ -71,19 +70,19 @@ pub(crate) struct KeyIndex {
     secret: Secret,
     sizes: Sizes,
     fresh: HashMap<Name, Holder>,
-    /// How many changes `key_changes` has.
+    /// The number of changes in `key_changes`.
     changes: usize,
-    /// The youngest first.
+    /// The runs, the youngest first.
     runs: Vec<Run>,
     /// The entries that this transaction has changed, in order, with their values before.
     changed: Vec<(Entry, Option<Holder>)>,
-    /// How many steps this transaction has.
+    /// The number of steps of this transaction.
     steps: u64,
-    /// The step that this transaction has merged or written.
+    /// The merge or write that this transaction has done.
     step: Option<Step>,
-    /// How many entries are to be merged for what was changed.
+    /// The number of entries to be merged for the changes so far.
     owed: u64,
-    /// How many of them at most in a step.
+    /// The maximum number of entries merged in a step.
     limit: u64,
 }
 
@@ -114,12 +113,12 @@ impl KeyIndex {
         Ok(keys)
     }
 
-    /// The name of a key of the handler with this number.
+    /// Returns the name of a key of the handler with this number.
     pub(crate) fn name(&self, handler: i64, key: &[u8]) -> Name {
         self.secret.name(handler, key)
     }
 
-    /// The timer that has a key.
+    /// Finds the timer that has a key.
     pub(crate) fn find(
         &self,
         connection: &Connection,
@@ -144,7 +143,7 @@ impl KeyIndex {
     /// Takes a key from the timer that has it.
     pub(crate) fn free(&mut self, name: Name) {
         let holder = Holder::NONE;
-        // Where no run has an older entry, nothing has to hide it.
+        // If no run has an older entry, there is nothing to hide.
         let before = match self.runs.iter().any(|run| run.may_have(name)) {
             true => self.fresh.insert(name, holder),
             false => self.fresh.remove(&name),
@@ -152,7 +151,7 @@ impl KeyIndex {
         self.changed.push((Entry { name, holder }, before));
     }
 
-    /// Writes what the transaction has changed, which has so many steps.
+    /// Writes the changes of the transaction, which has this many steps.
     pub(crate) fn write(&mut self, connection: &Connection, steps: usize) -> rusqlite::Result<()> {
         self.steps = steps as u64;
         if self.changed.is_empty() {
@@ -167,7 +166,7 @@ impl KeyIndex {
         Ok(())
     }
 
-    /// The transaction was committed.
+    /// Called when the transaction was committed.
     pub(crate) fn commit(&mut self) {
         let changed = self.changed.len();
         self.changed.clear();
@@ -180,12 +179,12 @@ impl KeyIndex {
         self.owed += owed;
         match self.step.take() {
             Some(step) => self.commit_step(step),
-            // Else it would fall behind if all commits are so large.
+            // Otherwise merging would fall behind if all commits are this large.
             None => self.limit = (2 * owed).max(4 * self.sizes.step),
         }
     }
 
-    /// The transaction was rolled back.
+    /// Called when the transaction was rolled back.
     pub(crate) fn rollback(&mut self) {
         self.steps = 0;
         for (entry, before) in self.changed.drain(..).rev() {
@@ -200,20 +199,20 @@ impl KeyIndex {
     }
 }
 
-/// The entries of a row. The timer is `None` where a key is free.
+/// Parses the entries of a row. The timer is `None` if the key is free.
 pub(crate) fn read_entries(blob: &[u8]) -> rusqlite::Result<Vec<(Name, Option<Holder>)>> {
     let all = entries(blob)?;
     let all = all.map(|entry| (entry.name, Some(entry.holder).filter(|_| !entry.is_free())));
     Ok(all.collect())
 }
 
-/// Whether a row can be a filter: it is as long as one.
+/// Whether a row has the length of a filter.
 pub(crate) fn is_filter(row: &[u8]) -> bool {
     Filter::new(1).read(0, row).is_ok()
 }
 
 impl KeyIndex {
-    /// Whether the entries of a chunk lie where they are looked for. What is wrong if they do not.
+    /// Checks whether the entries of a chunk are where they are looked for. Returns the problem if they are not.
     pub(crate) fn fits(
         &self,
         number: i64,
@@ -247,39 +246,39 @@ impl KeyIndex {
     }
 }
 
-/// So many runs of about the same size are merged.
+/// The number of runs of about the same size that are merged.
 const ALIKE: usize = 4;
 
-/// A step of a transaction.
+/// A change of the runs by a transaction.
 #[derive(Debug)]
 enum Step {
-    /// The fresh entries have become a run. `None` if nothing is left of them.
+    /// The fresh entries have become a run, or `None` if none of them is left.
     Fresh(Option<Run>),
     /// A part was merged into the run with this number.
     Merge {
         into: i64,
-        /// Whether the run has only come about.
+        /// Whether this step has created the run.
         is_new: bool,
-        /// Its entries and its chunks before.
+        /// The numbers of its entries, freed entries and chunks before.
         before: (u64, u64, u32),
-        /// How many entries were read.
+        /// The number of entries that were read.
         read: u64,
     },
 }
 
 impl KeyIndex {
-    /// Whether it is time to [write](KeyIndex::write_fresh) what is fresh as a run.
+    /// Whether it is time to [write](KeyIndex::write_fresh) the fresh changes as a run.
     pub(crate) fn is_much_fresh(&self) -> bool {
         self.changes >= self.sizes.fresh
     }
 
-    /// How many bytes it has as a run, about.
+    /// The approximate size of the fresh changes as a run, in bytes.
     pub(crate) fn fresh_bytes(&self) -> u64 {
         (self.fresh.len() * LENGTH) as u64
     }
 
-    /// Whether it is time to [merge](KeyIndex::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
-    /// commit.
+    /// Whether it is time to [merge](KeyIndex::merge) some more: in proportion to the changes of commits, so that these are not delayed, and also while there
+    /// are no commits.
     pub(crate) fn is_to_merge(&self, is_idle: bool) -> bool {
         (self.owed >= self.sizes.step || is_idle) && self.may_merge()
     }
@@ -288,7 +287,7 @@ impl KeyIndex {
         self.next().is_some() || self.merged().is_some()
     }
 
-    /// The runs that are to be merged next. Those that a merge has are left to it.
+    /// The runs to be merged next, except those that are already being merged.
     fn next(&self) -> Option<Range<usize>> {
         let is_merged = |run: &Run| run.into.is_some() || run.end().is_some();
         if has_much_freed(&self.runs) && !self.runs.iter().any(is_merged) {
@@ -313,12 +312,12 @@ impl KeyIndex {
         (alike.len() >= ALIKE).then_some(alike)
     }
 
-    /// The youngest of the runs that others are merged into: small merges do not wait for a large one.
+    /// The youngest run that others are merged into: small merges do not wait for a large one.
     fn merged(&self) -> Option<usize> {
         self.runs.iter().position(|run| run.end().is_some())
     }
 
-    /// Makes a run of what is fresh, in a transaction that is open.
+    /// Makes a run of the fresh changes, in an open transaction.
     pub(crate) fn write_fresh(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let fresh = self.fresh.iter();
         let fresh = fresh.map(|(name, holder)| Entry {
@@ -353,7 +352,7 @@ impl KeyIndex {
         self.runs.iter().map(|run| run.number).max().unwrap_or(0) + 1
     }
 
-    /// Merges a part, in a transaction that is open.
+    /// Merges a part, in an open transaction.
     pub(crate) fn merge(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let (at, is_new) = match (self.next(), self.merged()) {
             (Some(runs), _) => (self.begin(runs), true),
@@ -365,7 +364,7 @@ impl KeyIndex {
         let merged = self.merge_into(connection, &mut run, is_new);
         let into = run.number;
         self.runs.insert(at, run);
-        // Also if it has failed, so that it is rolled back.
+        // This is also set after an error, so that the step is rolled back.
         let read = *merged.as_ref().unwrap_or(&0);
         self.step = Some(Step::Merge {
             into,
@@ -376,7 +375,7 @@ impl KeyIndex {
         merged.map(drop)
     }
 
-    /// A new run, into which these are to be merged.
+    /// Adds a new run, into which these runs are to be merged. Returns its position.
     fn begin(&mut self, runs: Range<usize>) -> usize {
         let number = self.next_number();
         let at = runs.start;
@@ -390,7 +389,7 @@ impl KeyIndex {
         at
     }
 
-    /// Appends to a run what the next names have in its sources. Says how many entries they were.
+    /// Appends the entries of the next names in the sources to a run. Returns the number of entries read.
     fn merge_into(
         &self,
         connection: &Connection,
@@ -402,7 +401,7 @@ impl KeyIndex {
             .iter()
             .filter(|it| it.into == Some(run.number))
             .collect();
-        // What is free need not be said if nothing older is left.
+        // Entries of free keys can be dropped if no older run is left.
         let has_older = sources
             .last()
             .is_none_or(|last| self.runs.iter().any(|it| it.age < last.age));
@@ -414,7 +413,7 @@ impl KeyIndex {
             && let Some(end) = end_of_next(run)
         {
             next.clear();
-            // The youngest first, which the sort leaves first.
+            // The youngest run comes first, and a stable sort keeps it first.
             for stream in &mut streams {
                 stream.take_before(connection, end, &mut next)?;
             }
@@ -431,7 +430,7 @@ impl KeyIndex {
             source.delete_before(connection, run.end())?;
         }
         match run.end().is_none() && run.entries == 0 {
-            // All of it was free: the filter of such a run would go on to take the memory of millions.
+            // All keys were free: the filter of such a run would keep the memory for millions of entries.
             true => run.delete_before(connection, None)?,
             false => run.write(connection)?,
         }
@@ -464,7 +463,7 @@ impl KeyIndex {
             }
         }
         if !self.may_merge() {
-            // Nothing is saved up for a merge that is large.
+            // Nothing is saved up for a later large merge.
             self.owed = self.owed.min(self.sizes.step);
         }
     }
@@ -492,7 +491,7 @@ impl KeyIndex {
         }
     }
 
-    /// Where the merge stands that was under way as the file was closed.
+    /// Finds the position of each merge that was running when the file was closed.
     fn find_ends(&mut self) -> rusqlite::Result<()> {
         let into: Vec<_> = self
             .runs
@@ -509,24 +508,24 @@ impl KeyIndex {
     }
 }
 
-/// Where the next chunk ends that is to be written: `Some(None)` if it is the last one, and `None` if all are written.
+/// The end of the next chunk to be written: `Some(None)` if it is the last chunk, and `None` if all are written.
 fn end_of_next(run: &Run) -> Option<Option<Name>> {
     run.end().map(|_| Name::first_of(run.done + 1, run.bits))
 }
 
-/// Whether a quarter of what the runs have says that a key is free.
+/// Whether a quarter of the entries in runs say that a key is free.
 fn has_much_freed(runs: &[Run]) -> bool {
     let entries: u64 = runs.iter().map(|run| run.entries).sum();
     let freed: u64 = runs.iter().map(|run| run.freed).sum();
     runs.len() > 1 && freed * 4 > entries
 }
 
-/// The rest of a run that is merged into another one.
+/// The rest of a run that is being merged into another one.
 struct Stream<'a> {
     run: &'a Run,
     /// The next chunk to be read.
     chunk: u32,
-    /// The entries that were read and not taken, the least name last.
+    /// The entries that were read and not yet taken, the least name last.
     entries: Vec<Entry>,
 }
 
@@ -539,7 +538,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Takes the entries before this name; all if it is `None`.
+    /// Takes the entries before this name, or all if it is `None`.
     fn take_before(
         &mut self,
         connection: &Connection,
@@ -557,7 +556,7 @@ impl Stream<'_> {
             }
             self.run.read(connection, self.chunk, &mut self.entries)?;
             self.chunk += 1;
-            // What is before that was taken by an earlier step.
+            // Entries before that were taken by an earlier step.
             self.entries.retain(|entry| entry.name >= self.run.from);
             if !self.entries.is_sorted_by(|one, two| one.name < two.name) {
                 return Err(damaged());

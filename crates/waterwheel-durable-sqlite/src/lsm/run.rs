@@ -1,44 +1,44 @@
-//! Where does a part of the index lie in the file, and which keys are certainly not in it?
+//! Where is a part of the index stored in the file, and which keys are certainly not in it?
 //!
-//! A new key is in none of the runs, and most lookups are of new keys. So each run has a [Bloom filter](https://doi.org/10.1145/362686.362692) in memory, one to
-//! two bytes an entry, by which one lookup in some hundred reads the run. The filter of a chunk lies in eight cache lines, and a name is in one of them. It is also
-//! in the file, in `key_filters`, a row a chunk, and all are read as the file is opened: 17 MB for 10 million keys.
+//! A new key is in none of the runs, and most lookups are for new keys. So each run has a [Bloom filter](https://doi.org/10.1145/362686.362692) in memory, one
+//! to two bytes per entry, with which about one lookup in a hundred reads the run. The filter of a chunk takes eight cache lines, and a name is in one of them.
+//! It is also in the file, in `key_filters`, one row per chunk, and all of them are read when the file is opened: 17 MB for 10 million keys.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::entry::{Entry, Holder, Name, damaged, entries, find};
 use crate::error::{self, in_row};
 
-/// A chunk has so many entries at most, on average.
+/// The maximum average number of entries in a chunk.
 const MAX_IN_CHUNK: u64 = 512;
 
-/// A run has at most 2 to the power of so many chunks. The filters of more, two gigabytes, are not taken for what a store has written.
+/// The maximum number of chunks in a run, as a power of two. A file with more, whose filters would take two gigabytes, was not written by a store.
 pub(crate) const MAX_BITS: u32 = 22;
 
 const CHUNK: &str = "SELECT entries FROM key_chunks WHERE number = ?1";
 
-/// Entries in order of their names, in 2 to the power of `bits` chunks by the first bits of the names. It does not change, but a merge moves what it has into
-/// another one, the least names first.
+/// Entries in order of their names, in 2 to the power of `bits` chunks by the first bits of the names. A run does not change, except that a merge moves its
+/// entries into another run, the least names first.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) number: i64,
-    /// If a name has two entries, that of the younger run holds.
+    /// The age of the run: if two runs have entries of the same name, that of the younger one is valid.
     pub(super) age: i64,
     pub(super) bits: u32,
     pub(super) entries: u64,
-    /// How many of them say that a key is free.
+    /// The number of entries that say that a key is free.
     pub(super) freed: u64,
     /// The run that it is being merged into.
     pub(super) into: Option<i64>,
-    /// How many chunks are written: all, or it is what others are merged into.
+    /// The number of chunks written: all, unless others are being merged into this run.
     pub(super) done: u32,
-    /// Names before it have been moved on.
+    /// The entries of names before this one have been moved on.
     pub(super) from: Name,
     pub(super) filter: Filter,
 }
 
 impl Run {
-    /// A run of so many entries, with no chunk yet.
+    /// A run for this many entries, with no chunk yet.
     pub(super) fn new(number: i64, age: i64, entries: u64) -> Run {
         let chunks = entries.div_ceil(MAX_IN_CHUNK).next_power_of_two();
         let bits = chunks.trailing_zeros().min(MAX_BITS);
@@ -91,7 +91,7 @@ impl Run {
         Ok(runs)
     }
 
-    /// Writes how far it is.
+    /// Writes the state of the run.
     pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO key_runs
             (number, age, bits, entries, freed, merged_into, done)
@@ -108,7 +108,7 @@ impl Run {
         Ok(())
     }
 
-    /// Where the chunks end that are written. `None` if they all are.
+    /// The end of the written chunks, or `None` if all are written.
     pub(super) fn end(&self) -> Option<Name> {
         Name::first_of(self.done, self.bits)
     }
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    /// Whether it may have an entry of a name, as far as is known without the file.
+    /// Whether the run may have an entry of a name, according to the filter.
     pub(super) fn may_have(&self, name: Name) -> bool {
         let is_here = self.from <= name && self.end().is_none_or(|end| name < end);
         is_here && self.filter.may_have(name.chunk(self.bits), name)
@@ -181,7 +181,7 @@ impl Run {
         Ok(())
     }
 
-    /// Deletes the chunks that have only names before this one; all of them and itself if it is `None`.
+    /// Deletes the chunks that have only names before this one, or all chunks and the run itself if it is `None`.
     pub(super) fn delete_before(
         &self,
         connection: &Connection,
@@ -206,7 +206,7 @@ impl Run {
     }
 }
 
-/// 512 bytes a chunk.
+/// The number of words in the filter of a chunk: 512 bytes.
 const WORDS: usize = 64;
 const LINE_WORDS: usize = 8;
 /// The number of bits set in each line of 512.
@@ -228,7 +228,7 @@ impl Filter {
         bits(name).all(|(word, mask)| line.get(word).is_none_or(|word| word & mask != 0))
     }
 
-    /// Makes the filter of a chunk that has these.
+    /// Makes the filter of a chunk with these names.
     pub(super) fn set(&mut self, chunk: u32, names: impl Iterator<Item = Name>) {
         self.of(chunk).fill(0);
         for name in names {
@@ -241,7 +241,7 @@ impl Filter {
         }
     }
 
-    /// The filter of a chunk, as it lies in the file.
+    /// Returns the filter of a chunk in the form that is stored in the file.
     pub(super) fn write(&mut self, chunk: u32) -> Vec<u8> {
         let words = self.of(chunk).iter();
         words.flat_map(|word| word.to_le_bytes()).collect()
@@ -266,7 +266,7 @@ impl Filter {
     }
 }
 
-/// Where the line of a name begins. The highest bits of names say which chunk they are in, so the lowest are used here.
+/// The start of the line of a name. The highest bits of names determine the chunk, so the lowest are used here.
 fn line(chunk: u32, name: Name) -> usize {
     let line = name.0 as usize % (WORDS / LINE_WORDS);
     chunk as usize * WORDS + line * LINE_WORDS
@@ -314,7 +314,7 @@ mod tests {
             assert!(other.read(3, wrong).is_err());
         }
         assert!(other.read(4, &blob).is_err());
-        // What a step had that was taken back does not stay.
+        // The entries of a step that was rolled back do not stay.
         other.set(3, std::iter::empty());
         assert!(!inside.iter().any(|name| other.may_have(3, *name)));
     }

@@ -1,4 +1,4 @@
-//! Does the index say what a map would say, whatever happens meanwhile?
+//! Does the index answer like a map, whatever happens meanwhile?
 
 use fastrand::Rng;
 
@@ -10,19 +10,19 @@ const SMALL: Sizes = Sizes { fresh: 24, step: 9 };
 fn file() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(TABLES).unwrap();
-    // The same names in each run.
+    // Keys have the same names in each run of the test.
     let secret = "UPDATE meta SET value = 7 WHERE key LIKE 'key secret %'";
     connection.execute_batch(secret).unwrap();
     connection
 }
 
-/// An index beside a map.
+/// An index, and a map with the same content.
 struct Pair {
     connection: Connection,
     keys: KeyIndex,
     map: HashMap<u64, Holder>,
     ids: i64,
-    /// Whether nothing was changed since its last maintenance.
+    /// Whether nothing has changed since the last maintenance.
     is_idle: bool,
 }
 
@@ -87,7 +87,7 @@ impl Pair {
         }
     }
 
-    /// Says whether there was something to do.
+    /// Runs maintenance. Returns whether there was something to do.
     fn maintain(&mut self, commits: bool) -> bool {
         let is_much = self.keys.is_much_fresh();
         if is_much {
@@ -115,7 +115,7 @@ impl Pair {
         }
     }
 
-    /// How many entries the file has.
+    /// The number of entries in the file.
     fn entries(&self) -> i64 {
         let sql = "SELECT coalesce(sum(length(entries)), 0) / 32 FROM
             (SELECT entries FROM key_chunks UNION ALL SELECT entries FROM key_changes)";
@@ -131,7 +131,7 @@ fn the_index_says_what_a_map_says() {
     for seed in 0..60 {
         let mut rng = Rng::with_seed(seed);
         let mut pair = Pair::new();
-        // Few keys, that are taken again and again, or many.
+        // Either few keys, which are taken again and again, or many.
         let below = [40, 4_000][seed as usize % 2];
         for _ in 0..600 {
             let count = rng.usize(0..20);
@@ -167,7 +167,7 @@ fn what_is_free_is_dropped_in_the_end() {
             }
         }
         assert!(pair.map.is_empty());
-        // Nothing is changed any more.
+        // From here on, nothing is changed.
         let mut steps = 0;
         while pair.maintain(true) {
             steps += 1;
@@ -177,7 +177,7 @@ fn what_is_free_is_dropped_in_the_end() {
             pair.entries()
         );
         assert!(pair.entries() < 100, "{} entries", pair.entries());
-        // A run that has nothing is none: its filter would take memory.
+        // An empty run must not exist: its filter would take memory.
         assert!(pair.keys.runs.iter().all(|run| run.entries > 0));
         let empty = "SELECT count(*) FROM key_runs WHERE entries = 0";
         let empty: i64 = pair
@@ -201,7 +201,7 @@ fn a_merge_ends_beside_commits_that_change_no_keys() {
                 continue;
             }
             begun += 1;
-            // It is never idle.
+            // The index is never idle here.
             for _ in 0..10_000 {
                 pair.change([], true);
                 pair.maintain(true);
@@ -257,7 +257,7 @@ fn a_key_of_a_short_timer_leaves_nothing_but_its_changes() {
         assert!(pair.keys.fresh.len() < SMALL.fresh);
         runs = runs.max(pair.keys.runs[0].number);
     }
-    // Of 800 times that changes were written as a run, only those in which the filter was wrong have left one.
+    // Changes were written as a run 800 times, and only those for which the filter was wrong have left one.
     println!("{runs} runs, {} entries", pair.entries());
     assert!(runs < 80 && pair.entries() < 30 + 3 * SMALL.fresh as i64);
 }

@@ -34,7 +34,7 @@ impl ReadError {
                 let source = error.into();
                 ReadError::Busy { holder, source }
             }
-            // Without a code it is a value that does not fit.
+            // An error without a code is a value that does not fit.
             None | Some(DatabaseCorrupt | NotADatabase) => ReadError::Corrupt(boxed(error)),
             Some(_) => ReadError::Sqlite(error.into()),
         }

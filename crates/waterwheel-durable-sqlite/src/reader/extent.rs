@@ -40,7 +40,7 @@ pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<E
     })
 }
 
-/// The length of a file, 0 if it is not there.
+/// The length of a file, or 0 if it does not exist.
 fn length(path: &Path) -> rusqlite::Result<u64> {
     match fs::metadata(path) {
         Ok(file) => Ok(file.len()),

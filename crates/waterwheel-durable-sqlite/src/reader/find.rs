@@ -73,7 +73,7 @@ pub(crate) fn by_handle(
     for level in [Level::Second].into_iter().chain(Level::CASCADING) {
         let under = if level == Level::Second { number } else { 0 };
         let found = at(snapshot, level.bucket(due), under, handle.id)?;
-        // A coarser bucket has timers of all handlers.
+        // A coarser bucket has the timers of all handlers.
         let found = found.filter(|found| found.row.handler == handle.handler);
         if found.is_some() {
             return Ok(found);
@@ -126,7 +126,7 @@ pub(crate) fn dead_page(
     limit: PageLimit,
 ) -> rusqlite::Result<Vec<Dead>> {
     let mut dead = snapshot.prepare(DEAD)?;
-    // No process waits for this connection.
+    // No process waits for this connection, so the number of examined rows is unlimited.
     let examined = usize::MAX;
     let page = read::dead(&mut dead, &snapshot.handlers, scope, after, limit, examined)?;
     Ok(page.dead)

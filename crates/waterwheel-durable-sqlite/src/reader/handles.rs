@@ -1,8 +1,8 @@
-//! Which timers are there, bucket by bucket?
+//! Which timers are in the file, bucket by bucket?
 //!
-//! They are listed as they lie: by the start of their bucket, of two buckets that start together the longer one first, and by their ids. So a page reads little
-//! more than it has, however long its bucket is, and what is done with its timers is done to neighbours in the file. A cascade takes a timer to a bucket that
-//! comes later in this order.
+//! Timers are listed in storage order: by the start of their bucket, the longer of two buckets with the same start first, and by their ids. So a page reads
+//! little more than it returns, however long its bucket is, and operations on its timers affect neighbours in the file. A cascade moves a timer to a bucket
+//! that comes later in this order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -23,11 +23,11 @@ pub(crate) struct Page {
     of: HashSet<i64>,
     after: Option<(Bucket, Id)>,
     limit: usize,
-    /// Those so far. The last one is on top.
+    /// The places found so far. The last one is on top.
     places: BinaryHeap<Place>,
 }
 
-/// Where a timer lies, in the order of the pages.
+/// The place of a timer, in the order of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     start: Due,
@@ -65,7 +65,7 @@ impl Page {
         handles.collect()
     }
 
-    /// Reads what has the same beginning of its key. `under` is 0 in coarser levels.
+    /// Reads the rows whose keys share a prefix. `under` is 0 in coarser levels.
     fn look_through(
         &mut self,
         snapshot: &Snapshot<'_>,

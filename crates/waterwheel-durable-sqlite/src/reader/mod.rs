@@ -1,7 +1,7 @@
 //! Reads a file while another process may have it open.
 //!
-//! Each call reads one point in time: what one commit has left, and nothing of the next one. It holds up no commit. While it lasts, the WAL is not begun
-//! again, so it grows by what is committed meanwhile: [`Reader::count`] and [`backup`](super::backup()) last as long as it takes to read the file.
+//! Each call reads one point in time: the state after one commit. It delays no commit. While it lasts, the WAL is not restarted, so it grows by what is
+//! committed meanwhile: [`Reader::count`] and [`backup`](super::backup()) take as long as reading the file does.
 
 mod count;
 mod error;

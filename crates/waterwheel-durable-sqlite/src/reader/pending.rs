@@ -1,7 +1,7 @@
 //! Which timers come first?
 //!
-//! The due times of a bucket's timers lie within its time, in no order. So the buckets of each level are read in order, and the first timers so far are kept.
-//! From a bucket that begins after the last one of these on, nothing of that level comes before it.
+//! The due times of a bucket's timers are within its time span, in no order. So the buckets of each level are read in order, and the first timers so far are
+//! kept. Once a bucket begins after the last of these, no further timer of that level can be among the first.
 
 use std::collections::{BinaryHeap, HashSet};
 
@@ -23,17 +23,17 @@ pub(crate) struct First {
     after: (Due, Id),
     until: Due,
     limit: PageLimit,
-    /// Those so far. The last one is on top.
+    /// The places found so far. The last one is on top.
     places: BinaryHeap<Place>,
 }
 
-/// Where a timer lies.
+/// The place of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     due: Due,
     id: Id,
     level: Level,
-    /// 0 in coarser levels.
+    /// The number of the handler; 0 in coarser levels.
     handler: i64,
 }
 

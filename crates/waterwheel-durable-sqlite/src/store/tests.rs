@@ -24,7 +24,7 @@ fn store_as(name: &str, options: &OpenOptions<'_>) -> (SqliteStore, Folder) {
     (store, Folder(folder))
 }
 
-/// A folder that is deleted with all that a store has left in it.
+/// A directory that is deleted with everything that a store has left in it.
 struct Folder(PathBuf);
 
 impl std::ops::Deref for Folder {
@@ -63,7 +63,7 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     let pages = "PRAGMA max_page_count = 100";
     store.connection.query_row(pages, [], |_| Ok(())).unwrap();
-    // Not refused for want of space, as an insert of a caller is.
+    // These are not refused for lack of space, as an insert of a caller is.
     let steps = [
         insert("a", 2, 64),
         insert("new", 3, 64),
@@ -83,7 +83,7 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
     assert_eq!(ids(&mut store, "new"), [3]);
 }
 
-/// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
+/// Commits behind the store's back, once per call, while there are commits left to do, and then reads.
 fn read_after_a_commit(wal: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>> {
     let take = |left: u32| left.checked_sub(1);
     if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
@@ -110,7 +110,7 @@ fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
         store.is_gone().unwrap();
         assert_eq!(COMMITS_BESIDE.load(Relaxed), 0, "of {commits} commits");
     }
-    // What the WAL has beyond its length, and no other connection has committed, may be the refused commit.
+    // Frames beyond the WAL's length that no other connection has committed may be the refused commit.
     let wal = fs::read(wal_of(store.path())).unwrap();
     store.files.read = |wal, at, limit| {
         let bytes = (OpenOptions::DEFAULT.files.read)(wal, 0, usize::MAX)?;
@@ -127,7 +127,7 @@ fn a_busy_file_refuses_a_commit() {
     let (mut store, _folder) = store("busy");
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // It does not wait long: this is in milliseconds.
+    // The wait is not long: this is in milliseconds.
     let waits = store
         .connection
         .query_row("PRAGMA busy_timeout", [], |row| row.get(0));
@@ -141,9 +141,9 @@ fn a_busy_file_refuses_a_commit() {
 
 #[test]
 fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
-    // Where a file system cannot share memory, the WAL is not used, and a commit waits for readers.
+    // If the file system cannot share memory, the WAL is not used, and a commit waits for readers.
     let (mut store, _folder) = store("journal");
-    // 3 is `EXTRA`: this journal is deleted by a commit, and that is synced.
+    // 3 is `EXTRA`: a commit deletes this journal and syncs that.
     let synchronous = "PRAGMA synchronous";
     let synchronous = store
         .connection
@@ -167,7 +167,7 @@ fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
     let read = "SELECT count(*) FROM timers";
     other.execute_batch("BEGIN").unwrap();
     other.query_row(read, [], |_| Ok(())).unwrap();
-    // It is busy at `COMMIT`, and not before.
+    // The connection is busy at `COMMIT`, not before.
     store
         .connection
         .execute_batch("BEGIN IMMEDIATE; ROLLBACK")
@@ -196,7 +196,7 @@ fn a_damaged_page_makes_the_store_fail_for_good() {
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
     let root = root as usize;
-    // Behind the store's back. The page is read again, because the cache is emptied.
+    // This happens behind the store's back. The page is read again, because the cache is emptied.
     let mut bytes = fs::read(&path).unwrap();
     bytes[(root - 1) * 4096..root * 4096].fill(0xa5);
     fs::write(&path, &bytes).unwrap();
@@ -261,12 +261,12 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
     let error = store.commit(2, &steps[1..2]).unwrap_err();
     assert!(!error.is_definite(), "{error:?}");
     drop(store);
-    // Those before it were taken back.
+    // The steps before it were rolled back.
     let mut store = SqliteStore::open(folder.join("timers.db")).unwrap();
     assert!(ids(&mut store, "a").is_empty());
 }
 
-/// A store whose WAL has 400 pages: another connection reads. It is far longer than usual with so many.
+/// A store whose WAL has 400 pages, because another connection reads. With this many, it is far longer than usual.
 fn with_a_long_wal(name: &str, checkpointer_wal: i64) -> (SqliteStore, Folder, Connection) {
     let options = OpenOptions {
         long_wal: 8,
@@ -291,7 +291,7 @@ fn with_a_long_wal(name: &str, checkpointer_wal: i64) -> (SqliteStore, Folder, C
     (store, folder, other)
 }
 
-/// Commits, as a service does, until all of the WAL is in the file, but what the last commits have added. Returns how often it was copied beside them.
+/// Commits, as a service does, until all of the WAL but the last commits is in the file. Returns how often it was copied while commits continued.
 fn commits_until_copied(store: &mut SqliteStore) -> u32 {
     let begun = std::time::Instant::now();
     let mut number = store.last.as_ref().unwrap().0;
@@ -313,7 +313,7 @@ fn commits_until_copied(store: &mut SqliteStore) -> u32 {
 #[test]
 fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     let (mut store, folder, other) = with_a_long_wal("far", 100);
-    // A reader keeps it from being copied, by either of them.
+    // A reader keeps both from copying it.
     for _ in 0..3 {
         store.maintain().unwrap();
         store.checkpointer.wait().unwrap();
@@ -321,7 +321,7 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     }
     other.execute_batch("COMMIT").unwrap();
     assert!(commits_until_copied(&mut store) > 0);
-    // It is begun again.
+    // The WAL is restarted.
     let number = store.last.as_ref().unwrap().0;
     for number in number + 1..number + 20 {
         store.commit(number, &[insert("a", number, 64)]).unwrap();
@@ -329,14 +329,14 @@ fn a_wal_that_is_far_too_long_is_copied_beside_commits() {
     }
     let wal = store.wal().unwrap();
     assert!(wal.all < 100, "{wal:?}");
-    // One of the usual length is not for another thread.
+    // A WAL of the usual length is not left to another thread.
     assert!(!store.checkpointer.is_under_way());
     drop((other, store));
     assert!(is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
     expect_whole(&folder, number + 19);
 }
 
-/// Expects all committed timers, one each, on sound pages.
+/// Expects all committed timers once each, on intact pages.
 fn expect_whole(folder: &Path, timers: u64) {
     let file = Connection::open(folder.join("timers.db")).unwrap();
     let query = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0));
@@ -345,7 +345,7 @@ fn expect_whole(folder: &Path, timers: u64) {
     assert_eq!(count, format!("{timers} to {timers}"));
 }
 
-/// A pass fails with this.
+/// Makes a pass fail with this error.
 fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
     store.checkpointer.stand_in(move |_| {
         let error = rusqlite::ffi::Error::new(code);
@@ -377,7 +377,7 @@ fn a_wal_that_another_thread_cannot_copy_fails_the_store() {
         assert!(!store.commit(10_000, &[]).unwrap_err().is_definite());
         assert!(!store.maintain().unwrap_err().is_definite());
         drop(store);
-        // Nothing was written, nor copied.
+        // Nothing was written or copied.
         assert!(files(&folder) == left);
         drop(other);
     }
@@ -416,7 +416,7 @@ fn a_wal_that_finds_no_space_is_copied_by_the_store_itself() {
             store.commit(1_000, &[]).unwrap();
         }
         store.maintain().unwrap();
-        // A commit leaves it to the store's own copy to find that there is no space, and here there is.
+        // A commit leaves it to the store's own copy to find that there is no space, and here there is some.
         assert_eq!(reserve.exists(), commits);
         assert!(!store.checkpointer.is_under_way());
         assert_eq!(store.wal().unwrap().left(), 0);
@@ -452,7 +452,7 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     store.checkpointer.stand_in(move |interrupt| {
         let connection = Connection::open_in_memory().unwrap();
         assert!(interrupt.set(connection.get_interrupt_handle()).is_ok());
-        // It lasts for minutes.
+        // The pass lasts for minutes.
         let long =
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000)
             SELECT count(*) FROM n";
@@ -463,14 +463,14 @@ fn a_store_ends_soon_and_leaves_a_wal_that_is_far_too_long() {
     drop(store);
     assert_eq!(has_ended.try_recv(), Ok(true));
     assert!(!is_empty(&wal_of(&folder.join("timers.db"))).unwrap());
-    // The next one copies it.
+    // The next store copies it.
     let options = OpenOptions {
         long_wal: 8,
         checkpointer_wal: 100,
         ..OpenOptions::DEFAULT
     };
     let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &options).unwrap();
-    // It is the last but one: SQLite's own copy is for the last one.
+    // This is the last connection but one: SQLite itself copies the WAL when the last one closes.
     drop(other);
     store.begin().unwrap();
     store.maintain().unwrap();

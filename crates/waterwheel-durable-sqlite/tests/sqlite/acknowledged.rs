@@ -1,4 +1,4 @@
-//! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their WAL is damaged.
+//! Is lost acknowledged work noticed? The files of a store are copied while it is open, as a kill leaves them, and their WAL is damaged.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -19,7 +19,7 @@ use crate::folder::{Folder, load};
 const LONG_WAL: i64 = 20;
 const PAGE: usize = 4_096 + 24;
 
-/// Without a lock: another store of this process has the file open.
+/// Opens a file without a lock: another store of this process has it open.
 fn open(path: &Path, accept_loss: bool) -> Result<SqliteStore, OpenError> {
     let options = OpenOptions {
         long_wal: LONG_WAL,
@@ -47,14 +47,14 @@ fn ids(store: &mut SqliteStore) -> Vec<Id> {
     ids
 }
 
-/// The store of a file, and its epoch.
+/// Opens the store of a file. Returns it and its epoch.
 fn begun(path: &Path) -> (SqliteStore, u64) {
     let mut store = open(path, false).unwrap();
     let epoch = store.begin().unwrap();
     (store, epoch)
 }
 
-/// The timers that a file has after a kill.
+/// The timers in a file after a kill.
 fn left_in(path: &Path) -> Vec<Id> {
     ids(&mut open(path, false).unwrap())
 }
@@ -75,7 +75,7 @@ fn commit_each(store: &mut SqliteStore, epoch: u64, numbers: RangeInclusive<u64>
     }
 }
 
-/// The path of a file, and that for what a kill leaves of it.
+/// The path of a file, and the path for its state after a kill.
 fn paths() -> (Folder, PathBuf, PathBuf) {
     let folder = Folder::new();
     let (path, killed) = (folder.file("timers.db"), folder.file("killed.db"));
@@ -88,7 +88,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// What a kill leaves at this moment.
+/// Copies the files in the state in which a kill would leave them now.
 fn killed(path: &Path, to: &Path) {
     for ending in ["", "-wal", "-acknowledged", "-shm"] {
         let to = beside(to, ending);
@@ -114,7 +114,7 @@ fn damage(path: &Path, way: &str, rng: &mut Rng) {
     }
 }
 
-/// A WAL with this damage. `None` if it is deleted.
+/// Damages a WAL in this way. Returns `None` if it is deleted.
 fn damaged(mut bytes: Vec<u8>, way: &str, rng: &mut Rng) -> Option<Vec<u8>> {
     let pages = bytes.len().saturating_sub(32) / PAGE;
     let garbage = match way {
@@ -133,7 +133,7 @@ fn damaged(mut bytes: Vec<u8>, way: &str, rng: &mut Rng) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A store with so many commits of one timer each, which it has not copied.
+/// A store with this many commits of one timer each, which it has not copied.
 fn filled(path: &Path, commits: u64) -> SqliteStore {
     let mut store = open(path, false).unwrap();
     let epoch = store.begin().unwrap();
@@ -141,7 +141,7 @@ fn filled(path: &Path, commits: u64) -> SqliteStore {
     store
 }
 
-// A reader has an index of the WAL as it was. With that WAL removed, its index would be taken for that of the next one, which would be full of holes.
+// A reader has an index of the WAL as it was. If that WAL were removed, its index would be applied to the next WAL, which would appear full of holes.
 #[test]
 fn a_wal_is_not_removed_while_it_is_read() {
     let (_folder, path, copy) = paths();
@@ -152,7 +152,7 @@ fn a_wal_is_not_removed_while_it_is_read() {
         store.maintain().unwrap();
         killed(&path, &copy);
         damage(&copy, "cut", &mut Rng::with_seed(1));
-        // What it reads may make no sense.
+        // The content that it reads may be invalid.
         let Ok(reader) = Reader::open(&copy) else {
             continue;
         };
@@ -181,7 +181,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
     for number in 1..=10 {
         store.commit(number, &[insert(2, number)]).unwrap();
         if number == 4 {
-            // The fifth is left in part.
+            // A part of the fifth is left.
             cut = fs::metadata(beside(&path, "-wal")).unwrap().len() + 100;
         }
     }
@@ -214,7 +214,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
         let expected = (1..=5).map(|it| Id::new(1, it).unwrap());
         let expected = expected.chain((1..=of_second).map(|it| Id::new(2, it).unwrap()));
         assert_eq!(left, expected.collect::<Vec<_>>(), "{name}");
-        // Also where the opening itself was in the WAL.
+        // This also holds if the opening itself was in the WAL.
         assert_eq!(store.begin().unwrap(), 3, "{name}");
         drop(store);
         let mut again = open(&copy, false).unwrap();
@@ -267,14 +267,14 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
                     }
                 }
             }
-            // An end that is in order, or none.
+            // The shutdown is clean or not.
             if rng.bool() {
                 std::mem::forget(store);
                 let next = folder.file("next.db");
                 killed(&path, &next);
                 killed(&next, &path);
             } else {
-                // Then nothing is in the WAL, and an opening that commits nothing changes nothing.
+                // Then the WAL is empty, and an opening that commits nothing changes nothing.
                 drop(store);
                 drop(open(&path, false).unwrap());
             }
@@ -287,7 +287,7 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
     );
 }
 
-/// Opens the file as `sqlite3` does, which copies the WAL into it and deletes it.
+/// Opens the file like `sqlite3`, which copies the WAL into it and deletes it.
 fn look_with_sqlite(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM timers";
@@ -312,7 +312,7 @@ fn a_wal_that_another_program_has_copied_is_not_missed() {
             Ok(mut store) => {
                 opened += 1;
                 assert_eq!(ids(&mut store), all);
-                // The note is about this file again.
+                // The note applies to this file again.
                 let next = store.begin().unwrap();
                 store.commit(1, &[insert(next, 1)]).unwrap();
                 killed(&copy, &before);
@@ -405,8 +405,8 @@ fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
     faulty_disk::disk_of(Content::of(left))
 }
 
-/// Inserts and settles timers, copies the WAL and gives pages back, until the process is killed. Returns the timers that are acknowledged and not settled, of
-/// these and of those that it has found.
+/// Inserts and settles timers, copies the WAL and gives pages back, until the process is killed. Returns the acknowledged timers that are not settled,
+/// including the given ones.
 fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
     for life in 0..3 {
         let Ok(mut store) = open_small(disk) else {
@@ -419,7 +419,7 @@ fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
             let numbers = (0..4).map(|it| life * 24 + number * 4 + it);
             let mut steps: Vec<_> = numbers.clone().map(|it| insert(epoch, it)).collect();
             let mut left = acknowledged.clone();
-            // In the second life, most is settled, and the file becomes shorter.
+            // In the second life, most timers are settled, and the file shrinks.
             if life == 1 {
                 let rows = store.load("mail", RowCursor::START, i64::MAX, PageLimit::rows(100));
                 let Ok(rows) = rows else { return acknowledged };
@@ -428,12 +428,12 @@ fn live(disk: &Disk, mut acknowledged: Vec<Id>) -> Vec<Id> {
             } else {
                 left.extend(numbers.map(|it| Id::new(epoch, it).unwrap()));
             }
-            // A process that is killed as it writes the note has not answered.
+            // A process that is killed while it writes the note has not answered.
             if store.commit(number, &steps).is_err() || disk.cut().is_some() {
                 return acknowledged;
             }
             acknowledged = left;
-            // The second time it is idle.
+            // The second call runs idle.
             if store.maintain().is_err() || store.maintain().is_err() {
                 return acknowledged;
             }
@@ -465,7 +465,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
         cut(&disk, after, &mut rng);
         let mut acknowledged = live(&disk, Vec::new());
         if rng.bool() {
-            // It is killed twice.
+            // The process is killed twice.
             let found = ids(&mut open_small(&left(&disk, "nothing", &mut rng)).unwrap());
             disk = left(&disk, "nothing", &mut rng);
             cut(&disk, rng.u64(0..60), &mut rng);
@@ -473,7 +473,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
         }
         let at = disk.cut();
         for way in ["nothing"].into_iter().chain(WAYS) {
-            // All ways only at some of the moments.
+            // All ways are tried only at some of the moments.
             if way != "nothing" && rng.u8(..3) > 0 {
                 continue;
             }
@@ -483,7 +483,7 @@ fn a_wal_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
                     opened += 1;
                     let ids = ids(&mut store);
                     let is_there = |id: &Id| ids.binary_search(id).is_ok();
-                    // A commit that was not answered may have settled some more.
+                    // An unanswered commit may have settled some more.
                     let gone = acknowledged.iter().filter(|id| !is_there(id)).count();
                     assert!(
                         gone <= 10 && (gone == 0 || at.is_some()),
@@ -524,7 +524,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
         matches!(loss, Loss::Commits { is_torn: true, .. }),
         "{loss:?}"
     );
-    // The next one is, without the reader.
+    // The next checkpoint completes without the reader.
     drop(reader);
     store.commit(41, &[insert(epoch, 41)]).unwrap();
     store.maintain().unwrap();
@@ -550,7 +550,7 @@ fn a_wal_that_is_lost_after_a_backup_was_restored_is_noticed() {
 #[test]
 fn a_wal_that_is_put_back_after_its_loss_was_accepted_is_not_read() {
     let (_folder, path, copy) = paths();
-    // The WAL has the tables, the first time, and the second time the file has them.
+    // The first time, the tables are in the WAL, and the second time in the file.
     for _ in 0..2 {
         let store = filled(&path, 10);
         killed(&path, &copy);
@@ -583,7 +583,7 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
         let mut store = faulty_disk::open_bare(&disk, 1_000).unwrap();
         let epoch = store.begin().unwrap();
         store.commit(1, &[insert(epoch, 1)]).unwrap();
-        // It is killed, and its WAL is lost.
+        // The process is killed, and its WAL is lost.
         let after = without_wal(&disk, disk.read(faulty_disk::FILE).unwrap());
         let again = faulty_disk::open_as(&after, |options| options.accept_loss = true);
         assert!(again.unwrap().begin().unwrap() > epoch);
@@ -624,7 +624,7 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
         "{loss:?}"
     );
     assert_eq!(open(&path, true).unwrap().begin().unwrap(), 3);
-    // By the guide, with the note that is still there, of an opening that was killed.
+    // As the guide says, with the leftover note of an opening that was killed.
     let killed_note = folder.file("killed.db");
     let store = filled(&path, 3);
     killed(&path, &killed_note);
@@ -661,7 +661,7 @@ fn a_note_that_is_missing_blank_or_damaged() {
             }
         }
         match open(&copy, false) {
-            // As before there were notes.
+            // As in the time before notes.
             Ok(mut open) => {
                 assert_ne!(way, "damaged");
                 assert_eq!(open.begin().unwrap(), 1);
@@ -693,7 +693,7 @@ fn a_copy_that_was_broken_off_is_told() {
         Err(OpenError::AcknowledgedLost(Loss::Commits { is_torn: true, .. })) => {}
         other => panic!("{other:?}"),
     }
-    // A damaged page is no loss that can be accepted.
+    // A damaged page is not a loss that can be accepted.
     let mut damaged = disk.read(faulty_disk::FILE).unwrap();
     let half = damaged.len() / 2;
     damaged[half..].fill(7);
@@ -711,7 +711,7 @@ fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
     for number in 1..=60 {
         store.commit(number, &[insert(epoch, number)]).unwrap();
         notes.push(fs::read(beside(&path, "-acknowledged")).unwrap());
-        // The WAL is begun again each few commits.
+        // The WAL is restarted every few commits.
         store.maintain().unwrap();
     }
     let all = ids(&mut store);

@@ -1,4 +1,4 @@
-//! Is a copy that is made while commits go on whole, and what there was at one time?
+//! Is a copy that is made during commits whole, and the state at one point in time?
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn names(folder: &Folder) -> Vec<String> {
 fn a_copy_made_under_load_is_a_state_that_there_was() {
     const WINDOW: u64 = 10;
     let (folder, path, mut store) = new_store();
-    // What makes a copy take its time.
+    // These make the copy take its time.
     let many = (0..20_000).map(|number| insert_second(row(1 << 30 | number, "other", 7_000_000)));
     store.commit(1, &many.collect::<Vec<_>>()).unwrap();
     let (is_over, committed) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -48,7 +48,7 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
                 }
             }
         });
-        // Also if an assertion fails: else the scope waits for the thread.
+        // Also sets this if an assertion fails: otherwise the scope waits for the thread.
         let ends = Ends(&is_over);
         let (mut copies, mut beside) = (0, 0);
         while copies < 5 || beside < 20 {
@@ -70,7 +70,7 @@ fn a_copy_made_under_load_is_a_state_that_there_was() {
                 assert_eq!(ids.len() as u64, WINDOW);
                 let last = ids[ids.len() - 1];
                 assert!(ids.windows(2).all(|two| two[1] == two[0] + 1), "{ids:?}");
-                // One commit may be done and not be noted.
+                // One commit may be done and not yet noted.
                 assert!(
                     before <= last && last <= after + 1,
                     "{before} {last} {after}"
@@ -111,7 +111,7 @@ fn a_copy_has_all_that_its_file_has() {
         )
     };
     let before = read(&path);
-    // Space that was used, and is free: the copy leaves it out.
+    // Space that was used and is free: the copy omits it.
     let large = (0..500).map(|number| {
         let mut row = row(5_000 + number, "mail", 5);
         row.payload = vec![7; 4_000].into();
@@ -131,7 +131,7 @@ fn a_copy_has_all_that_its_file_has() {
         assert!(extent.free_bytes > 1_000_000);
         assert!(made.bytes + 1_000_000 < extent.used_bytes, "{name}");
     };
-    // All that was committed is in the WAL, and then in the file.
+    // All commits are first in the WAL, and then in the file.
     is_copied_to("held.db");
     drop(store);
     is_copied_to("free.db");
@@ -143,7 +143,7 @@ fn a_restored_copy_gives_no_id_again() {
     let copy = folder.file("copy.db");
     backup(&path, &copy).unwrap();
     drop(store);
-    // The service goes on, through some restarts.
+    // The service continues through some restarts.
     let mut later = 0;
     for _ in 0..3 {
         store = SqliteStore::open(&path).unwrap();
@@ -166,7 +166,7 @@ fn a_restored_copy_gives_no_id_again() {
     assert!(!dead.is_empty());
 }
 
-/// Opens a file as a store, so many times ten minutes after the start of 2027.
+/// Opens a file as a store, `TENS` times ten minutes after the start of 2027.
 fn opened<const TENS: u64>(path: &Path) -> SqliteStore {
     let options = OpenOptions {
         now: || UNIX_EPOCH + Duration::from_secs(1_798_761_600 + TENS * 600),
@@ -194,22 +194,22 @@ fn a_copy_that_is_restored_twice_gives_no_id_again() {
     let mut store = opened::<0>(&first);
     let epoch = store.begin().unwrap();
     assert!(epoch > made.epoch, "{epoch}");
-    // The distance to the last clean end is as it was.
+    // The distance to the last clean shutdown is unchanged.
     let settings = store.settings().unwrap();
     let ended = settings.iter().find(|it| &*it.name == "clean").unwrap();
     assert_eq!(Some(&ended.value), clean(epoch - 1).as_ref());
     drop(store);
-    // From then on it is counted, whatever the time is.
+    // From then on the epoch is counted, whatever the time is.
     assert_eq!(opened::<1_000>(&first).begin().unwrap(), epoch + 1);
     assert_eq!(opened::<0>(&first).begin().unwrap(), epoch + 2);
     let second = opened::<3>(&restored("second.db")).begin().unwrap();
     assert_eq!(second, epoch + 3);
-    // A copy of one that was restored is ahead of it, whatever the time is.
+    // A copy of a restored file is ahead of it, whatever the time is.
     let again = folder.file("again.db");
     backup(&first, &again).unwrap();
     let third = opened::<0>(&again).begin().unwrap();
     assert_eq!(third, epoch + 2 + EPOCHS_AHEAD + 1);
-    // A clock that is far off is not believed.
+    // A clock that is far off is not trusted.
     let wrong = opened::<4_000_000>(&restored("wrong.db")).begin();
     assert_eq!(wrong.unwrap(), made.epoch + 1);
 }
@@ -218,7 +218,7 @@ fn a_copy_that_is_restored_twice_gives_no_id_again() {
 fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
     let (folder, path, mut store) = new_store();
     let (copy, epoch) = (folder.file("copy.db"), 1);
-    // As the engine notes an end in order.
+    // The value that the engine stores at a clean shutdown.
     let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
     let others = Op::Set("cleaner".into(), Some([7].into()));
     let steps = [Op::Set("clean".into(), clean(epoch)), others];
@@ -250,7 +250,7 @@ fn a_copy_takes_no_name_that_is_taken() {
     }
     assert_eq!(fs::read_to_string(&partial).unwrap(), "mine");
     fs::remove_file(&partial).unwrap();
-    // Its own name is taken, too.
+    // The file's own name is taken, too.
     assert!(matches!(backup(&path, &path), Err(BackupError::Exists(_))));
     backup(&path, &target).unwrap();
     drop(store);
@@ -304,7 +304,7 @@ fn of_two_copies_at_once_to_one_name_one_is_made() {
 fn a_copy_that_fails_leaves_nothing() {
     let (folder, path, store, _) = filled(1_000);
     drop(store);
-    // The last leaf of a table without a row number begins with this byte. No opening looks at it.
+    // The last leaf of a table without a row number begins with this byte. No opening reads it.
     let mut bytes = fs::read(&path).unwrap();
     let leaf = bytes.chunks_mut(4_096).rev().find(|page| page[0] == 10);
     leaf.unwrap().fill(0xa5);

@@ -1,4 +1,4 @@
-//! Does a check find what is wrong in the index of the keys, and nothing in what a store has written?
+//! Does a check find every error in the index of the keys, and none in the files of a store?
 
 use std::path::Path;
 

@@ -16,7 +16,7 @@ use waterwheel_durable_sqlite::{
 use crate::folder::*;
 use crate::rows::*;
 
-/// Longer than any test waits for what comes.
+/// Longer than any test waits for an event.
 const LONG: Duration = Duration::from_secs(60);
 
 fn pause(namespace: &str) -> Command {
@@ -40,7 +40,7 @@ fn rows_of_commands(path: &Path) -> i64 {
     query(path, "SELECT count(*) FROM commands")
 }
 
-/// Puts a command into the file as another process does, which is no longer taken after so many milliseconds.
+/// Puts a command into the file as another process does. It expires after `until` milliseconds.
 fn put(path: &Path, body: &str, until: i64) {
     let until = format!("unixepoch() * 1000 + {until}");
     let put = format!("INSERT INTO commands (body, until) VALUES ('{body}', {until})");
@@ -55,7 +55,7 @@ fn send(path: &Path, commands: &[Command]) -> Vec<CommandResult> {
 fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
     let (folder, _, mut store) = new_store();
     insert_one(&mut store, 1, row(1, "mail", 5_000));
-    // As after a crash, with a file that was cut off.
+    // As after a crash, with a file that was truncated.
     let (alone, wal) = (folder.file("alone.db"), folder.file("alone.db-wal"));
     fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
     fs::write(&alone, "").unwrap();
@@ -100,7 +100,7 @@ fn a_command_is_answered_by_the_commit_that_carries_it_out() {
     assert_eq!(store.commands().unwrap(), []);
 }
 
-/// More than one transaction writes, which writes 500.
+/// More commands than the 500 that one transaction writes.
 fn many() -> Vec<Command> {
     (0..1_200).map(|it| pause(&it.to_string())).collect()
 }
@@ -113,13 +113,13 @@ fn answer(store: &mut SqliteStore, commit: u64, count: usize) {
         Op::Reply(number, words.into())
     });
     let replies: Vec<_> = replies.collect();
-    // Another connection may have the file for a moment.
+    // Another connection may have the file locked for a moment.
     while let Err(error) = store.commit(commit, &replies) {
         assert!(error.is_definite(), "{error:?}");
     }
 }
 
-/// What is asked is answered to the end, and what comes of it.
+/// Sends commands, answers all that arrive, and returns the results.
 fn sent_and_answered(
     path: &Path,
     store: &mut SqliteStore,
@@ -167,7 +167,7 @@ fn some_thousand_commands_are_written_by_several_transactions() {
     let rest = vec![CommandResult::Withdrawn; 700];
     assert!(results[500..] == rest);
     assert_eq!((results.len(), rows_of_commands(&path)), (1_200, 0));
-    // Of those that cannot be read to the end, nothing is known.
+    // If the answers cannot be read to the end, nothing is known of the rest.
     let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON commands
         WHEN (SELECT count(*) FROM commands) <= 600 BEGIN SELECT RAISE(ABORT, 'no'); END";
     other.execute_batch(refuse).unwrap();
@@ -181,7 +181,7 @@ fn some_thousand_commands_are_written_by_several_transactions() {
 #[test]
 fn a_command_of_another_sender_is_not_waited_for() {
     let (_folder, path, mut store) = new_store();
-    // It is too old to be taken, and its number lies among the others.
+    // The command is too old to be taken, and its number is among the others.
     let put_one = "CREATE TRIGGER put AFTER INSERT ON commands WHEN new.number = 300 BEGIN
         INSERT INTO commands (body, until) VALUES ('pause other', unixepoch() * 1000 - 60000); END";
     execute(&path, put_one);
@@ -215,7 +215,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
         scope.spawn(|| {
             let mut commit = 1;
             while !is_over.load(Ordering::Relaxed) {
-                // Another connection may have the file for a moment.
+                // Another connection may have the file locked for a moment.
                 let commands = store.commands().unwrap_or_default();
                 for (number, command) in commands {
                     let Command::Cancel(handle) = command else {
@@ -223,7 +223,7 @@ fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
                     };
                     let steps = [Op::Cancel(handle), Op::Reply(number, "done".into())];
                     commit += 1;
-                    // What is refused is still to be answered.
+                    // A refused answer is still to be given.
                     if let Err(error) = store.commit(commit, &steps) {
                         assert!(error.is_definite(), "{error:?}");
                     }
@@ -274,7 +274,7 @@ fn what_is_taken_is_not_withdrawn() {
             }
             sending.join().unwrap()
         });
-        // Withdrawn before this thread could take it: the machine is slow.
+        // The command was withdrawn before this thread could take it: the machine is slow.
         if results != [CommandResult::Withdrawn] {
             break results;
         }
@@ -282,19 +282,19 @@ fn what_is_taken_is_not_withdrawn() {
         assert!(within < LONG);
     };
     assert_eq!(results, [CommandResult::Unknown]);
-    // It is still to be answered.
+    // The command is still to be answered.
     assert_eq!(store.commands().unwrap().len(), 1);
 }
 
 #[test]
 fn what_has_waited_too_long_is_never_taken() {
     let (_folder, path, mut store) = new_store();
-    // Its process has ended before it could withdraw the command.
+    // The sender has ended before it could withdraw the command.
     for age in [1_000, 7_200_000] {
         put(&path, "pause shop", -age);
         assert_eq!(store.commands().unwrap(), []);
     }
-    // With the next one, what is older than an hour goes.
+    // Commands older than an hour are deleted with the next one.
     put(&path, "pause shop", 60_000);
     assert_eq!(store.commands().unwrap().len(), 1);
     assert_eq!(rows_of_commands(&path), 2);
@@ -322,9 +322,9 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
         results,
         [[CommandResult::Unknown], [CommandResult::Unknown]]
     );
-    // They have not waited for an answer that cannot come.
+    // The senders have not waited for an answer that cannot come.
     assert!(started.elapsed() < LONG);
-    // One that was not taken is.
+    // A command that was not taken is.
     put(&path, "pause three", 60_000);
     drop(store);
     let mut store = begun(&path);
@@ -381,7 +381,7 @@ fn a_command_that_is_refused_for_now_is_taken_later() {
     other.execute_batch("ROLLBACK").unwrap();
     let taken = store.commands().unwrap();
     assert_eq!(taken.len(), 1);
-    // As long as no commit answers it, it is there.
+    // A command stays until a commit answers it.
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let reply = Op::Reply(taken[0].0, "done".into());
     store.commit(1, &[reply]).unwrap_err();
@@ -408,7 +408,7 @@ fn the_number_of_a_command_is_not_given_again() {
             let sending = scope.spawn(|| send(&path, &[pause("shop")]));
             let number = wait_for(&mut store, 1)[0].0;
             assert!(number > last);
-            // An answer to the one before goes nowhere.
+            // An answer to the previous command is ignored.
             let replies = [
                 Op::Reply(last, "late".into()),
                 Op::Reply(number, "done".into()),

@@ -29,7 +29,7 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
     let folder = Folder::new();
     let mut count = 0;
     let open = |store: Option<Box<dyn Store>>| -> Box<dyn Store> {
-        // Dropped, it releases the file.
+        // Dropping the store releases the file.
         let is_new = store.is_none();
         drop(store);
         count += u32::from(is_new);
@@ -39,7 +39,7 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
     all_reopened(open).expect_all();
 }
 
-/// A store whose keys are put in order after each commit, in the smallest steps.
+/// A store whose keys are sorted after each commit, in the smallest steps.
 struct Maintained(SqliteStore);
 
 impl Store for Maintained {

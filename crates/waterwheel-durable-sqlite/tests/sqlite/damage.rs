@@ -1,4 +1,4 @@
-//! Does a damaged file do harm?
+//! Is a damaged file harmless?
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -63,7 +63,7 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
         if bytes.is_empty() {
             return;
         }
-        // The first page has what is looked at first.
+        // The first page contains what is read first.
         let limit = if rng.u32(0..4) == 0 { 200 } else { bytes.len() };
         let at = rng.usize(0..limit.min(bytes.len()));
         let end = bytes.len().min(at + rng.usize(1..5_000));
@@ -73,7 +73,7 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
             3 => bytes[at..end].fill(0),
             4 => rng.fill(&mut bytes[at..end]),
             5 => bytes.truncate(at),
-            // A page that lies where another one was.
+            // A page is replaced by another one.
             _ => {
                 let (from, to) = (rng.usize(0..bytes.len()) / 4_096, at / 4_096);
                 let from = (from * 4_096).min(bytes.len().saturating_sub(4_096));
@@ -85,7 +85,7 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Asks a store for all that an engine asks for. It ends: a store that hands out the same rows again would not.
+/// Reads everything that an engine reads. It ends, unless a store returns the same rows again and again.
 fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
     store.begin()?;
     let mut commit = 0;
@@ -151,7 +151,7 @@ fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tal
         Ok(mut store) => match use_all(&mut store) {
             Ok(()) => tally.worked += 1,
             Err(error) => {
-                // What is definite is asked again, and damage does not go away: the store would stand still, and say nothing.
+                // A definite error is retried, and damage does not go away: the store would silently stand still.
                 assert!(!error.is_definite(), "it is asked again: {error:?}");
                 let words = std::error::Error::source(&error).map(ToString::to_string);
                 assert!(!words.unwrap_or_default().is_empty());
@@ -161,9 +161,9 @@ fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tal
         Err(error) => {
             assert!(!error.to_string().is_empty());
             tally.refused += 1;
-            // It has not written to what it has refused.
+            // A refused file is not written to.
             assert!(disk.read(FILE).as_ref() == Some(&file), "{error:?}");
-            // An empty file with a WAL is refused where files are: see `open.rs`.
+            // An empty file with a WAL is refused before SQLite opens it: see `open.rs`.
             let is_left = disk.read(WAL) == Some(wal) || file.is_empty();
             assert!(is_left, "{error:?}");
         }
@@ -189,7 +189,7 @@ fn damage_is_an_error_or_does_no_harm() {
     });
     let mut panicked = Vec::new();
     for seed in 0..CASES {
-        // A case takes some milliseconds.
+        // A case takes a few milliseconds.
         let case = cases.recv_timeout(Duration::from_secs(300));
         let (_, has_panicked) = case.unwrap_or_else(|_| panic!("seed {seed} hangs"));
         panicked.extend(has_panicked.then_some(seed));
@@ -201,7 +201,7 @@ fn damage_is_an_error_or_does_no_harm() {
     assert!(all.iter().all(|count| *count > 30), "{tally:?}");
 }
 
-/// What a load of all timers of `mail` says, in a store that was changed behind its back.
+/// Loads all timers of `mail` from a store that was changed behind its back.
 fn load_of(disk: &Disk) -> Result<Vec<Row>, StoreError> {
     let mut store = open(disk).unwrap();
     store.begin().unwrap();
@@ -210,7 +210,7 @@ fn load_of(disk: &Disk) -> Result<Vec<Row>, StoreError> {
 
 #[test]
 fn a_timer_in_a_bucket_of_another_time_is_an_error() {
-    // It would be settled where it does not lie, and be delivered again and again.
+    // It would be settled in the wrong place, and be delivered again and again.
     for off in [2_000, -2_000] {
         let (mut store, disk) = new_on_disk();
         is_done(store.commit(1, &[insert(1, 64), insert(2, 64)]));
@@ -223,14 +223,14 @@ fn a_timer_in_a_bucket_of_another_time_is_an_error() {
 
 #[test]
 fn timers_out_of_order_are_an_error() {
-    // The next load would begin before this one, and have the same rows.
+    // The next load would begin before this one, and return the same rows.
     let (mut store, disk) = new_on_disk();
     let all: Vec<Op> = (1..40).map(|number| insert(number, 900)).collect();
     is_done(store.commit(1, &all));
     drop(store);
     assert_eq!(load_of(&disk).unwrap().len(), 39);
     let mut file = disk.read(FILE).unwrap();
-    // Leaves of the table, by their type and how many rows they have.
+    // The leaves of the table, recognised by their type and number of rows.
     let is_leaf = |page: &[u8]| page[0] == 10 && page[4] > 1;
     let leaves: Vec<usize> = (1..file.len() / 4_096)
         .map(|page| page * 4_096)
@@ -246,7 +246,7 @@ fn timers_out_of_order_are_an_error() {
 
 #[test]
 fn a_row_that_cannot_be_moved_is_final() {
-    // A column is null that has a value in each row.
+    // A column that has a value in each row is null.
     let (mut store, disk) = new_on_disk();
     let Op::Insert(row, _) = insert(1, 64) else {
         panic!("it is an insert");
@@ -276,12 +276,12 @@ fn a_row_that_cannot_be_moved_is_final() {
 
 #[test]
 fn a_file_that_becomes_read_only_is_final() {
-    // By a damaged header: no write will do, however often it is tried.
+    // The header is damaged: no write succeeds, however often it is tried.
     let (mut store, disk) = new_on_disk();
     is_done(store.commit(1, &[insert(1, 64)]));
     drop(store);
     let mut file = disk.read(FILE).unwrap();
-    // The version that a writer must know.
+    // The version that a writer must support.
     assert_eq!(file[18], 2);
     file[18] = 3;
     disk.put(Content::of([(FILE, file)]));

@@ -1,4 +1,4 @@
-//! What does a store say when its disk fails, and what is there afterwards?
+//! What does a store report when its disk fails, and what is left afterwards?
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn begun(long_wal: i64) -> (SqliteStore, Disk) {
     (with_three(store), disk)
 }
 
-/// The same, without a reserve.
+/// A store with the timers 1 to 3 and without a reserve, and its disk.
 fn begun_bare(long_wal: i64) -> (SqliteStore, Disk) {
     let disk = disk();
     let store = open_bare(&disk, long_wal).unwrap();
@@ -39,7 +39,7 @@ fn with_three(mut store: SqliteStore) -> SqliteStore {
     store
 }
 
-/// Each of these is left after a power cut, and nothing else.
+/// Expects each of these states after a power cut, and no other.
 fn expect_left(content: &Content, expected: &[&[u64]]) {
     let other = disk();
     let mut found = vec![false; expected.len()];
@@ -50,7 +50,7 @@ fn expect_left(content: &Content, expected: &[&[u64]]) {
         let at = expected.iter().position(|expected| *expected == left);
         found[at.unwrap_or_else(|| panic!("{left:?} is left"))] = true;
     };
-    // All that there is in whole pages, if that is not too much, and some of the rest.
+    // Tries all combinations of whole pages, if there are not too many, and some of the others.
     let mut each = Each::new(4_096);
     for _ in 0..200 {
         restart(&mut each);
@@ -75,7 +75,7 @@ fn a_failed_sync_of_a_commit_is_final() {
         is_indeterminate(store.commit(4, &[insert(4, 64)]));
         disk.mend();
         let before = changes(&disk);
-        // The same commit, another one, and what a shutdown does.
+        // Tries the same commit, another one, and a shutdown.
         is_indeterminate(store.commit(4, &[insert(4, 64)]));
         is_indeterminate(store.commit(5, &[insert(5, 64)]));
         is_indeterminate(store.begin());
@@ -103,7 +103,7 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
             disk.fail(after_calls(after, Call::Sync, kind), fault);
             let main = disk.count(Call::Write, Kind::Main);
             let syncs = disk.count(Call::Sync, kind);
-            // It is durable, whatever becomes of the checkpoint.
+            // The commit is durable, whatever happens to the checkpoint.
             is_done(store.commit(number, &[insert(number, 64)]));
             let maintained = store.maintain();
             let has_failed = match kind {
@@ -134,7 +134,7 @@ fn a_full_disk_refuses_a_commit_that_never_comes_back() {
     let used = disk.used();
     let mut number = 4;
     let mut refused = 0;
-    // With room for each part of it, down to some bytes of a frame.
+    // There is room for each part of it, down to some bytes of a frame.
     for room in (0..).step_by(611) {
         disk.limit(used + room);
         let committed = store.commit(number, &steps);
@@ -145,7 +145,7 @@ fn a_full_disk_refuses_a_commit_that_never_comes_back() {
         refused += 1;
         number += 1;
         expect_left(&disk.content(), &[&[1, 2, 3]]);
-        // It goes on as soon as there is room for something, and reads meanwhile.
+        // The store continues as soon as there is room for something, and reads meanwhile.
         assert_eq!(numbers(&mut store), [1, 2, 3]);
     }
     assert!(refused > 8, "{refused} commits were refused");
@@ -156,7 +156,7 @@ fn a_full_disk_refuses_a_commit_that_never_comes_back() {
 
 #[test]
 fn no_space_in_a_used_wal_is_definite_if_nothing_is_left() {
-    // A file system that copies as it writes has no space for what was there before, either. What is there of an old frame can be what was to be written.
+    // A copy-on-write file system also has no space to overwrite. The remains of an old frame can equal the refused frame.
     let (mut definite, mut indeterminate, mut is_back) = (0, 0, false);
     for payload in [10, 900] {
         let (used, all) = used_wal(payload);
@@ -189,7 +189,7 @@ fn no_space_in_a_used_wal_is_definite_if_nothing_is_left() {
     assert!(definite > 40 && indeterminate > 0 && is_back);
 }
 
-/// What is on a disk whose WAL has old frames after those that count, and its timers.
+/// A disk whose WAL has old frames after the valid ones, and its timers.
 fn used_wal(payload: usize) -> (Content, Vec<u64>) {
     let (mut store, disk) = begun_bare(8);
     for number in 4..40 {
@@ -237,7 +237,7 @@ fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
 fn a_checkpoint_without_space_is_made_up_for_later() {
     let (mut store, disk) = begun_bare(8);
     let mut number = 4;
-    // Room for the WAL, which is used again and again, but not for the file.
+    // There is room for the WAL, which is used again and again, but not for the file.
     let wal = disk.read(WAL).unwrap().len();
     disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
     while disk.read(WAL).unwrap().len() < 10 * wal {
@@ -257,7 +257,7 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
 
 #[test]
 fn a_refused_commit_finds_the_space_of_the_wal() {
-    // The file has room for all, and the WAL is in the way: some commits that write the same pages again and again.
+    // The file has enough room, but the WAL takes it: some commits write the same pages again and again.
     let (store, disk) = begun_bare(1_000);
     drop(store);
     let mut store = open_bare(&disk, 1_000).unwrap();
@@ -293,7 +293,7 @@ fn an_answer_does_not_wait_for_the_copy_of_the_wal() {
     assert!(disk.count(Call::Write, Kind::Main) > main);
 }
 
-/// A store whose next care is to write 8 keys as a run, or to merge runs if there are four already.
+/// A store that writes 8 keys as a run in its next maintenance, or merges runs if there are four already.
 fn keyed(runs: u64) -> (SqliteStore, Disk) {
     let disk = disk();
     let mut store = open_keyed(&disk);
@@ -323,7 +323,7 @@ fn keyed_insert(number: u64, key: u64) -> Op {
     Op::Insert(row, bucket)
 }
 
-/// The keys from 1 to `last` are taken, and the next one is free.
+/// Expects that the keys from 1 to `last` are taken, and the next one is free.
 fn expect_keys(store: &mut SqliteStore, commit: u64, last: u64) {
     let steps: Vec<_> = (1..=last + 1)
         .map(|key| keyed_insert(if key > last { key } else { 1_000 + key }, key))
@@ -352,7 +352,7 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
                 break;
             }
             is_definite(maintained);
-            // It is for what cannot wait.
+            // The reserve is for urgent writes.
             assert!(disk.read(RESERVE).is_some());
             refused += 1;
             expect_keys(&mut store, runs * 8 + 1, runs * 8);
@@ -415,7 +415,7 @@ fn a_read_that_fails_is_final() {
     let content = disk.content();
     for read in reads {
         disk.put(content.clone());
-        // Not all pages are in memory of a store that was just opened.
+        // A newly opened store does not have all pages in memory.
         let mut store = open(&disk).unwrap();
         store.begin().unwrap();
         let moment = Moment {
@@ -430,7 +430,7 @@ fn a_read_that_fails_is_final() {
     }
 }
 
-/// Whether a read has failed. Then the error is not definite.
+/// Whether a read has failed. The error must then not be definite.
 fn is_final<T>(read: Result<T, StoreError>) -> bool {
     match read {
         Ok(_) => false,

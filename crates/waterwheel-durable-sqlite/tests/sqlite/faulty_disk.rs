@@ -12,7 +12,7 @@ pub(crate) const WAL: &str = "timers.db-wal";
 
 pub(crate) const RESERVE: &str = "timers.db-reserve";
 
-/// The files that a disk has.
+/// The file operations on a disk.
 pub(crate) const FILES: Files = Files {
     read: Disk::read_path,
     length: Disk::length_path,
@@ -31,12 +31,12 @@ pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
     open_with(disk, 1_000)
 }
 
-/// Opens the store on a disk. It copies its WAL when that has so many pages.
+/// Opens the store on a disk. It copies its WAL at this many pages.
 pub(crate) fn open_with(disk: &Disk, long_wal: i64) -> Result<SqliteStore, OpenError> {
     open_as(disk, |options| options.long_wal = long_wal)
 }
 
-/// The same, without a reserve.
+/// Opens the store on a disk in the same way, without a reserve.
 pub(crate) fn open_bare(disk: &Disk, long_wal: i64) -> Result<SqliteStore, OpenError> {
     open_as(disk, |options| {
         options.long_wal = long_wal;
@@ -44,7 +44,7 @@ pub(crate) fn open_bare(disk: &Disk, long_wal: i64) -> Result<SqliteStore, OpenE
     })
 }
 
-/// Opens the store on a disk, with a small reserve, and with what is set.
+/// Opens the store on a disk, with a small reserve and these options.
 pub(crate) fn open_as(
     disk: &Disk,
     set: impl FnOnce(&mut OpenOptions<'_>),
@@ -63,14 +63,14 @@ pub(crate) fn disk() -> Disk {
     Disk::new().unwrap()
 }
 
-/// A disk with this on it.
+/// A disk with this content.
 pub(crate) fn disk_of(content: Content) -> Disk {
     let disk = disk();
     disk.put(content);
     disk
 }
 
-/// A timer of `mail`, which is due in the second of its number.
+/// Inserts a timer of `mail` that is due in the second of its number.
 pub(crate) fn insert(number: u64, payload: usize) -> Op {
     let row = row(number, payload);
     let bucket = Level::Second.bucket(row.due);
@@ -122,7 +122,7 @@ pub(crate) fn is_indeterminate<T: Debug>(answer: Result<T, StoreError>) {
     assert!(!error.is_definite(), "{error:?}");
 }
 
-/// How many calls change something, or sync it.
+/// The number of calls that change or sync something.
 pub(crate) fn changes(disk: &Disk) -> u64 {
     let calls = [Call::Write, Call::Sync, Call::Length, Call::Delete];
     let kinds = [Kind::Main, Kind::Wal, Kind::Reserve, Kind::Other];
@@ -132,7 +132,7 @@ pub(crate) fn changes(disk: &Disk) -> u64 {
     all.sum()
 }
 
-/// The call after so many others, of whatever kind.
+/// The call after this many others of any kind.
 pub(crate) fn any_call(after: u64) -> Moment {
     Moment {
         call: None,
@@ -141,7 +141,7 @@ pub(crate) fn any_call(after: u64) -> Moment {
     }
 }
 
-/// The call of this kind after so many of them.
+/// The call of this kind after this many of them.
 pub(crate) fn after_calls(after: u64, call: Call, kind: Kind) -> Moment {
     Moment {
         after,
@@ -157,7 +157,7 @@ pub(crate) fn new_on_disk() -> (SqliteStore, Disk) {
     (store, disk)
 }
 
-/// A connection beside the store.
+/// A connection next to the store's.
 pub(crate) fn connect(disk: &Disk) -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap()

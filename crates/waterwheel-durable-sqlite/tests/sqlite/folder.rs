@@ -1,4 +1,4 @@
-//! A folder of a test, deleted as the test ends, stores in it, and another process with a file of it.
+//! The temporary directory of a test, the stores in it, and another process that uses one of its files.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -54,7 +54,7 @@ impl Other {
         Other(other)
     }
 
-    /// The path, in the other process.
+    /// The path, if this is the other process.
     pub(crate) fn path() -> Option<PathBuf> {
         std::env::var_os(Other::PATH).map(PathBuf::from)
     }
@@ -90,7 +90,7 @@ pub(crate) fn begun(path: &Path) -> SqliteStore {
     store
 }
 
-/// Opens a store with what is set, for its next epoch. It has no lock.
+/// Opens a store with these options for its next epoch. It has no lock.
 pub(crate) fn begun_as(path: &Path, set: impl FnOnce(&mut OpenOptions<'_>)) -> SqliteStore {
     let mut options = OpenOptions::DEFAULT;
     set(&mut options);
@@ -112,7 +112,7 @@ pub(crate) fn execute(path: &Path, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-/// A number that is in a file.
+/// Reads a number from a file.
 pub(crate) fn query(path: &Path, sql: &str) -> i64 {
     let connection = Connection::open(path).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).unwrap()

@@ -1,4 +1,4 @@
-//! A real file system that is full. Where users may have no namespaces, none can be mounted, and only `space` and `waterwheel-durable-chaos` are left.
+//! A real file system that is full. If users may not have namespaces, none can be mounted, and only `space` and `waterwheel-durable-chaos` are left.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -14,12 +14,12 @@ use crate::folder::*;
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 
-/// The folder of a file system of 8 MiB, in a process of its own. `None` in the other one, which has waited for it.
+/// The directory of a file system of 8 MiB, in a separate process. `None` in the original process, which has waited for the other one.
 fn on_a_small_disk(test: &str) -> Option<PathBuf> {
     on_a_disk(8, test)
 }
 
-/// The same, of so many MiB.
+/// Like `on_a_small_disk`, with this size in MiB.
 fn on_a_disk(mebibytes: u32, test: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(MOUNTED) {
         return Some(folder.into());
@@ -71,7 +71,7 @@ fn insert(number: u64) -> Op {
     Op::Insert(row, bucket)
 }
 
-/// A file with 100 timers, which is closed.
+/// A closed file with 100 timers.
 fn closed(path: &Path) {
     let mut store = begun(path);
     let inserts: Vec<_> = (1..=100).map(insert).collect();
@@ -87,7 +87,7 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
     };
     let path = folder.join("timers.db");
     closed(&path);
-    // The index of the WAL is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
+    // Each first opening creates the index of the WAL anew. Another process has taken its space, and that of the number in the lock file.
     fs::remove_file(folder.join("timers.db-shm")).unwrap();
     fs::write(folder.join("timers.db-lock"), "").unwrap();
     let free = || (OpenOptions::DEFAULT.files.free)(&path).unwrap();
@@ -122,7 +122,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     };
     let path = folder.join("timers.db");
     let mut store = begun_as(&path, |options| {
-        // None is so long that the store copies it by itself.
+        // The WAL never becomes so long that the store copies it by itself.
         options.long_wal = 1_000_000;
         options.checkpointer_wal = 200;
         options.full = Duration::from_millis(50);
@@ -132,7 +132,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
     reader
         .execute_batch("BEGIN; SELECT count(*) FROM timers")
         .unwrap();
-    // Nearly as much is new in the file as the WAL has.
+    // The file needs almost as much new space as the WAL has.
     let mut commit = 1;
     while fs::metadata(folder.join("timers.db-wal")).unwrap().len() < 1 << 20 {
         commit += 1;
@@ -149,7 +149,7 @@ fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
         assert!(begun.elapsed().as_secs() < 60, "it was not copied");
         store.maintain().unwrap();
     }
-    // All of the WAL is in the file now. The store goes on, and recovers.
+    // All of the WAL is now in the file. The store continues, and recovers.
     let copied = "PRAGMA wal_checkpoint(NOOP)";
     let copied = reader.query_row(copied, [], |row| Ok((row.get(1)?, row.get(2)?)));
     let (all, copied): (i64, i64) = copied.unwrap();
@@ -218,7 +218,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
         store.maintain().unwrap();
         outcomes
     };
-    // By then, the reserve is as long as it ever is.
+    // By then, the reserve has its maximum length.
     let mut number = 0;
     while fs::metadata(&path).unwrap().len() < 5 << 20 {
         let inserts: Vec<_> = (0..500).map(|it| insert(number + it)).collect();
@@ -233,13 +233,13 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
     while does(&mut store, &[insert(number)]) != [Outcome::Full] {
         number += 1;
     }
-    // All is settled in the space of the reserve.
+    // All timers are settled in the space of the reserve.
     for first in (0..number - 500).step_by(100) {
         let settled: Vec<_> = (first..first + 100).map(|it| Op::Settle(row(it))).collect();
         does(&mut store, &settled);
     }
     fs::remove_file(folder.join("foreign")).unwrap();
-    // Most of the disk is still another's.
+    // Most of the disk still belongs to another file.
     let rest = (OpenOptions::DEFAULT.files.free)(&path).unwrap() - (6 << 20);
     fs::write(
         folder.join("foreign"),
@@ -251,7 +251,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
         assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // One that an older version has left is cut off.
+    // A longer reserve left by an older version is truncated.
     drop(store);
     fs::remove_file(folder.join("foreign")).unwrap();
     fs::write(folder.join("timers.db-reserve"), vec![7; 9 << 20]).unwrap();
@@ -259,7 +259,7 @@ fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
     assert_eq!(reserve(), 4 << 20);
 }
 
-/// The process may write files of so many bytes, and is told so by an error: by default, a signal would end it.
+/// The process may write files of this many bytes. It gets an error at the limit: by default, a signal would end it.
 const LONGEST: u64 = 3 << 20;
 
 #[test]
@@ -278,7 +278,7 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
         return;
     };
     let path = PathBuf::from(folder).join("timers.db");
-    // The WAL meets the limit before the file does, or the file itself.
+    // Either the WAL meets the limit before the file does, or the file itself.
     for long_wal in [1_000_000, 100] {
         let mut store = begun_as(&path, |options| {
             options.long_wal = long_wal;
@@ -296,7 +296,7 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
         };
         let mut number = 0;
         let is_full = |outcomes: &[Outcome]| outcomes.contains(&Outcome::Full);
-        // Until the file itself has no more room: what was full because of the WAL alone is not full for long.
+        // Until the file itself has no more room: if only the WAL is full, that does not last.
         let mut refused = 0;
         while refused < 3 {
             let inserts: Vec<_> = (number..number + 100).map(insert).collect();
@@ -315,7 +315,7 @@ fn a_file_that_may_become_no_longer_is_a_full_disk() {
             "{number} timers, {} bytes",
             fs::metadata(&path).unwrap().len()
         );
-        // Deliveries go on.
+        // Deliveries continue.
         let settled: Vec<_> = (0..50).map(|it| Op::Settle(row(it))).collect();
         assert!(!is_full(&does(&mut store, &settled)));
         // The limit is raised while the store is open.

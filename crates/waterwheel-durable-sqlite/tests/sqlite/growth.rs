@@ -39,7 +39,7 @@ impl Used {
         self.0.maintain().unwrap();
     }
 
-    /// Inserts many, and settles all but each hundredth.
+    /// Inserts many timers, and settles all but every hundredth.
     fn come_and_go(&mut self) {
         let numbers: Vec<u64> = (1..=COUNT).collect();
         for part in numbers.chunks(IN_COMMIT as usize) {
@@ -74,7 +74,7 @@ fn a_file_whose_timers_are_gone_becomes_shorter() {
     let mut used = Used::open(&path);
     used.come_and_go();
     let after = pages(&path, "page_count");
-    // Nothing is committed any more.
+    // From here on, nothing is committed.
     let mut steps = 0;
     loop {
         let before = pages(&path, "page_count");
@@ -143,7 +143,7 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
         store.maintain().unwrap();
         before - pages(&path, "page_count")
     };
-    // The notes of the pages take one now and then, which goes with it.
+    // Now and then a step also frees a page of the pointer map.
     assert!((1..=2).contains(&given_by_a_step(Duration::ZERO)));
     assert!((512..=514).contains(&given_by_a_step(Duration::MAX)));
 }
@@ -152,12 +152,12 @@ fn a_step_whose_time_is_over_gives_one_page_back() {
 fn a_file_becomes_shorter_while_others_come_and_go() {
     let folder = Folder::new();
     let path = folder.file("timers.db");
-    // However slow the machine is, a step ends by its pages.
+    // However slow the machine is, a step ends after its number of pages.
     let store = begun_as(&path, |options| options.vacuum.time = Duration::MAX);
     let mut used = Used(store, 0);
     used.come_and_go();
     let before = length(&path);
-    // The same second again and again: no more pages are used.
+    // The same second is used again and again, so no more pages are.
     for number in COUNT + 1..COUNT + 3_000 {
         let row = row(number);
         used.does(&[insert_second(row.clone())]);

@@ -3,13 +3,13 @@
 //! | file | question |
 //! |---|---|
 //! | `conformance` | does it pass the suite of all stores? |
-//! | `open`, `refusals` | which files are opened, what is said of one that is refused, and is that left as it was? |
-//! | `acknowledged` | is acknowledged work that is gone noticed? |
-//! | `migration` | is a file of an older version brought up to date, whatever happens meanwhile? |
-//! | `faults`, `damage` | what is said of a disk that fails and of a damaged file, and what is there afterwards? |
-//! | `space`, `full` | what is refused on a full disk, and what goes on? |
+//! | `open`, `refusals` | which files are opened, what does the error of a refused one say, and is that file unchanged? |
+//! | `acknowledged` | is lost acknowledged work noticed? |
+//! | `migration` | is a file of an older version upgraded, whatever happens meanwhile? |
+//! | `faults`, `damage` | what is reported for a failing disk and a damaged file, and what is left afterwards? |
+//! | `space`, `full` | what is refused on a full disk, and what continues? |
 //! | `growth` | how long is the file, once timers have come and gone? |
-//! | `reader`, `check`, `backup` | what is read, found and copied beside a process, and without one? |
+//! | `reader`, `check`, `backup` | what is read, found and copied with and without a process that has the file open? |
 //! | `commands` | is a command from another process carried out once, or not at all? |
 
 mod acknowledged;

@@ -1,4 +1,4 @@
-//! Is a file of an older version brought up to date, whatever happens meanwhile?
+//! Is a file of an older version upgraded, whatever happens meanwhile?
 
 use fastrand::Rng;
 use waterwheel_durable_core::store::{Level, Op, PageLimit, RowCursor, Store};
@@ -7,7 +7,7 @@ use waterwheel_durable_sqlite::{OpenError, OpenOptions, SqliteStore, Step, VERSI
 
 use crate::faulty_disk::*;
 
-/// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
+/// Tables as an older version may have had them: a table of timers with row numbers and without failures, and no dead letters.
 const OLDEST: &str = "
     CREATE TABLE timer (id INTEGER PRIMARY KEY, handler TEXT NOT NULL, due INTEGER NOT NULL, payload BLOB NOT NULL);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -15,7 +15,7 @@ const OLDEST: &str = "
     PRAGMA application_id = 0x57576474;
     PRAGMA user_version = -2;";
 
-/// To handlers with numbers, to timers in buckets, and on to the tables of today.
+/// Steps to handlers with numbers, to timers in buckets, and to the current tables.
 const STEPS: [Step; 3] = [
     Step {
         from: -2,
@@ -96,7 +96,7 @@ fn migrate(disk: &Disk) -> Result<SqliteStore, OpenError> {
     SqliteStore::open_with_options(&disk.path(FILE), &options)
 }
 
-/// The version of a file, whose tables are those of this version and have all timers.
+/// Returns the version of a file, and expects that its tables are of this version and have all timers.
 fn version(disk: &Disk) -> i64 {
     let content = disk.content();
     let file = connect(disk);
@@ -112,7 +112,7 @@ fn version(disk: &Disk) -> i64 {
         0 => (5, "timers"),
         _ => (12, "timers"),
     };
-    // Those of SQLite's own beside.
+    // These are in addition to SQLite's own.
     let all = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
     let all = query(all);
     assert_eq!(all, tables, "tables of version {version}");
@@ -123,7 +123,7 @@ fn version(disk: &Disk) -> i64 {
     version
 }
 
-/// All timers are there, and the store works.
+/// Expects that all timers are there, and that the store works.
 fn expect_all(disk: &Disk) {
     let mut store = migrate(disk).unwrap();
     assert_eq!(store.begin().unwrap(), 8);

@@ -1,4 +1,4 @@
-//! Which files are opened, and is a file that is refused left as it was?
+//! Which files are opened, and is a refused file unchanged?
 
 use std::fs;
 
@@ -57,10 +57,10 @@ fn a_lock_file_that_root_creates_goes_to_the_files_user() {
         fs::metadata(&path).unwrap().uid(),
     );
     if chown(&path, Some(OTHER), Some(OTHER)).is_err() {
-        // Another user than root cannot give the file away.
+        // Only root can give the file away.
         return;
     }
-    // One that is there stays as it is: it may be a name for another file.
+    // An existing file stays as it is: it may be a name for another file.
     drop(SqliteStore::open(&path).unwrap());
     assert_eq!(fs::metadata(&lock).unwrap().uid(), user);
     fs::remove_file(&lock).unwrap();
@@ -91,7 +91,7 @@ fn another_process_is_named_that_holds_the_file() {
 fn a_wal_without_its_file_is_not_thrown_away() {
     let (folder, path, mut store) = new_store();
     store.commit(1, &[insert_second(row(1, 64))]).unwrap();
-    // As a crash leaves them.
+    // As a crash leaves the files.
     let (file, wal) = (folder.file("copy.db"), folder.file("copy.db-wal"));
     fs::copy(folder.file("timers.db-wal"), &wal).unwrap();
     let before = fs::read(&wal).unwrap();
@@ -104,7 +104,7 @@ fn a_wal_without_its_file_is_not_thrown_away() {
         assert_eq!(fs::read(&wal).unwrap(), before);
         assert_eq!(fs::exists(&file).unwrap(), is_there);
     }
-    // With the file beside it, all is there.
+    // With the file next to the WAL, everything is there.
     fs::copy(&path, &file).unwrap();
     let mut copy = SqliteStore::open(&file).unwrap();
     assert_eq!(load(&mut copy, "mail"), [row(1, 64)]);
@@ -127,7 +127,7 @@ fn a_file_without_one_of_its_tables_is_damaged() {
         let path = folder.file(table);
         drop(SqliteStore::open(&path).unwrap());
         execute(&path, &format!("DROP TABLE {table}"));
-        // The store would change this, as it opens the file.
+        // The store would change this when it opens the file.
         execute(&path, "PRAGMA journal_mode = DELETE");
         let before = fs::read(&path).unwrap();
         let refused = SqliteStore::open(&path);
@@ -182,7 +182,7 @@ fn a_wal_that_has_grown_beside_a_reader_becomes_short_again() {
         commit(&mut store);
     }
     reader.execute_batch("COMMIT").unwrap();
-    // One to be copied with all the others, and one that begins the WAL again.
+    // One commit to be copied with all the others, and one that restarts the WAL.
     commit(&mut store);
     commit(&mut store);
     assert!(length() <= 8 << 20, "{} bytes", length());
@@ -199,7 +199,7 @@ fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
         for (number, part) in (1..).zip(0..COUNT / 1_000) {
             let steps = (0..1_000).map(|at| {
                 let mut row = row(part * 1_000 + at, 64);
-                // Due all over a month in coarser buckets, and some seconds ahead in near ones.
+                // Due over a month in coarser buckets, and over some seconds in near ones.
                 row.due = match level {
                     Level::Second => row.due,
                     _ => {
@@ -298,7 +298,7 @@ fn the_reserve_is_as_long_as_the_file_needs_it() {
     assert!(((4 << 20)..=(16 << 20)).contains(&grown), "{grown}");
     drop(store);
     let bytes = fs::read(folder.file("timers.db-reserve")).unwrap();
-    // No file system makes it shorter.
+    // No file system can compress it.
     let mut pieces: Vec<&[u8]> = bytes.chunks(4_096).collect();
     pieces.sort_unstable();
     pieces.dedup();

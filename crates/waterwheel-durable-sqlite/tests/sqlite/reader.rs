@@ -2,7 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `pages` | in which command are timers, handles and dead letters listed, page by page? |
+//! | `pages` | in which order are timers, handles and dead letters listed, page by page? |
 
 mod pages;
 
@@ -100,7 +100,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
         });
         let rows = fill(&mut store, NOW, 2_000);
         let reader = Reader::open(&path).unwrap();
-        // At each step of a merge.
+        // Looks at each step of a merge.
         for at in 0..20 {
             store.maintain().unwrap();
             let mut found = 0;
@@ -118,7 +118,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
             }
             assert!(found > 50, "{found}");
         }
-        // What is kept has its key, and is no timer any more.
+        // An archived timer keeps its key, and is no longer a timer.
         let mut kept = 0;
         for handler in HANDLERS {
             let archived = store.archived(handler, ArchiveCursor::START, i64::MAX, 9_999);
@@ -131,7 +131,7 @@ fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
             }
         }
         assert!(kept > 0);
-        // A dead letter has given its key back.
+        // A dead letter has freed its key.
         for dead in DeadLetters::all(&mut store, Scope::All).unwrap() {
             let key = dead.row.key.unwrap_or_default();
             assert_eq!(reader.find_key(&dead.row.handler, &key).unwrap(), None);
@@ -161,7 +161,7 @@ fn a_far_timer_is_not_found_by_another_handlers_name() {
 #[test]
 fn a_file_is_read_beside_its_process_and_after_its_end() {
     if let Some(path) = Other::path() {
-        // The other process: it holds the file, with all of it in the WAL, until it is killed.
+        // The other process: it has the file open, with everything in the WAL, until it is killed.
         let mut store = SqliteStore::open(path).unwrap();
         store.begin().unwrap();
         let steps = [
@@ -221,7 +221,7 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     drop(reader);
     assert_eq!(fs::read(&path).unwrap(), before);
     assert!(!fs::exists(folder.file("timers.db-lock")).unwrap());
-    // A service is not kept from it.
+    // A reader does not keep a service from starting.
     let reader = Reader::open(&path).unwrap();
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
@@ -244,7 +244,7 @@ fn a_store_opens_while_others_look_who_has_it() {
                 }
             });
         }
-        // One that looks may be held up with its lock for longer than an opening waits.
+        // A process that only looks may be delayed with its lock for longer than an opening waits.
         let opened = (0..100).map(|_| SqliteStore::open(&path));
         let refused: Vec<_> = opened.filter_map(Result::err).collect();
         is_over.store(true, Ordering::Relaxed);
@@ -321,7 +321,7 @@ fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
     let refused = Reader::open(&newer).unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 99 }));
 
-    // Its WAL alone: the file was lost.
+    // The WAL is alone: the file was lost.
     let lost = folder.file("lost.db");
     fs::write(folder.file("lost.db-wal"), [7; 4_096]).unwrap();
     assert!(matches!(Reader::open(&lost), Err(OpenError::Corrupt(_))));

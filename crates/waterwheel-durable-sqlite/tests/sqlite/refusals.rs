@@ -1,4 +1,4 @@
-//! Each way in which a file is refused, and what its error says: the cause, and what to do. An error is often logged by its text alone, without its sources.
+//! Each way in which a file is refused, and whether its error says the cause and what to do. An error is often logged by its text alone, without its sources.
 
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use waterwheel_durable_sqlite::{OpenError, Reader, SqliteStore};
 
 use crate::folder::*;
 
-/// How a path comes to be refused, what its error says, and what it is to say of the remedy.
+/// A refused path: how it comes about, and what the error must say about the cause and the remedy.
 struct Case {
     name: &'static str,
     make: fn(&Folder) -> PathBuf,
@@ -36,7 +36,7 @@ fn changed(folder: &Folder, sql: &str) -> PathBuf {
     path
 }
 
-/// A closed store with other bytes from this one on.
+/// A closed store with these bytes at this offset.
 fn patched(folder: &Folder, at: usize, with: &[u8]) -> PathBuf {
     let path = closed(folder);
     let mut bytes = fs::read(&path).unwrap();
@@ -47,7 +47,7 @@ fn patched(folder: &Folder, at: usize, with: &[u8]) -> PathBuf {
 
 const RESTORE: &str = "restore a backup";
 
-/// What a statement changes in a closed store, and what the error says: the cause, and what to do.
+/// A statement that changes a closed store, and what the error must say: the cause, and what to do.
 const CHANGED: [(&str, &str, &str); 9] = [
     (
         "PRAGMA user_version = 99",
@@ -148,7 +148,7 @@ const CASES: &[Case] = &[
         make: |folder| {
             let path = folder.file("timers.db");
             let _store = begun(&path);
-            // As a kill leaves it, without its WAL.
+            // As a kill leaves the file, without its WAL.
             let killed = folder.file("killed.db");
             fs::copy(&path, &killed).unwrap();
             let note = folder.file("timers.db-acknowledged");
@@ -191,7 +191,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// The text of an error: one line, with these words, and without those of SQLite's binding.
+/// Returns the text of an error: a single line with these words, and without those of SQLite's binding.
 #[track_caller]
 fn says(name: &str, error: &OpenError, words: &[&str]) {
     let text = error.to_string();
@@ -279,7 +279,7 @@ fn a_reader_says_why_it_reads_nothing() {
     }
 }
 
-/// What differs by the user and the file system is looked at by another process.
+/// Cases that depend on the user and the file system run in another process.
 #[cfg(target_os = "linux")]
 mod elsewhere {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -290,12 +290,12 @@ mod elsewhere {
     const PATH: &str = "WATERWHEEL_PATH";
     const OTHER: u32 = 65_534;
 
-    /// The path that this process is to open, if it is the other one.
+    /// The path that this process must open, if it is the other one.
     fn given() -> Option<PathBuf> {
         std::env::var_os(PATH).map(PathBuf::from)
     }
 
-    /// A folder below which another user may come to, deleted as the test ends.
+    /// A directory that another user can access, deleted when the test ends.
     struct Shared(PathBuf);
 
     impl Shared {
@@ -346,9 +346,9 @@ mod elsewhere {
                 .env(PATH, &path);
             assert!(other.uid(OTHER).gid(OTHER).status().unwrap().success());
         };
-        // Nothing may be created in the folder.
+        // Nothing may be created in the directory.
         run();
-        // The file may not be read; may be read and not written to.
+        // The file may not be read, or may be read but not written to.
         drop(SqliteStore::open(&path).unwrap());
         let lock = folder.join("timers.db-lock");
         for rights in [0o000, 0o444] {
@@ -356,7 +356,7 @@ mod elsewhere {
             chown(&lock, Some(OTHER), Some(OTHER)).unwrap();
             run();
         }
-        // The folder may be written to, and the file may not.
+        // The directory may be written to, but not the file.
         mode(folder, 0o777);
         run();
         mode(&lock, 0o000);

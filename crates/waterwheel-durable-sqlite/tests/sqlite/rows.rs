@@ -22,7 +22,7 @@ pub(crate) fn row(number: u64, handler: &str, due: i64) -> Row {
 
 pub(crate) const NOW: Due = Due::from_millis(1_800_000_000_000);
 
-/// A new store with so many timers of all kinds.
+/// A new store with this many timers of all kinds.
 pub(crate) fn filled(count: u64) -> (Folder, PathBuf, SqliteStore, Vec<(Row, Bucket)>) {
     let (folder, path, mut store) = new_store();
     let rows = fill(&mut store, NOW, count);
@@ -43,7 +43,7 @@ pub(crate) fn insert_second(row: Row) -> Op {
     Op::Insert(row, bucket)
 }
 
-/// Fills a store that was just opened for the first time with so many timers, of each handler, in buckets of all levels, overdue, tried again, moved and dead. Returns those that wait.
+/// Fills a newly created store with this many timers: of each handler and level, overdue, retried, moved and dead. Returns the pending ones.
 pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, Bucket)> {
     let mut rng = Rng::with_seed(5);
     let (mut rows, mut steps) = (Vec::new(), Vec::new());

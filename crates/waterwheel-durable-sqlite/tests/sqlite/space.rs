@@ -1,10 +1,10 @@
-//! A disk that is full: what is refused, and what goes on?
+//! A full disk: what is refused, and what continues?
 //!
 //! | file | question |
 //! |---|---|
-//! | `keys` | what waits of the index of the keys? |
-//! | `limit` | what becomes of a file that may not grow? |
-//! | `cuts` | what is there after a power cut on a full disk? |
+//! | `keys` | which work on the index of the keys waits? |
+//! | `limit` | what happens to a file that may not grow? |
+//! | `cuts` | what is left after a power cut on a full disk? |
 
 mod cuts;
 mod keys;
@@ -23,22 +23,22 @@ use crate::faulty_disk::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: usize = 2 << 20;
-/// How many timers there are before the disk is full.
+/// The number of timers before the disk is full.
 const COUNT: u64 = 300;
 
-/// A store that looks at a full disk before each insert.
+/// A store that checks a full disk before each insert.
 fn open_impatient(disk: &Disk) -> Result<SqliteStore, OpenError> {
     open_as(disk, |options| options.full = Duration::ZERO)
 }
 
-/// A store that has timers, and commits them one by one from here on.
+/// A store with timers that are committed one by one.
 struct Subject {
     store: SqliteStore,
     disk: Disk,
     commits: u64,
-    /// The next one to insert.
+    /// The next number to insert.
     next: u64,
-    /// The next one to settle.
+    /// The next number to settle.
     first: u64,
 }
 
@@ -81,7 +81,7 @@ impl Subject {
         let insert = self.next_insert();
         let outcome = self.commit(&[insert]).unwrap().remove(0);
         if outcome == Outcome::Full {
-            // It may be tried again.
+            // The insert may be retried.
             self.next -= 1;
         }
         outcome
@@ -95,7 +95,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The reserve's length.
+    /// The length of the reserve.
     fn reserve(&self) -> usize {
         self.disk.read(RESERVE).map_or(0, |bytes| bytes.len())
     }
@@ -106,12 +106,12 @@ impl Subject {
     }
 }
 
-/// How often a commit was written over another one that the WAL may have had.
+/// The number of commits written over another one that the WAL may have contained.
 fn doubts(disk: &Disk) -> i64 {
     query(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
 }
 
-/// A number that is in the file.
+/// Reads a number from the file.
 fn query(disk: &Disk, sql: &str) -> i64 {
     let other = disk_of(disk.content());
     let sql = format!("SELECT CAST(({sql}) AS INTEGER)");
@@ -120,7 +120,7 @@ fn query(disk: &Disk, sql: &str) -> i64 {
         .unwrap()
 }
 
-/// Inserts are refused while all else goes on, and are taken again once another's file is gone. Returns how often something was settled meanwhile.
+/// Expects that inserts are refused while all else continues, and are accepted again without the foreign file. Returns the settles meanwhile.
 fn a_full_disk_recovers(it: &mut Subject) -> usize {
     let reserve = it.reserve();
     assert!(reserve >= 128 << 10, "it has {reserve}");
@@ -151,7 +151,7 @@ fn a_full_disk_recovers(it: &mut Subject) -> usize {
 
 #[test]
 fn a_full_disk_refuses_inserts_and_settles_and_recovers() {
-    // A plain disk, one whose quota is used up, and one that copies as it writes.
+    // A plain disk, one whose quota is used up, and a copy-on-write one.
     for (has_quota, copies_on_write) in [(false, false), (true, false), (false, true)] {
         let mut it = Subject::new(open_impatient);
         it.disk.set_quota(has_quota);
@@ -184,7 +184,7 @@ fn space_for_the_reserve_alone_is_none_for_inserts() {
 #[test]
 fn a_wal_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
     let mut it = Subject::new(|disk| open_as(disk, |options| options.long_wal = 60));
-    // No maintenance: they are in the WAL alone.
+    // Without maintenance, they are only in the WAL.
     let main = it.disk.read(FILE).unwrap().len();
     for _ in 0..8 {
         let inserts: Vec<_> = (0..20).map(|_| it.next_insert()).collect();
@@ -202,7 +202,7 @@ fn a_wal_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
 #[test]
 fn a_short_wal_leaves_the_reserve_to_what_is_settled() {
     let it = Subject::new(open_impatient);
-    // The WAL is empty after that, and takes the space that it grows by.
+    // The WAL is empty after that, and takes the space for its growth.
     drop(it.store);
     let mut store = open_as(&it.disk, |options| {
         options.full = HOUR;
@@ -225,7 +225,7 @@ fn without_a_reserve_a_full_disk_settles_nothing() {
         open_as(disk, |options| {
             options.full = Duration::ZERO;
             options.reserve = (0, 0);
-            // What was inserted is in the WAL.
+            // The inserted timers are in the WAL.
             options.long_wal = 100_000;
         })
     });
@@ -240,7 +240,7 @@ fn without_a_reserve_a_full_disk_settles_nothing() {
 
 #[test]
 fn a_refused_commit_in_the_wal_is_written_over() {
-    // As in `faults`: on a file system that copies as it writes, an old frame may end what was refused. Now there is a reserve.
+    // As in `faults`: on a copy-on-write file system, an old frame may complete the refused commit. Now there is a reserve.
     let (mut doubted, mut done) = (0, 0);
     for payload in [10, 900] {
         let used = used_wal(payload);
@@ -283,7 +283,7 @@ fn a_refused_commit_in_the_wal_is_written_over() {
     assert!(done > 40 && doubted > 10);
 }
 
-/// What is on a disk whose WAL has old frames after those that count.
+/// The content of a disk whose WAL has old frames after the valid ones.
 fn used_wal(payload: usize) -> Content {
     let disk = disk();
     let mut store = open_with(&disk, 8).unwrap();
@@ -321,7 +321,7 @@ fn a_look_at_a_full_disk_writes_only_where_there_may_be_space() {
             assert_eq!(it.insert(), Outcome::Full);
             it.disk.count(Call::Write, Kind::Reserve) > written
         };
-        // A quota shows only in a write. Two looks come with each insert, and one of four writes anyway.
+        // A quota shows only in a write. Each insert comes with two checks, and one check in four writes anyway.
         let writes = (0..10).filter(has_written).count();
         assert_eq!(writes, if is_quota { 10 } else { 5 });
         it.disk.set_foreign(0);
@@ -360,7 +360,7 @@ fn a_full_disk_keeps_no_store_from_opening() {
     assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
     store.maintain().unwrap();
     drop(store);
-    // The reserve is gone now, and another's file takes its space. The WAL has what it has.
+    // The reserve is gone now, and a foreign file takes its space. The WAL keeps its own.
     it.disk.fill();
     let mut store = open_impatient(&it.disk).unwrap();
     assert_eq!(store.begin().unwrap(), 3);

@@ -13,7 +13,7 @@ use super::{ALL, END};
 use crate::folder::*;
 use crate::rows::*;
 
-/// All pages from a cursor on, of which each says the next one's.
+/// Reads all pages from a cursor on, where each returns the cursor of the next one.
 fn paged<T, C: Copy>(start: C, mut page: impl FnMut(C) -> (Vec<T>, Option<C>)) -> Vec<T> {
     let (mut after, mut listed) = (Some(start), Vec::new());
     while let Some(cursor) = after {
@@ -90,7 +90,7 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
 #[test]
 fn of_buckets_that_start_together_the_longer_is_listed_first() {
     let (_folder, path, mut store) = new_store();
-    // As between two steps of a cascade: they are due as the month begins.
+    // As between two steps of a cascade: the timers are due when the month begins.
     let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let inserts = levels.flat_map(|level| {
         [0, 1].map(|more| {
@@ -127,7 +127,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
         };
         after = Some((*bucket, last.id));
         listed.extend(page.into_iter().map(|(handle, _)| handle.id));
-        // As long before its start as a service does it, and later.
+        // A cascade as early before the bucket's start as a service does it, or later.
         let level = Level::CASCADING[rng.usize(0..Level::CASCADING.len())];
         if let Some(number) = store.first_bucket(level).unwrap() {
             let bucket = Bucket { level, number };
@@ -145,7 +145,7 @@ fn a_cascade_between_two_pages_hides_no_handle() {
 #[test]
 fn of_timers_due_at_once_the_first_id_comes_first() {
     let (_folder, path, mut store) = new_store();
-    // They are due as their buckets begin.
+    // The timers are due when their buckets begin.
     let steps = [
         insert_second(row(2, "first", 60_000)),
         insert_second(row(1, "second", 60_000)),

@@ -1,20 +1,20 @@
-//! What is there after a power cut on a full disk?
+//! What is left after a power cut on a full disk?
 
 use super::*;
 
-/// What a script does, of which a power cut may come in the middle.
+/// The progress of a script that a power cut may interrupt.
 #[derive(Debug, Default)]
 struct Known {
-    /// What was answered.
+    /// The numbers of the acknowledged timers.
     acknowledged: Vec<u64>,
-    /// What is there if the commit that is under way is done. Without its inserts, if it finds no space; with them, if not.
+    /// The possible results of the commit in progress: without its inserts if it finds no space, and with them if it does.
     under_way: Vec<Vec<u64>>,
     full: usize,
     recovered: usize,
 }
 
 impl Known {
-    /// Inserts and settles on a disk that becomes full, is opened again, and has space again. Ends where the power is cut.
+    /// Inserts and settles on a disk that becomes full, is opened again, and has space again. Ends when the power is cut.
     fn live(&mut self, disk: &Disk) -> Option<()> {
         let mut store = self.open(disk)?;
         let mut number = 0;
@@ -24,7 +24,7 @@ impl Known {
                 match step {
                     2 if round == 0 => drop(disk.fill()),
                     5 if round == 1 => {
-                        // It ends, in an orderly way, while the disk is full.
+                        // The store shuts down cleanly while the disk is full.
                         drop(store);
                         store = self.open(disk)?;
                         number = 1;
@@ -103,7 +103,7 @@ fn a_power_cut_at_any_moment_of_a_full_disk_loses_nothing() {
         assert!(calls > 200, "{calls}");
         let mut cuts = 0;
         for after in 0..calls {
-            // Before the call takes effect, and after it, by turns.
+            // Alternately before and after the call takes effect.
             for after_it in [after.is_multiple_of(2)] {
                 let disk = small(copies);
                 disk.cut_at(any_call(after), after_it);
@@ -119,7 +119,7 @@ fn a_power_cut_at_any_moment_of_a_full_disk_loses_nothing() {
                         "cut at {after}, {after_it}: {left:?} is left of {known:?}"
                     );
                 };
-                // The worst, and some of the rest.
+                // Tries the worst case, and some of the others.
                 choose(&mut Each::new(512));
                 for seed in 0..2 {
                     choose(&mut Chance::new(
@@ -136,7 +136,7 @@ fn a_power_cut_at_any_moment_of_a_full_disk_loses_nothing() {
 
 #[test]
 fn a_store_opens_after_a_power_cut_on_a_full_disk() {
-    // The reserve is used up, and the WAL has not been copied.
+    // The reserve is used up, and the WAL was not copied.
     let mut it = Subject::new(open_impatient);
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}

@@ -1,8 +1,8 @@
-//! What waits of the index of the keys while the disk is full?
+//! Which work on the index of the keys waits while the disk is full?
 
 use super::*;
 
-/// How many runs the index of the keys has.
+/// The number of runs of the index of the keys.
 fn runs(disk: &Disk) -> i64 {
     query(disk, "SELECT count(*) FROM key_runs")
 }
@@ -34,7 +34,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
     let length = it.disk.read(FILE).unwrap().len();
-    // So much has gone that pages are free, and the index of the keys has runs to merge.
+    // Enough timers have gone that pages are free, and the index of the keys has runs to merge.
     for _ in 0..COUNT - 10 {
         it.settle().unwrap();
     }
@@ -42,7 +42,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     for row in &keyed {
         it.commit(&[Op::Settle(row.clone())]).unwrap();
     }
-    // What is in memory has a bound: each 8 changes are a run. None is merged.
+    // The changes in memory are bounded: every 8 of them become a run. No run is merged.
     let bounded = runs(&it.disk);
     assert!(bounded >= before + 19, "{before}, and then {bounded}");
     let written = changes(&it.disk);
@@ -52,7 +52,7 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert_eq!(changes(&it.disk), written);
     assert_eq!(runs(&it.disk), bounded);
     assert!(it.disk.read(FILE).unwrap().len() >= length);
-    // Once there is space, it is done.
+    // Once there is space, the work is done.
     drop(it.store);
     it.disk.set_foreign(0);
     let mut store = open(&it.disk).unwrap();
@@ -65,8 +65,8 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert!(it.disk.read(FILE).unwrap().len() < length);
 }
 
-/// A store on a full disk, and timers with keys: after ten of them, a run of the index is to be written that neither the WAL nor the reserve has space for. The
-/// file has free pages for it, or not.
+/// A store on a full disk, and timers with keys: after ten of them, a run of the index is due that finds no space in the WAL or the reserve. `has_pages` says
+/// whether the file has free pages for it.
 fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject, Vec<Op>) {
     let mut it = Subject::new(|disk| {
         open_as(disk, |options| {
@@ -102,7 +102,7 @@ fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject,
     (it, all.into_iter().take(200).map(Op::Settle).collect())
 }
 
-/// Settles these. Returns how often the index was written, or was to be, and was refused.
+/// Settles these timers. Returns how often the index was or should have been written, and was refused.
 fn settle_all(it: &mut Subject, settles: Vec<Op>) -> usize {
     let mut tried = 0;
     for settle in settles {
@@ -111,7 +111,7 @@ fn settle_all(it: &mut Subject, settles: Vec<Op>) -> usize {
         assert_eq!(outcomes, [Outcome::Done]);
         let written = it.disk.count(Call::Write, Kind::Wal);
         let maintained = it.store.maintain();
-        // Nothing else that the store does then is written to the WAL, nor refused.
+        // Nothing else that the store does then is written to the WAL or refused.
         match it.disk.count(Call::Write, Kind::Wal) > written {
             true => {
                 is_definite(maintained);
@@ -135,14 +135,14 @@ fn a_run_that_finds_no_space_keeps_no_disk_full() {
     let pause = Duration::from_millis(20);
     let (mut it, settles) = with_a_run_that_finds_no_space(pause, true);
     assert!(settle_all(&mut it, settles) > 0);
-    // The disk has space for the run, which makes the WAL longer, and for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
+    // The disk has space for the run, which extends the WAL, and for the reserve and a quarter of it: the store notices that, whatever is refused meanwhile.
     let free = (512 << 10) + (256 << 10) * 5 / 4;
     it.disk.set_foreign(it.disk.foreign() - free);
     let begun = std::time::Instant::now();
     while it.insert() == Outcome::Full {
         assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
     }
-    // Once the WAL has space, it is written.
+    // Once the WAL has space, the run is written.
     it.disk.set_capacity(4 * CAPACITY, 0);
     while runs(&it.disk) == 0 {
         assert!(begun.elapsed().as_secs() < 60, "it was not written");
@@ -154,7 +154,7 @@ fn a_run_that_finds_no_space_keeps_no_disk_full() {
 fn no_run_makes_the_file_longer_on_a_full_disk() {
     let (mut it, settles) = with_a_run_that_finds_no_space(HOUR, false);
     let length = it.disk.read(FILE).unwrap().len();
-    // The WAL could not be copied after that, and would be full soon.
+    // After that, the WAL could not be copied, and would soon be full.
     assert_eq!(settle_all(&mut it, settles), 0);
     assert!(it.disk.read(FILE).unwrap().len() < length + (32 << 10));
 }

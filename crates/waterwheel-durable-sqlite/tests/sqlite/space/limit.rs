@@ -1,4 +1,4 @@
-//! What becomes of a file that may not grow?
+//! What happens to a file that may not grow?
 
 use super::*;
 
@@ -27,7 +27,7 @@ impl Subject {
             let outcomes = self.commit(&inserts).unwrap();
             let full = outcomes.iter().position(|it| *it == Outcome::Full);
             if let Some(first) = full {
-                // None of those after it is written: what is refused stays so for a while.
+                // No later insert is written: once refused, inserts stay refused for a while.
                 assert!(outcomes[first..].iter().all(|it| *it == Outcome::Full));
                 self.next -= (outcomes.len() - first) as u64;
             }
@@ -44,10 +44,10 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
     let mut it = limited(LIMIT);
     it.insert_all();
     let count = it.next - it.first;
-    // Some 250 bytes each.
+    // Each takes some 250 bytes.
     assert!(count > 12_000, "{count} timers are there");
     let reserve = it.reserve();
-    // Each way on takes space: a dead letter, a move, what is archived, a setting.
+    // Each of these steps takes space: a dead letter, a move, an archived timer, a setting.
     for number in it.first..it.first + 80 {
         let row = row(number, 200);
         let later = Due::from_millis(row.due.as_millis() + 100_000_000);
@@ -69,7 +69,7 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
     }
     assert_eq!(it.reserve(), reserve, "it is of no use here");
     it.first += 80;
-    // A little must have gone before the next insert is taken: else each settled timer would make room for one.
+    // A little must be freed before the next insert is accepted: otherwise each settled timer would make room for one.
     let mut settled = 0;
     while it.insert() == Outcome::Full {
         it.settle().unwrap();
@@ -83,7 +83,7 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
 #[test]
 fn rows_with_pages_of_their_own_leave_the_last_eighth_alone() {
     let mut it = limited(LIMIT);
-    // A few bytes too long for the page that the row itself is on.
+    // A few bytes too long to fit on the row's own page.
     let inserts: Vec<_> = (0..1_000)
         .map(|number| insert(10_000 + number, 1_010))
         .collect();
@@ -93,7 +93,7 @@ fn rows_with_pages_of_their_own_leave_the_last_eighth_alone() {
         .filter(|it| **it == Outcome::Inserted)
         .count();
     assert!((400..1_000).contains(&count), "{count} were inserted");
-    // The key index is merged in maintenance, which is no insert.
+    // The key index is merged in maintenance, which is not an insert.
     assert!(it.file() <= LIMIT / 8 * 7, "{} bytes", it.file());
 }
 
@@ -116,11 +116,11 @@ fn a_cascade_needs_no_space_for_all_its_rows_twice() {
     assert!(outcomes.unwrap().iter().all(is_empty));
 }
 
-/// A store whose file has all pages that it may have.
+/// A store whose file has reached its maximum number of pages.
 fn at_its_limit() -> Subject {
     let mut it = limited(LIMIT);
     it.insert_all();
-    // As the inserts of a calendar, which are not refused for the reserve.
+    // Like the inserts of a calendar, which may use the reserved part.
     let refused = (0..10_000).find_map(|_| {
         let together = Op::All(vec![it.next_insert()]);
         it.commit(&[together]).err()
@@ -133,12 +133,12 @@ fn at_its_limit() -> Subject {
 #[test]
 fn inserts_give_way_to_what_is_committed_with_them() {
     let mut it = at_its_limit();
-    // There is no maintenance, so the file stays as long as it may be.
+    // There is no maintenance, so the file keeps its maximum length.
     let mut commit = |steps: &[Op]| {
         it.commits += 1;
         it.store.commit(it.commits, steps)
     };
-    // Room for one of 190 KB, even once the limit is met, and not for 850 KB beside it.
+    // There is room for one timer of 190 KB, even once the limit is met, but not for another 850 KB.
     let number = it.next + 1_000_000;
     while commit(&[insert(number, 400_000)]).unwrap() == [Outcome::Full] {
         let settled = commit(&[Op::Settle(row(it.first, 200))]);
@@ -159,7 +159,7 @@ fn inserts_give_way_to_what_is_committed_with_them() {
 #[test]
 fn a_full_disk_is_known_in_a_file_at_its_limit() {
     let it = at_its_limit();
-    // The WAL is empty after that, and takes the space that it grows by.
+    // The WAL is empty after that, and takes the space for its growth.
     drop(it.store);
     let mut store = open_as(&it.disk, |options| {
         options.limit = Some(LIMIT as u64);
