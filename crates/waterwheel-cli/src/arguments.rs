@@ -168,7 +168,7 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    /// The timers that are meant. `None` if they are named.
+    /// Returns the scope of the command, or `None` if timers are named.
     pub(crate) fn scope(&self) -> Option<Scope<'_>> {
         match scope(self.handler.as_ref(), self.namespace.as_ref()) {
             Scope::All => None,
@@ -218,7 +218,7 @@ pub(crate) struct Named {
 }
 
 impl Action {
-    /// How a command is carried out, if it is one.
+    /// Returns the options of a command that changes something, or `None` for the other commands.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
             Action::Cancel(args) => Some(&args.wait),

@@ -4,20 +4,20 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-/// The exit code if the arguments were not understood.
+/// The exit code for invalid arguments.
 pub(crate) const USAGE: u8 = 2;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The reader of the output has gone: there is nothing more to do, and nothing to say.
+    /// The reader of the output has gone: there is nothing more to do or to report.
     Closed,
     /// The output cannot be written.
     Output(io::Error),
     /// The output was closed, or cannot be written because of this error, while a command was changing something.
     CutOff(Option<io::Error>),
-    /// Something is wrong with the file.
+    /// An error of the file.
     File(Box<dyn Error>),
-    /// It has been said already, for each timer.
+    /// The failures were already reported, one for each timer.
     Said,
 }
 
@@ -26,7 +26,7 @@ impl Failure {
         Failure::File(why.into().into())
     }
 
-    /// Says it, with all causes.
+    /// Reports the failure, with all causes.
     pub(crate) fn report(&self, file: &Path) {
         let file = file.display();
         match self {
@@ -55,7 +55,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
-        // Some have their cause in their own text.
+        // Some errors already contain their cause in their own text.
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
@@ -64,7 +64,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Says something on the standard error. That it may be closed is no reason to panic.
+/// Writes to the standard error, and ignores an error: a closed standard error is no reason to panic.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
 

@@ -1,13 +1,13 @@
-//! Looks into a file of durable timers, and cancels, redrives and pauses what is in it, beside the service that has it open: see README.md.
+//! Inspects a file of durable timers, and cancels, redrives and pauses timers, while a service may have the file open: see README.md.
 //!
 //! | file | question |
 //! |---|---|
 //! | `arguments` | what is asked for? |
 //! | `subcommands/` | what does each subcommand do? |
-//! | `submit` | is it done here, or by the process that has the file open? |
-//! | `failure` | what is said when it does not work, and with which exit code? |
-//! | `output`, `table` | how is it printed, for people and for programs? |
-//! | `text`, `time`, `timer` | how is a payload, a name, a time, a timer shown? |
+//! | `submit` | is a command carried out here, or by the process that has the file open? |
+//! | `failure` | what is reported after a failure, and with which exit code? |
+//! | `output`, `table` | how are results printed, for people and for programs? |
+//! | `text`, `time`, `timer` | how are payloads, names, times and timers shown? |
 //! | `page` | how much is read at a time? |
 
 mod arguments;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and the version as well, with the code 0.
+            // Help and the version are printed in the same way, with exit code 0.
             let _: std::io::Result<()> = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
         }

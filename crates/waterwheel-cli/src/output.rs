@@ -1,4 +1,4 @@
-//! The standard output, whose reader may go away.
+//! The standard output, whose reader may close it.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -17,7 +17,7 @@ impl Output {
         Ok(writeln!(self.0, "{}", line.trim_end())?)
     }
 
-    /// For programs: one document.
+    /// Writes one JSON document, for programs.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.0, value).map_err(io::Error::from)?;
         Ok(writeln!(self.0)?)

@@ -1,4 +1,4 @@
-//! How much is read at a time, and of whom?
+//! How much is read at a time, and which names does the file know?
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,26 @@ use waterwheel_durable_sqlite::Reader;
 use crate::failure::Failure;
 use crate::submit::namespaces;
 
-/// So many bytes of payloads, keys and errors are in memory, and the row with which there are. A payload may have 16 MB.
+/// A page ends with the row that reaches this many bytes of payloads, keys and errors. A payload may have 16 MB.
 const BYTES: usize = 32 << 20;
 
-/// How many names are listed to one who has named another.
+/// The maximum number of known names that the error for an unknown name lists.
 const NAMES: usize = 20;
 
-/// A page of so many rows.
+/// The limit of a page with this many rows.
 pub(crate) fn limit(rows: usize) -> PageLimit {
     PageLimit { rows, bytes: BYTES }
 }
 
-/// The last one of a page, if it may not be the last one that there is.
+/// Returns the last row of a page, if more rows may follow.
 pub(crate) fn last<T>(page: &[T], limit: PageLimit, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
     let bytes: usize = page.iter().map(bytes_of).sum();
     page.last()
         .filter(|_| page.len() == limit.rows || bytes >= limit.bytes)
 }
 
-/// Refuses a name that the file does not know: by a slip, a command would find nothing to do. Until a first timer is inserted, it
-/// knows no handler, and none is refused.
+/// Refuses a name that the file does not know: after a typo, a command would find nothing to do. Until a first timer is inserted,
+/// the file knows no handler, and none is refused.
 pub(crate) fn is_known(reader: &Reader, scope: &Scope<'_>) -> Result<(), Failure> {
     let (handlers, settings);
     let (name, what, known): (_, _, BTreeSet<&str>) = match *scope {
@@ -44,7 +44,7 @@ pub(crate) fn is_known(reader: &Reader, scope: &Scope<'_>) -> Result<(), Failure
             let what = format!("there is no namespace {name:?}");
             handlers = reader.handlers()?;
             let of_handlers = handlers.iter().map(|name| Scope::namespace_of(name));
-            // Their names alone: calendars are settings, too, and have payloads.
+            // Only the names are read: calendars are settings, too, and have payloads.
             settings = reader.setting_names()?;
             let created = namespaces(settings.iter().map(|name| &**name));
             (name, what, created.chain(of_handlers).collect())

@@ -1,7 +1,7 @@
 //! Is a command carried out here, or by the process that has the file open?
 //!
-//! If no process has it, this one opens the store, and one commit carries out all commands. Else they are handed to the process, which answers each. What it has
-//! not taken in time is withdrawn, so that it is not carried out later.
+//! If no process has the file open, this one opens the store and carries out all commands in one commit. Otherwise it sends them to that process, which answers
+//! each. A command that is not taken in time is withdrawn, so that it is not carried out later.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ use crate::time::now;
 /// The result of a command.
 pub(crate) type Carried = Result<(), NotDone>;
 
-/// Why a command is not carried out.
+/// Why a command was not carried out.
 #[derive(Debug)]
 pub(crate) struct NotDone {
     pub(crate) why: String,
-    /// The timer that it names is gone, or has fired. Other commands may still be carried out.
+    /// Whether the timer that it names is gone or has fired. Other commands may still be carried out.
     pub(crate) is_gone: bool,
 }
 
@@ -34,13 +34,13 @@ impl NotDone {
     }
 }
 
-/// How long it waits before it tries again.
+/// How long to wait before a retry.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why a timer is not cancelled, if it is not in the file.
+/// Why a timer that is not in the file was not cancelled.
 pub(crate) const NOT_PENDING: &str = "no pending timer has this id: it was delivered, cancelled or given up, or never existed (`show` finds dead letters, `discard` deletes them)";
 
-/// Carries out commands, or has them carried out.
+/// Carries out commands, or sends them to the process that has the file open.
 pub(crate) fn submit(
     reader: &Reader,
     commands: &[Command],
@@ -56,7 +56,7 @@ pub(crate) fn submit(
             commands,
             limit.saturating_sub(begun.elapsed()),
         )?;
-        // They are withdrawn early if the process has ended.
+        // Commands are withdrawn early if the process has ended.
         if results.iter().any(|it| *it != CommandResult::Withdrawn) || begun.elapsed() >= limit {
             break results;
         }
@@ -86,7 +86,7 @@ pub(crate) fn submit(
     Ok(ends.collect())
 }
 
-/// Carries out commands in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
+/// Carries out commands in this process. Returns `None` if another process has or may have the file open: the lock file may belong to another user.
 fn here(
     reader: &Reader,
     commands: &[Command],
@@ -110,7 +110,7 @@ fn here(
     let settings = store.settings()?;
     let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();
-    // A command without a step names a namespace that there is not.
+    // A command without a step names a namespace that does not exist.
     let has_step: Vec<bool> = commands
         .iter()
         .map(|command| {
@@ -120,7 +120,7 @@ fn here(
             has_step
         })
         .collect();
-    // No id is given, so this is no opening that counts: the store is not begun.
+    // No id is assigned, so this does not count as an opening: the store is not begun.
     let mut outcomes = commit(&mut store, &steps, until)?.into_iter();
     let ends = commands.iter().zip(has_step).map(|(command, has_step)| {
         let is_done = match has_step.then(|| outcomes.next()).flatten() {
@@ -138,7 +138,7 @@ fn here(
     Ok(Some(ends.collect()))
 }
 
-/// Retries a request that is refused for now, because another command writes at that moment.
+/// Commits, and retries while the commit is refused because another command is writing.
 fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<Outcome>, Failure> {
     loop {
         match store.commit(1, steps) {
@@ -175,7 +175,7 @@ fn step(command: &Command, known: &[&str]) -> Option<Op> {
     }
 }
 
-/// The namespaces that a service would know, by the names of its settings.
+/// The namespaces that a service would know, according to the names of its settings.
 pub(crate) fn namespaces<'a>(
     settings: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = &'a str> {

@@ -1,16 +1,16 @@
-//! Columns for people, in 100 characters.
+//! Columns for people, in lines of 100 characters.
 
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text;
 
-/// How wide a line is at most.
+/// The maximum width of a line.
 const WIDTH: usize = 100;
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: usize = 2;
 
-/// A column. One that `gives` becomes narrower, down to so many characters, where the line would be too wide.
+/// A column. If the line would be too wide, a column that `gives` becomes narrower, down to its minimum width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
@@ -35,7 +35,7 @@ impl Column {
         }
     }
 
-    /// One whose text may be cut.
+    /// A column whose text may be truncated.
     pub(crate) const fn cut(name: &'static str, min: usize) -> Column {
         Column {
             name,
@@ -45,7 +45,7 @@ impl Column {
     }
 }
 
-/// Prints rows under the names of their columns.
+/// Prints rows below the names of their columns.
 pub(crate) fn print(
     output: &mut Output,
     columns: &[Column],
@@ -78,7 +78,7 @@ fn widths(columns: &[Column], rows: &[Vec<String>]) -> Vec<usize> {
         cells.max().unwrap_or(0).max(columns[at].name.len())
     };
     let mut widths: Vec<_> = (0..columns.len()).map(widest).collect();
-    // The widest gives first, until they are as wide as each other.
+    // The widest column becomes narrower first, until they are equally wide.
     while widths.iter().sum::<usize>() + GAP * (widths.len() - 1) > WIDTH {
         let widest = (0..columns.len())
             .filter(|at| columns[*at].gives.is_some_and(|min| widths[*at] > min))

@@ -1,8 +1,8 @@
-//! How are bytes and names shown that the users of a service have chosen?
+//! How are bytes and names that the users of a service have chosen shown?
 
 use std::fmt::Write;
 
-/// As text if it is UTF-8, else in hexadecimal.
+/// Returns bytes as text if they are UTF-8, otherwise in hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> (String, Encoding) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), Encoding::Utf8),
@@ -18,12 +18,12 @@ pub(crate) enum Encoding {
     Hex,
 }
 
-/// Bytes on one line. Only so many are looked at: a payload may have a megabyte.
+/// Shows bytes on one line. Only the first `limit` are read: a payload may have a megabyte.
 pub(crate) fn one_line(bytes: &[u8], limit: usize) -> String {
     let head = &bytes[..bytes.len().min(limit)];
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        // It may be cut within a character.
+        // The limit may be within a character.
         Err(error) if head.len() < bytes.len() && error.error_len().is_none() => {
             std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
         }
@@ -39,7 +39,7 @@ fn with_rest(mut text: String, shown: usize, all: usize) -> String {
     text
 }
 
-/// Without what would move the cursor, or do more to a terminal.
+/// Removes everything that would move the cursor or otherwise affect a terminal.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -51,13 +51,13 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// Not control characters, nor those that turn the direction of what follows.
+/// Whether a character is neither a control character nor one that changes the direction of text.
 fn is_printed(letter: char) -> bool {
     let turns = matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !letter.is_control() && !turns && !matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
-/// Its first characters, so many at most.
+/// Truncates a text to this many characters.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
 fn hex(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // A `String` takes all that is written to it.
+        // Writing to a `String` does not fail.
         let _: std::fmt::Result = write!(hex, "{byte:02x}");
     }
     hex
@@ -85,12 +85,12 @@ mod tests {
     fn bytes_are_text_or_hexadecimal_on_one_line() {
         assert_eq!(one_line(b"order 17", 100), "order 17");
         assert_eq!(one_line("héllo".as_bytes(), 100), "héllo");
-        // Cut within the é.
+        // The limit is within the é.
         assert_eq!(one_line("héllo".as_bytes(), 2), "h…");
         assert_eq!(one_line("héllo".as_bytes(), 3), "hé…");
         assert_eq!(one_line(&[0xff, 0, 7], 100), "0xff0007");
         assert_eq!(one_line(&[0xff, 0, 7], 2), "0xff00…");
-        // A character that is not whole, and is not cut.
+        // An incomplete character that is not cut off by the limit.
         assert_eq!(one_line(&[b'h', 0xc3], 2), "0x68c3");
         assert_eq!(one_line(b"", 5), "");
     }

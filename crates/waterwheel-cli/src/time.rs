@@ -1,4 +1,4 @@
-//! How is a time shown? In UTC, by ISO 8601, with milliseconds.
+//! Times are shown in UTC, in ISO 8601 format, with milliseconds.
 
 use std::time::SystemTime;
 
@@ -9,12 +9,12 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The present time. What lies beyond the range is not a time that a clock shows.
+/// The current time. A clock does not show times out of range.
 pub(crate) fn now() -> Due {
     Due::at_or_after(SystemTime::now()).unwrap_or(Due::from_millis(0))
 }
 
-/// As `2027-01-15T08:00:00.000Z`. A year that has not four digits has a sign and at least six.
+/// Formats a time like `2027-01-15T08:00:00.000Z`. A year without exactly four digits has a sign and at least six.
 pub(crate) fn iso(time: Due) -> String {
     let millis = time.as_millis();
     let (year, month, day) = date(millis.div_euclid(DAY.cast_signed()));
@@ -30,16 +30,16 @@ pub(crate) fn iso(time: Due) -> String {
 
 /// The date of a day, counted from the start of 1970, in the Gregorian calendar.
 ///
-/// Years are counted from March on, so that the day that some of them have more is their last one. 400 of them have the same number of days.
+/// Years are counted from March, so that a leap day is the last day of its year. Every 400 years have the same number of days.
 fn date(day: i64) -> (i64, u8, u8) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
-    // From 1 March of the year 0.
+    // Days since 1 March of the year 0.
     let day = day + 719_468;
     let era = day.div_euclid(DAYS_OF_400_YEARS);
     let day = day.rem_euclid(DAYS_OF_400_YEARS);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // The months from March on have 153 days in five of them.
+    // From March on, every five months have 153 days.
     let month = (5 * day + 2) / 153;
     let of_month = day - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 {
@@ -54,7 +54,7 @@ fn date(day: i64) -> (i64, u8, u8) {
     )
 }
 
-/// How long it is until then, or has been since: `in 2 h 5 min`, `3 s ago`.
+/// The time until then, or since then: `in 2 h 5 min`, `3 s ago`.
 pub(crate) fn from(now: Due, time: Due) -> String {
     let distance = time.as_millis().abs_diff(now.as_millis());
     match time > now {
@@ -79,7 +79,7 @@ pub(crate) fn span(millis: u64) -> String {
     let (unit, name) = units[at];
     let first = format!("{} {name}", millis / unit);
     match units.get(at + 1) {
-        // A second is as exact as people need it.
+        // Fractions of a second are not shown.
         Some((next, name)) if *next >= SECOND && millis % unit / next > 0 => {
             format!("{first} {} {name}", millis % unit / next)
         }

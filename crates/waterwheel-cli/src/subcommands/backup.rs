@@ -1,4 +1,4 @@
-//! A copy of the file.
+//! Copies the file.
 
 use serde::Serialize;
 use waterwheel_durable_sqlite::{Reader, backup};

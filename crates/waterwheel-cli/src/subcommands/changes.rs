@@ -1,4 +1,4 @@
-//! Cancel, redrive, discard, pause, resume.
+//! Cancels, redrives, discards, pauses and resumes.
 
 use waterwheel_durable_core::store::{Command, Id, Scope};
 use waterwheel_durable_sqlite::Reader;
@@ -10,10 +10,10 @@ use crate::page;
 use crate::submit::{NOT_PENDING, NotDone, submit};
 use crate::text;
 
-/// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
+/// The number of dead letters in one commit. If one of them is refused, the rest is left.
 const PAGE: usize = 500;
 
-/// How many timers are cancelled at a time. A service takes commands once a second, so a page has more than the one before.
+/// The maximum number of timers cancelled at a time. A service takes commands once a second, so each page is larger than the previous one.
 const MAX_AT_ONCE: usize = 8_000;
 
 pub(crate) fn cancel(reader: &Reader, args: &Cancel, output: &mut Output) -> Result<(), Failure> {
@@ -38,8 +38,8 @@ pub(crate) fn cancel(reader: &Reader, args: &Cancel, output: &mut Output) -> Res
     said(missing + ended.failed)
 }
 
-/// Cancels what waits, bucket by bucket: those that are due first come first, by and large, and each commit deletes neighbours. A timer that is tried again
-/// later meanwhile comes up once more.
+/// Cancels pending timers, bucket by bucket: roughly, those that are due first come first, and each commit deletes neighbours. A timer that is retried
+/// meanwhile comes up once more.
 fn cancel_all(
     reader: &Reader,
     scope: &Scope<'_>,
@@ -58,7 +58,7 @@ fn cancel_all(
         let commands: Vec<_> = commands.collect();
         let ended = all(reader, &commands, wait, "cancelled", output)?;
         failed += ended.failed;
-        // What has fired or is gone is no reason to leave the others.
+        // If some timers have fired or are gone, the others are still cancelled.
         if ended.is_refused {
             break;
         }
@@ -129,13 +129,13 @@ pub(crate) fn resume(reader: &Reader, args: &Named, output: &mut Output) -> Resu
 /// The results of some commands.
 #[derive(Debug, Default)]
 struct Ended {
-    /// How many are not carried out.
+    /// The number of commands that were not carried out.
     failed: usize,
-    /// Whether one is not for another reason than that what it names has fired or is gone.
+    /// Whether one failed for another reason than that its timer has fired or is gone.
     is_refused: bool,
 }
 
-/// Carries out commands, and says of each whether it is done.
+/// Carries out commands, and reports for each whether it is done.
 fn all(
     reader: &Reader,
     commands: &[Command],
@@ -163,7 +163,7 @@ fn all(
     Ok(ended)
 }
 
-/// To a command that only reads, a reader that has had enough is no failure. Here it may leave commands that were not carried out.
+/// For a command that only reads, a reader that stops reading is no failure. Here it may leave commands that were not carried out.
 fn cut_off(failure: Failure) -> Failure {
     match failure {
         Failure::Closed => Failure::CutOff(None),

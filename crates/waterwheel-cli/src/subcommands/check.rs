@@ -1,4 +1,4 @@
-//! Is the file whole?
+//! Is the file intact?
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::text;
 
-/// How many findings of a table are shown.
+/// The maximum number of findings shown for each table.
 const SHOWN: u64 = 100;
 
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ pub(crate) fn run(file: &Path, args: &Json, output: &mut Output) -> Result<(), F
         if args.json {
             findings.push(found(finding));
         } else if printed.is_ok() {
-            // As it is found: the rest may take a while.
+            // Printed as it is found: the rest may take a while.
             let line = text::clean(&finding.to_string());
             printed = output.line(&line).and_then(|()| output.flush());
         }

@@ -51,7 +51,7 @@ impl Listed {
     }
 }
 
-/// How many attempts a dead letter had: its failures before the last one, and that.
+/// The number of attempts of a dead letter: its failures before the last one, and the last one.
 pub(super) fn attempts(row: &Row) -> u32 {
     row.failures.saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! Which timers wait?
+//! Lists the pending timers.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::Due;
@@ -21,7 +21,7 @@ const COLUMNS: [Column; 6] = [
     Column::cut("PAYLOAD", 10),
 ];
 
-/// How much of a payload is looked at for a column.
+/// The maximum number of bytes of a payload that are read for a column.
 pub(super) const PAYLOAD: usize = 400;
 
 #[derive(Serialize)]

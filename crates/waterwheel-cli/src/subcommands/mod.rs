@@ -1,4 +1,4 @@
-//! The subcommands, a module each; `changes` has those that change something.
+//! The subcommands, one module each; `changes` contains those that change something.
 
 mod backup;
 mod changes;
@@ -16,11 +16,11 @@ use crate::failure::{Failure, say};
 use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
-    // It works on a damaged file, which no reader opens.
+    // This works on a damaged file, which a reader does not open.
     if let Action::Check(args) = &arguments.action {
         return check::run(&arguments.file, args, output);
     }
-    // Its WAL may have to go before anything is read.
+    // A stale WAL must be removed before anything is read.
     if let Some(wait) = arguments.action.wait() {
         let options = Options::default().accept_loss(wait.accept_loss);
         SqliteStore::prepare(&arguments.file, &options)?;

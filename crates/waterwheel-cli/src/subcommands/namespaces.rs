@@ -1,4 +1,4 @@
-//! Which namespaces are there, and how are they served?
+//! Which namespaces does the file have, and how are they served?
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use crate::submit::namespaces;
 use crate::table::{self, Column};
 use crate::{text, time};
 
-/// Before the name of a calendar, in the name of its setting.
+/// The prefix of a calendar's name in the name of its setting.
 const CALENDAR: &str = "calendar/";
 
-/// A field of a policy that is a number of days.
+/// The field of a policy that is a number of days.
 const RETENTION: &str = "retention";
 
 const COLUMNS: [Column; 7] = [
@@ -68,7 +68,7 @@ struct Calendar {
 }
 
 impl Calendar {
-    /// The fields of its setting, as the service writes it. A setting in another form is shown as it is, and has no fields.
+    /// Reads the fields of a calendar's setting. A setting in an unknown format is shown as it is, without fields.
     fn new(name: &str, value: &[u8]) -> Calendar {
         let setting = json(value);
         let field = |field| Some(setting.get("calendar")?.get(field)?.as_str()?.to_owned());
@@ -158,7 +158,7 @@ fn value<'a>(settings: &'a [Setting], prefix: &str, name: &str) -> Option<&'a [u
     settings.iter().find(is_it).map(|setting| &*setting.value)
 }
 
-/// A value that is no JSON is shown as text.
+/// Parses a value. If it is not JSON, it is shown as text.
 fn json(value: &[u8]) -> Value {
     serde_json::from_slice(value).unwrap_or_else(|_| text::of_bytes(value).0.into())
 }
@@ -199,7 +199,7 @@ fn of_field(value: &Value) -> String {
     }
 }
 
-/// A duration as serde writes it, in milliseconds.
+/// A duration in serde's format, in milliseconds.
 fn duration(value: &Value) -> Option<u64> {
     let fields = value.as_object().filter(|fields| fields.len() == 2)?;
     let (seconds, nanos) = (

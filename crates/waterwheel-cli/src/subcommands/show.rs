@@ -12,7 +12,7 @@ use crate::page;
 use crate::timer::{Timer, level};
 use crate::{text, time};
 
-/// How much of a payload is shown.
+/// The maximum number of bytes of a payload that are shown.
 const PAYLOAD: usize = 4_000;
 
 #[derive(Serialize)]
@@ -99,7 +99,7 @@ fn payload(row: &Row) -> String {
     }
 }
 
-/// A timer that waits, or a dead letter.
+/// A pending timer, or a dead letter.
 type Found = (Option<Pending>, Option<Dead>);
 
 fn by_handle(reader: &Reader, handle: &Handle) -> Result<Found, Failure> {
@@ -110,7 +110,7 @@ fn by_handle(reader: &Reader, handle: &Handle) -> Result<Found, Failure> {
 }
 
 fn by_id(reader: &Reader, id: Id) -> Result<Found, Failure> {
-    // A dead letter is found by its id at once.
+    // A lookup of a dead letter by its id is fast.
     Ok(match reader.dead_letter(id)? {
         Some(dead_letter) => (None, Some(dead_letter)),
         None => (reader.search(id)?, None),

@@ -1,4 +1,4 @@
-//! How many timers are there, and how large is the file?
+//! How many timers does the file have, and how large is it?
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Due, Level, Scope};
@@ -76,7 +76,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The sum of these.
+    /// The sum of these counts.
     pub(super) fn of<'a>(counts: impl Iterator<Item = &'a Count> + Clone, now: Due) -> Counts {
         let sum = |of: fn(&Count) -> u64| counts.clone().map(of).sum();
         let first = counts.clone().filter_map(|count| count.first).min();
@@ -98,7 +98,7 @@ impl Counts {
         }
     }
 
-    /// For people: since when the oldest is overdue, and when the first one is due that is not.
+    /// For people: how long the oldest timer has been overdue, and when the next one is due.
     pub(super) fn oldest(&self, now: Due) -> String {
         let oldest = self.first.filter(|first| *first <= now);
         oldest.map_or_else(|| "-".to_owned(), |oldest| time::from(now, oldest))
@@ -213,7 +213,7 @@ fn for_people(holder: &Holder) -> String {
     }
 }
 
-/// Bytes in the unit that fits.
+/// A size in the unit that fits.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -1,4 +1,4 @@
-//! What is cancelled of a handler, or of a namespace, and what is left?
+//! Which timers of a handler or a namespace are cancelled, and which are left?
 
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -10,15 +10,15 @@ use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::*;
 
-/// More than one page.
+/// The number of timers, more than one page.
 const MANY: u64 = 1_200;
 
-/// How many timers the first page has.
+/// The number of timers on the first page.
 const PAGE: usize = 500;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Timers of a handler, an hour apart, from one hour on.
+/// Inserts timers of a handler, an hour apart, the first one in an hour.
 async fn insert_many(timers: &Durable, handler: &str, count: u64) -> Vec<Handle> {
     let now = SystemTime::now();
     let batch = (1..=count as u32).map(|it| NewTimer::at(handler, now + HOUR * it));
@@ -27,7 +27,7 @@ async fn insert_many(timers: &Durable, handler: &str, count: u64) -> Vec<Handle>
     inserted.iter().map(handle).collect()
 }
 
-/// What the command says of timers that it has cancelled.
+/// The output for these cancelled timers.
 fn cancelled<'a>(handles: impl IntoIterator<Item = &'a Handle>) -> String {
     let lines = handles
         .into_iter()
@@ -35,7 +35,7 @@ fn cancelled<'a>(handles: impl IntoIterator<Item = &'a Handle>) -> String {
     lines.collect()
 }
 
-/// Fails unless so many timers of each handler are pending.
+/// Fails unless each handler has this many pending timers.
 #[track_caller]
 fn expect_pending(file: &TimersFile, expected: &[(&str, u64)]) {
     let stats = file.json("stats --json");
@@ -67,7 +67,7 @@ async fn a_service_cancels_all_that_waits_of_a_handler() {
     }
     let said = file.beside("cancel --namespace shop").await.well();
     assert_eq!(said.lines().count(), 3, "{said}");
-    // There is nothing to do any more.
+    // There is nothing left to do.
     for line in ["cancel --handler close", "cancel --namespace shop"] {
         let said = file.beside(line).await.nothing();
         assert!(said.contains("no timer is pending"), "{line}: {said}");
@@ -87,7 +87,7 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
         sender.send(delivery.id()).unwrap();
         let mut ended = ended.clone();
         async move {
-            // An error is the end as well: the test is over.
+            // An error also ends it: the test is over.
             let _: Result<_, _> = ended.wait_for(|it| *it).await;
             Ok(())
         }
@@ -98,7 +98,7 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
         .await
         .unwrap();
     let id = within(delivered.recv()).await.unwrap();
-    // They are on the page of that one, and on the next.
+    // They are on the same page as the failed one, and on the next.
     let others = insert_many(&timers, "close", 700).await;
     let said = file.beside("cancel --handler close").await;
     assert_eq!(said.out, cancelled(&others));
@@ -128,7 +128,7 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
         while commands() == 0 && !line.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // The command has read the timer, and the service has not taken the command.
+        // The command has read the timer, but the service has not yet taken the command.
         let first = timers.cancel(&handles[0]).await.unwrap();
         let said = within(line).await.unwrap();
         if first == Cancelled::Done {
@@ -146,7 +146,7 @@ async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
     expect_pending(&file, &[("close", 0)]);
 }
 
-/// Carries out commands as a service does, one commit for each. `answer` has other steps and another answer for some.
+/// Carries out commands as a service does, in one commit each. `answer` returns other steps and another answer for some.
 fn serve(
     file: &TimersFile,
     line: &str,
@@ -157,7 +157,7 @@ fn serve(
     let said = thread::scope(|scope| {
         let sending = scope.spawn(|| file.cli(line));
         while !sending.is_finished() {
-            // Another connection may have the file for a moment.
+            // Another connection may have the file locked for a moment.
             let commands = store.commands().unwrap_or_default();
             let steps = commands.into_iter().flat_map(|(number, command)| {
                 let Command::Cancel(handle) = command else {
@@ -215,7 +215,7 @@ fn the_rest_is_left_once_a_service_refuses() {
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", refuses);
     assert_eq!((said.out.lines().count(), results), (PAGE - 1, PAGE));
     assert!(said.failure().ends_with("the service shuts down\n"));
-    // Nor if it does not answer.
+    // The same if it does not answer.
     let said = file.cli("cancel --handler mail --wait 0.3");
     assert_eq!((said.code, &*said.out), (1, ""));
     assert_eq!(said.err.lines().count(), PAGE);
@@ -223,7 +223,7 @@ fn the_rest_is_left_once_a_service_refuses() {
     expect_pending(&file, &[("mail", MANY - (PAGE as u64 - 1))]);
 }
 
-/// A file that no process holds, with timers of three handlers in buckets of all levels, due and not, tried before and not, and dead letters.
+/// A file that no process has open, with timers of three handlers in buckets of all levels, due or not, retried or not, and dead letters.
 fn free() -> (TimersFile, Vec<Row>) {
     let distance = [-5_000, 500, 60_000, 2 * 3_600_000, 3 * DAY, 200 * DAY];
     let rows = (0..MANY).map(|number| {

@@ -1,4 +1,4 @@
-//! Is a file whole, and what is said of one that is not?
+//! Is a file intact, and what is reported if it is not?
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,7 +12,7 @@ use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::*;
 
-/// A file with a row in each table but those of the index that need many keys. It is closed.
+/// A closed file with a row in each table, except those of the index that require many keys.
 fn with_all(file: &Path) {
     filled(file);
     let mut store = reopened(file);
@@ -39,7 +39,7 @@ fn damage(file: &Path, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-/// None of what is said is of SQLite's binding.
+/// Fails if a message contains words of SQLite's binding.
 #[track_caller]
 fn is_in_our_words(said: &Said, of: &str) {
     for foreign in [
@@ -93,7 +93,7 @@ fn a_sound_file_passes() {
     assert!(fs::read(&*file).unwrap() == before);
 }
 
-/// Values that are set in rows of a table, and the words that are said of each.
+/// Values that are set in rows of a table, and the words that must be reported for each.
 type Changes = &'static [(&'static str, &'static str)];
 
 #[test]
@@ -286,7 +286,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
     }
 }
 
-/// Damages a copy of a file, which is said of the table by these words, and by no command in other words than ours.
+/// Damages a copy of a file. The check must report these words for the table, and no command may use those of SQLite's binding.
 fn is_found(whole: &Path, sql: &str, table: &str, words: &str) {
     let file = TimersFile::new();
     fs::copy(whole, &*file).unwrap();
@@ -323,7 +323,7 @@ fn a_damaged_page_is_found_wherever_it_lies() {
     let file = TimersFile::new();
     with_all(&file);
     let bytes = fs::read(&*file).unwrap();
-    // The first page says that it is a file of ours. Each other one is garbage, zeros, or another page.
+    // The first page identifies the file. Each other page becomes garbage, zeros, or another page.
     for at in 1..bytes.len() / 4_096 {
         for kind in 0..3 {
             let mut damaged = bytes.clone();
@@ -358,7 +358,7 @@ fn what_is_found_often_is_counted_and_not_all_shown() {
     assert!(said.out.contains("300 findings"), "{said:?}");
 }
 
-/// Timers a commit, commits before the check begins, and at most beside it: three gigabytes.
+/// The timers per commit, and the commits before and at most during the check: three gigabytes.
 const PART: usize = 500;
 const BEFORE: usize = 100;
 const MAX: u64 = 3_000;
@@ -370,7 +370,7 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
     assert_eq!(store.begin().unwrap(), 1);
     let mut number = 0;
     let mut waiting = VecDeque::new();
-    // So many are inserted, and as many settled that were inserted before, so the file stays short, however slow the machine is.
+    // Inserts this many timers and settles as many older ones, so the file stays small, however slow the machine is.
     let mut commit = |store: &mut SqliteStore| {
         let mut steps = Vec::new();
         for _ in 0..PART {
@@ -392,7 +392,7 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
     }
     let has_ended = AtomicBool::new(false);
     let wal = file.with_file_name("timers.db-wal");
-    // SQLite draws a new number as it begins the WAL again.
+    // SQLite draws a new number when it restarts the WAL.
     let number_of_wal = || {
         let mut header = [0; 24];
         fs::File::open(&wal)
@@ -408,7 +408,7 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
             has_ended.store(true, Ordering::Release);
             said
         });
-        // It ends once nothing is committed, at the latest.
+        // The check ends at the latest when nothing is committed any more.
         while !has_ended.load(Ordering::Acquire) && commits < MAX {
             commit(&mut store);
             commits += 1;
@@ -429,6 +429,6 @@ fn beside_commits_it_ends_and_the_wal_stays_short() {
         0 < commits && commits < MAX,
         "{commits} commits, and it had not ended"
     );
-    // Within one transaction it is not begun again, so it has all commits: twice at most, before it and after it.
+    // During a single transaction, it is not restarted: at most twice, before and after it.
     assert!(begun_again > 2, "{begun_again} times in {commits} commits");
 }

@@ -1,4 +1,4 @@
-//! What the service carries out, what the command does itself, and what is not done.
+//! What is carried out by the service, by the command itself, or not at all.
 
 use std::future::Future;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn three_are_dead(file: &TimersFile) -> impl Future<Output = ()> {
     })
 }
 
-/// What the command says of these ids.
+/// The output for these ids.
 fn done(verb: &str, ids: impl IntoIterator<Item = Id>) -> String {
     let lines = ids.into_iter().map(|id| format!("{verb} {id}\n"));
     lines.collect()
@@ -48,7 +48,7 @@ async fn a_service_cancels_what_the_command_names() {
     };
     let said = file.beside(format!("cancel {first}")).await.well();
     assert_eq!(said, done("cancelled", [first.id]));
-    // By its id, and more than one.
+    // One by its id, and more than one at once.
     let line = format!("cancel {} {third}", second.id);
     let said = file.beside(line).await.well();
     assert_eq!(said, done("cancelled", [second.id, third.id]));
@@ -83,7 +83,7 @@ async fn a_service_pauses_and_resumes_a_namespace() {
     timers.handle("mail", handler);
     assert_eq!(file.beside("pause shop").await.well(), "paused shop\n");
     shop.after("close", Duration::ZERO).insert().await.unwrap();
-    // Some time later: these are delivered one after the other.
+    // This takes a while: the timers are delivered one after the other.
     for _ in 0..20 {
         timers
             .after("mail", Duration::from_millis(20))
@@ -125,7 +125,7 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
     }
     let dead_letters = || file.beside("dead --json");
     three_are_dead(&file).await;
-    // As `DeadLetter::attempts` has it.
+    // Same as `DeadLetter::attempts`.
     assert_eq!(dead_letters().await.json()["dead"][1]["attempts"], 1);
     let shown = file.beside(format!("show {}", ids[1])).await.well();
     assert!(shown.contains("attempts  1\n"), "{shown}");
@@ -154,7 +154,7 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
     stop(&timers).await;
 }
 
-/// A file with a namespace, timers and dead letters, which no process holds.
+/// A file with a namespace, timers and dead letters, which no process has open.
 fn free() -> (TimersFile, Vec<Row>) {
     let rows: Vec<_> = (0..4)
         .map(|it| row(it, "shop/close", [60_000, 90 * DAY][it as usize % 2]))
@@ -168,7 +168,7 @@ fn free() -> (TimersFile, Vec<Row>) {
     (TimersFile::with(&steps), rows)
 }
 
-/// Runs `pause shop` while something else is done, which can ask whether the command has ended.
+/// Runs `pause shop` while `meanwhile` runs, which can check whether the command has ended.
 fn paused_while(file: &TimersFile, wait: u32, meanwhile: impl FnOnce(&dyn Fn() -> bool)) -> Said {
     thread::scope(|scope| {
         let sending = scope.spawn(|| file.cli(format!("pause shop --wait {wait}")));
@@ -203,7 +203,7 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
     assert_eq!(said.out, done("cancelled", [rows[2].id]));
     assert!(said.failure().contains("no pending timer has this id"));
     assert_eq!(file.counts(), (1, 4));
-    // Nothing is opened in the sense in which ids are given.
+    // It does not count as an opening, so it assigns no ids.
     assert_eq!(file.json("stats --json")["epoch"], 1);
 
     let said = file.well("redrive 10000000064");
@@ -250,7 +250,7 @@ fn a_command_that_finds_no_dead_letter_says_so() {
 fn a_command_that_carries_a_command_out_makes_no_reserve() {
     let (file, _) = free();
     let reserve = file.sibling("timers.db-reserve");
-    // As after a full disk. The service could not make one longer that is another user's.
+    // As after a full disk. The service could not extend a reserve owned by another user.
     std::fs::remove_file(&reserve).unwrap();
     file.well("pause shop");
     assert!(!reserve.exists());
@@ -301,7 +301,7 @@ fn a_command_that_is_not_answered_is_not_carried_out() {
         assert!(said.contains(&expected), "{line}: {said}");
         assert_eq!(store.commands().unwrap(), [], "{line}");
     }
-    // Of many, the rest is not asked for one by one.
+    // If there are many, the rest is not tried one by one.
     let said = file.cli("redrive --all --wait 0.3");
     assert_eq!((said.code, said.err.lines().count()), (1, 4), "{said:?}");
     assert!(settings(&file).is_empty());
@@ -386,7 +386,7 @@ fn commands_at_once_are_all_carried_out() {
             assert_eq!(command.join().unwrap(), format!("cancelled {}\n", row.id));
         }
     });
-    // None has waited until its command was withdrawn.
+    // No command has waited until it was withdrawn.
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(file.json("stats --json")["pending"], 0);
 }

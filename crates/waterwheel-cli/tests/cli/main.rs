@@ -1,4 +1,4 @@
-//! The command, on files that a service holds, that no process holds, and that are none of ours.
+//! The command, on files that a service has open, that no process has open, and foreign files.
 
 mod cancel;
 mod check;

@@ -1,4 +1,4 @@
-//! Its exit codes, and what becomes of its output.
+//! The exit codes, and how output is handled.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -61,7 +61,7 @@ fn what_is_not_understood_has_the_exit_code_2() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    // More than a pipe takes.
+    // More than fits into a pipe.
     let file = TimersFile::with(&inserts(&rows(3_000, "mail", 5_000)));
     for line in ["list --limit 100000", "list --limit 100000 --json"] {
         let said = unread(&file, line);
@@ -86,7 +86,7 @@ fn unread(file: &Path, line: &str) -> Said {
 
 #[test]
 fn commands_that_an_output_cut_off_are_no_success() {
-    // More than are asked for in one commit.
+    // More than one commit contains.
     let mut steps = dead_mail(1_200);
     steps.extend((2_000..3_200).map(|it| insert(&row(it, "close", 60_000))));
     steps.push(set("namespace/shop", "{}"));
@@ -99,10 +99,10 @@ fn commands_that_an_output_cut_off_are_no_success() {
     assert!(said.contains("may or may not have been made"), "{said}");
     let left = file.json("list --handler close --json");
     assert!(!left["timers"].as_array().unwrap().is_empty());
-    // All is done, and it cannot be said.
+    // Everything is done, but cannot be reported.
     let said = unread(&file, "pause shop").failure();
     assert!(said.contains("may or may not have been made"), "{said}");
-    // A dead letter that is looked at is left.
+    // Dead letters that are only listed stay.
     assert_eq!(unread(&file, "dead").code, 0);
 }
 
@@ -127,7 +127,7 @@ fn an_output_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// Names, payloads and errors that would harm a terminal, or make a line too wide.
+/// Names, payloads and errors that would affect a terminal, or make a line too wide.
 fn hostile() -> Vec<Op> {
     let payloads: [Vec<u8>; 6] = [
         b"\x1b[2J\x1b]0;gone\x07 \r\n\x08".to_vec(),
@@ -183,7 +183,7 @@ fn each_table_fits_and_no_terminal_is_harmed() {
     for line in ["stats", "list", "dead", "namespaces", "list --overdue"] {
         let text = file.well(line);
         for line in text.lines() {
-            // The path of the file is as long as it is.
+            // The path of the file may be long.
             let is_path = line.ends_with("timers.db");
             assert!(is_path || line.chars().count() <= 100, "{line}");
             assert_eq!(line.trim_end(), line);

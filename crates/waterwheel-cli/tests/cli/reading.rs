@@ -1,4 +1,4 @@
-//! What the reading commands say.
+//! The output of the reading commands.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ fn fields(value: &Value) -> BTreeSet<String> {
     value.as_object().unwrap().keys().cloned().collect()
 }
 
-/// The fields that README.md documents for something: the words in code font of its row.
+/// The fields that README.md documents for an object: the words in code font in its row.
 fn documented(of: &str) -> BTreeSet<String> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let page = fs::read_to_string(page).unwrap();
@@ -113,7 +113,7 @@ fn stats_count_what_there_is() {
 #[test]
 fn a_service_that_holds_the_file_is_named() {
     let file = TimersFile::filled();
-    // This process.
+    // This process has the file open.
     let store = SqliteStore::open(&*file).unwrap();
     let text = file.well("stats");
     let expected = format!("held by process {}", std::process::id());
@@ -126,7 +126,7 @@ fn a_service_that_holds_the_file_is_named() {
     assert!(text.contains("held by no process"), "{text}");
 }
 
-/// All that a command lists, page by page.
+/// All entries that a command lists, page by page.
 fn listed(file: &TimersFile, line: &str, of: &str) -> Vec<Value> {
     let (mut listed, mut after) = (Vec::new(), String::new());
     loop {
@@ -149,7 +149,7 @@ fn timers_are_listed_page_by_page() {
         (" --namespace shop", |handler| handler.starts_with("shop/")),
         (" --namespace default", |handler| handler == "mail"),
         (" --handler shop/close", |handler| handler == "shop/close"),
-        // It was created, and has no timer.
+        // The namespace was created, and has no timer.
         (" --namespace idle", |_| false),
     ] {
         let meant = rows.iter().filter(|row| is_meant(&row.handler));
@@ -159,7 +159,7 @@ fn timers_are_listed_page_by_page() {
         let listed: Vec<_> = listed.iter().map(|it| it["handle"].clone()).collect();
         assert_eq!(listed, meant, "{of}");
     }
-    // For people, the same cursor.
+    // The output for people has the same cursor.
     let text = file.well("list --limit 7");
     assert_eq!(text.lines().count(), 9, "{text}");
     let more = text.lines().last().unwrap();
@@ -203,7 +203,7 @@ fn a_page_of_large_payloads_ends_before_memory_does() {
         let second = file.well(format!("{line} {more}"));
         (first.lines().count(), second.lines().count())
     };
-    // Three are more than 32 MiB. Each page has the names of its columns, and the first one says how it goes on.
+    // Three are more than 32 MiB. Each page has a header, and the first one says how to continue.
     assert_eq!(pages("dead --limit 100000"), (5, 2));
     let said = file.well("redrive --all");
     assert_eq!(said.lines().count(), 4, "{said}");
@@ -303,7 +303,7 @@ fn a_timer_is_shown_by_its_handler_and_key() {
     assert_eq!(keyed.len(), 9);
     for row in keyed {
         let key = String::from_utf8_lossy(row.key.as_deref().unwrap());
-        // As JSON: the text says how long ago it is, by the second.
+        // This uses JSON: the text contains the elapsed seconds.
         let by_key = show(&format!("--handler {} --key {key} --json", row.handler)).json();
         assert_eq!(by_key, show(&format!("{} --json", row.handle())).json());
     }
@@ -315,7 +315,7 @@ fn a_timer_is_shown_by_its_handler_and_key() {
     let hex = show("--handler mail --key-hex 6b65792d30 --json").json();
     assert_eq!(hex, json);
 
-    // Of another handler, of none, and of one that is kept.
+    // A key of another handler, an unused one, and one of an archived timer.
     let missing = show("--handler shop/close --key key-0").failure();
     let what = "no timer of shop/close has the key \"key-0\": it was delivered";
     assert!(missing.contains(what), "{missing}");

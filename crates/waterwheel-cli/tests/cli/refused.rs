@@ -1,4 +1,4 @@
-//! Files that are missing, damaged, newer, or none of ours, and users without rights.
+//! Files that are missing, damaged, newer, or not ours, and users without permissions.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ const ALL: [&str; 12] = [
     "resume shop --wait 0.1",
 ];
 
-/// Each command refuses the file by these words, and leaves it as it is.
+/// Expects that each command refuses the file with these words, and leaves it unchanged.
 fn is_refused(file: &Path, why: &str) {
     let before = fs::read(file).ok();
     let copy = file.with_file_name("copy.db");
@@ -72,7 +72,7 @@ fn a_file_that_is_none_of_ours_is_refused_by_each_command() {
 fn a_damaged_file_is_refused_by_each_command() {
     let file = TimersFile::filled();
     let mut bytes = fs::read(&*file).unwrap();
-    // All but the header and the table of tables.
+    // Everything but the header and the schema table.
     bytes[4_096..].fill(0xa5);
     fs::write(&*file, &bytes).unwrap();
     is_refused(&file, "damaged");
@@ -89,7 +89,7 @@ mod rights {
     /// An ordinary user.
     const OTHER: u32 = 65_534;
 
-    /// Runs the command as a user who has no rights but those that all have. As root, that is another one.
+    /// Runs the command as a user with no special permissions. If this is root, it uses another user.
     struct Other {
         file: TimersFile,
         is_root: bool,
@@ -99,7 +99,7 @@ mod rights {
         fn new() -> Other {
             let file = TimersFile::filled();
             let is_root = fs::metadata(file.sibling(".")).unwrap().uid() == 0;
-            // The command lies in a folder that the other user may not have a right to.
+            // The command's directory may not be accessible to the other user.
             let copy = file.sibling("command");
             fs::copy(env!("CARGO_BIN_EXE_waterwheel"), &copy).unwrap();
             set_mode(&copy, 0o755);
@@ -142,7 +142,7 @@ mod rights {
     fn a_right_to_read_is_enough_to_read_and_not_to_send_commands() {
         let other = Other::new();
         if !other.is_root {
-            // Its owner has more rights than that.
+            // The owner has more permissions than that.
             return;
         }
         other.set_mode(0o644);
@@ -151,7 +151,7 @@ mod rights {
             let store = is_held.then(|| SqliteStore::open(&*other.file).unwrap());
             let text = other.cli("stats").well();
             assert!(text.contains("60 pending"), "{text}");
-            // Its lock file is its user's alone.
+            // Only its owner may read the lock file.
             assert!(text.contains("its lock file cannot be read"), "{text}");
             other.cli("list").well();
             for line in ["pause shop", "redrive 10000000064", "cancel 7@7@mail"] {
@@ -171,12 +171,12 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
     let killed = file.sibling("killed.db");
     drop(SqliteStore::open(&*file).unwrap());
     let store = reopened(&file);
-    // As a kill leaves it, without its WAL.
+    // As a kill leaves the file, without its WAL.
     for ending in ["", "-acknowledged"] {
         let from = file.sibling(&format!("timers.db{ending}"));
         fs::copy(from, file.sibling(&format!("killed.db{ending}"))).unwrap();
     }
-    // To look is allowed.
+    // Reading is allowed.
     let gone = "acknowledged work is gone";
     let said = cli(&killed, "namespaces");
     assert!(said.code == 0 && said.err.contains(gone), "{said:?}");
@@ -193,7 +193,7 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
     let goes_on = format!("continuing without the lost commits: {gone}");
     assert!(said.err.contains(&goes_on), "{said:?}");
     cli(&killed, "resume default").well();
-    // The opening that is gone was the first one.
+    // The lost opening was the first one.
     assert_eq!(SqliteStore::open(&killed).unwrap().begin().unwrap(), 2);
     drop(store);
 }

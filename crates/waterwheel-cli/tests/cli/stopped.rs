@@ -1,4 +1,4 @@
-//! Beside a process that is stopped, the command says which one that is.
+//! If the process that has the file open is stopped, the command names it.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use crate::support::*;
 const HOLDS: &str = "WATERWHEEL_HOLDS";
 const READY: &str = "it is ready";
 
-/// A process that is killed as the test ends.
+/// A process that is killed when the test ends.
 struct Other(Child);
 
 impl Drop for Other {
@@ -24,7 +24,7 @@ impl Drop for Other {
 }
 
 impl Other {
-    /// Runs a test of this file in a process of its own, until it is ready.
+    /// Runs a test of this file in a separate process, until it is ready.
     fn start(test: &str, file: &Path) -> Other {
         let mut other = Command::new(std::env::current_exe().unwrap());
         other.args(["--exact", "--nocapture", &format!("stopped::{test}")]);
@@ -43,7 +43,7 @@ impl Other {
     }
 }
 
-/// Says that this process is ready, and waits until its input ends.
+/// Reports that this process is ready, and waits until its input ends.
 fn wait_for_the_end() {
     println!("\n{READY}");
     std::io::stdin().lines().for_each(drop);
@@ -52,7 +52,7 @@ fn wait_for_the_end() {
 #[test]
 fn a_stopped_process_is_named_by_each_command() {
     if let Some(path) = std::env::var_os(HOLDS) {
-        // The other process: it has the file, and is in the middle of a commit.
+        // The other process: it has the file open, and is in the middle of a commit.
         let _store = SqliteStore::open(&path).unwrap();
         let writes = Connection::open(&path).unwrap();
         writes.execute_batch("BEGIN IMMEDIATE").unwrap();

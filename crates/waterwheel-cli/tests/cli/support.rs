@@ -1,4 +1,4 @@
-//! The command, and files for it.
+//! Runs the command, and creates files for it.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use waterwheel_durable::{Drain, Durable};
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
-/// The file `timers.db` in a folder of its own.
+/// The file `timers.db` in a temporary directory.
 pub(crate) struct TimersFile {
     folder: TempDir,
     path: PathBuf,
@@ -44,7 +44,7 @@ impl TimersFile {
         file
     }
 
-    /// Another path in the folder.
+    /// Another path in the directory.
     pub(crate) fn sibling(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -68,14 +68,14 @@ impl TimersFile {
         self.cli(line).failure()
     }
 
-    /// The command beside a service of this process.
+    /// Runs the command while a service of this process has the file open.
     pub(crate) fn beside<L: AsRef<str>>(&self, line: L) -> impl Future<Output = Said> + use<L> {
         let (path, line) = (self.path.clone(), line.as_ref().to_owned());
         let ran = tokio::task::spawn_blocking(move || cli(&path, line));
         async { ran.await.unwrap() }
     }
 
-    /// How many timers are pending, and how many dead letters there are.
+    /// The numbers of pending timers and of dead letters.
     #[track_caller]
     pub(crate) fn counts(&self) -> (u64, u64) {
         let stats = self.json("stats --json");
@@ -84,7 +84,7 @@ impl TimersFile {
     }
 }
 
-/// What the command has said.
+/// The output of the command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,
@@ -93,7 +93,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// The output of a command that has worked.
+    /// Expects success. Returns the output.
     #[track_caller]
     pub(crate) fn well(self) -> String {
         assert_eq!((self.code, &*self.err), (0, ""), "{self:?}");
@@ -105,7 +105,7 @@ impl Said {
         serde_json::from_str(&self.well()).unwrap()
     }
 
-    /// What a command has said that has found nothing to do: one line.
+    /// Expects a command that has found nothing to do. Returns its output, one line.
     #[track_caller]
     pub(crate) fn nothing(self) -> String {
         assert_eq!((self.code, &*self.out), (0, ""), "{self:?}");
@@ -113,7 +113,7 @@ impl Said {
         self.err
     }
 
-    /// What a command has said that has failed: one line.
+    /// Expects a failure. Returns the message, one line.
     #[track_caller]
     pub(crate) fn failure(self) -> String {
         assert_eq!(self.code, 1, "{self:?}");
@@ -172,7 +172,7 @@ pub(crate) fn now() -> Due {
     Due::at_or_after(std::time::SystemTime::now()).unwrap()
 }
 
-/// The timer with this number, due so many milliseconds from now.
+/// The timer with this number, due this many milliseconds from now.
 pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
     Row::new(
         Id::new(1, number).unwrap(),
@@ -182,7 +182,7 @@ pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
     )
 }
 
-/// Timers of a handler, with numbers from 0.
+/// This many timers of a handler, numbered from 0.
 pub(crate) fn rows(count: u64, handler: &str, distance: i64) -> Vec<Row> {
     (0..count).map(|it| row(it, handler, distance)).collect()
 }
@@ -216,7 +216,7 @@ pub(crate) fn dead_mail(count: u64) -> Vec<Op> {
     rows.iter().flat_map(|it| dead(it, "it said no")).collect()
 }
 
-/// A new store with these steps done.
+/// A new store that has committed these steps.
 pub(crate) fn store(file: &Path, steps: &[Op]) -> SqliteStore {
     let mut store = SqliteStore::open(file).unwrap();
     assert_eq!(store.begin().unwrap(), 1);
@@ -225,14 +225,14 @@ pub(crate) fn store(file: &Path, steps: &[Op]) -> SqliteStore {
     store
 }
 
-/// The store of a file that is there, opened for its next epoch.
+/// The store of an existing file, opened for its next epoch.
 pub(crate) fn reopened(file: &Path) -> SqliteStore {
     let mut store = SqliteStore::open(file).unwrap();
     store.begin().unwrap();
     store
 }
 
-/// A file with timers of several handlers, near, far, overdue, tried again and dead, and with namespaces. It is closed.
+/// A closed file with namespaces, and with timers of several handlers: near, far, overdue, retried and dead.
 pub(crate) fn filled(file: &Path) -> Vec<Row> {
     let mut rows = Vec::new();
     for number in 0..60 {
