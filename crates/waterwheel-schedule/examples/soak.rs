@@ -74,7 +74,7 @@ async fn main() {
     let more = Handle::current().metrics().num_alive_tasks() - tasks;
     println!("{once} jobs pending: {bytes} bytes each without the handle, {more} new tasks");
     assert_eq!(more, 0, "a waiting job must not be a task");
-    // Of few jobs, what the wheel and its slab have in reserve is a large part.
+    // With few jobs, the reserved space of the wheel and its slab is a large part.
     assert!(
         once < 500_000 || bytes <= 208,
         "a job must take at most 200 bytes in addition to its closure"

@@ -10,17 +10,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 use waterwheel_schedule::{JobHandle, OnError, Scheduler};
 
-/// Without a limit: only the count is wanted.
+/// There is no limit: only the count is needed.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Bytes that the harness may allocate meanwhile.
+/// The number of bytes that the harness may allocate meanwhile.
 const SLACK: usize = 1_024;
 
-/// The count is of all threads, so the tests take turns.
+/// The count includes all threads, so the tests run one at a time.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -31,7 +31,7 @@ fn paused() -> Runtime {
     builder.enable_all().start_paused(true).build().unwrap()
 }
 
-/// Submits jobs for an hour from now.
+/// Submits jobs that are due in an hour.
 fn submit(scheduler: &Scheduler, jobs: usize, held: &Arc<()>) -> Vec<JobHandle<()>> {
     let submit = |_| {
         let held = Arc::clone(held);
@@ -40,7 +40,7 @@ fn submit(scheduler: &Scheduler, jobs: usize, held: &Arc<()>) -> Vec<JobHandle<(
     (0..jobs).map(submit).collect()
 }
 
-// A slab grows by an eighth. Just after that, a job takes some eight bytes more than just before.
+// A slab grows by an eighth. Just after it has grown, a job takes some eight bytes more than just before.
 #[test]
 fn a_job_that_waits_takes_200_bytes_and_no_task() {
     let (_turn, runtime, held) = (turn(), paused(), Arc::new(()));
@@ -53,7 +53,7 @@ fn a_job_that_waits_takes_200_bytes_and_no_task() {
             let (tasks, before) = (runtime.metrics().num_alive_tasks(), HEAP.allocated());
             let handles = submit(&scheduler, jobs, &held);
             let taken = (HEAP.allocated() - before) / jobs;
-            // The vector of handles is the test's.
+            // The vector of handles belongs to the test.
             let beside = taken - size_of::<JobHandle<()>>() - size_of_val(&held);
             (most, sum, number) = (most.max(beside), sum + beside, number + 1);
             sleep(MS).await;
@@ -89,17 +89,17 @@ fn a_cancelled_job_takes_no_more_than_its_handle_holds() {
     });
 }
 
-/// Does the round over and over, and fails if that leaves anything on the heap.
+/// Repeats the round, and fails if that leaves anything on the heap.
 fn leaves_nothing(mut round: impl FnMut(u64)) {
     const ROUNDS: u64 = 30;
     (0..5).for_each(&mut round);
-    // The queues and the list of times by the wall clock keep some room. What leaks does so in each pass.
+    // The queues and the list of wall-clock times keep some room. A leak grows in each pass.
     let passes = [(); 3].map(|()| {
         let warm = HEAP.allocated();
         (0..ROUNDS).for_each(&mut round);
         HEAP.allocated().saturating_sub(warm)
     });
-    // Less than a job each second round.
+    // Less than a job every other round.
     let left = passes.into_iter().min();
     assert!(left <= Some(SLACK), "{passes:?} bytes of {ROUNDS} rounds");
 }
@@ -181,13 +181,13 @@ fn jobs_leave_nothing_however_their_scheduler_ends() {
             for _ in 0..20 {
                 drop(submit(MS));
             }
-            // Some run as the scheduler ends.
+            // Some jobs run while the scheduler ends.
             sleep(2 * MS).await;
             match number % 4 {
                 0 => drop(scheduler.shutdown_now()),
                 1 => scheduler.drain().await,
                 2 => scheduler.shutdown(),
-                // With its runtime, without a handle.
+                // The scheduler ends with its runtime, without a handle.
                 _ => {}
             }
             kept
@@ -197,7 +197,7 @@ fn jobs_leave_nothing_however_their_scheduler_ends() {
     });
 }
 
-// Cancelled jobs stay in the list of times by the wall clock, until there are too many of them.
+// Cancelled jobs stay in the list of wall-clock times until there are too many of them.
 #[test]
 fn many_cancelled_times_by_the_wall_clock_take_little_room() {
     let (_turn, runtime) = (turn(), paused());

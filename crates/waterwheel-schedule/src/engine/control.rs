@@ -389,7 +389,7 @@ impl Table {
 
     /// Accepts no more jobs, and ends those that do not survive a shutdown.
     pub(crate) fn shutdown(&self) {
-        // `completion` asks the same about running jobs when their runs end. Paused jobs would keep the shutdown from ending.
+        // `completion` decides the same for running jobs when their runs end. Paused jobs would keep the shutdown from ending.
         self.close(RunsInProgress::Continue, |state, entry| {
             !state.survives_shutdown(entry.is_periodic()) || entry.status == Status::Paused
         });

@@ -125,7 +125,7 @@ impl Drop for DriverGuard {
         state.phase = Phase::Terminated;
         let waker = state.driver_waker.take();
         let removed: Vec<Entry> = state.wheel.drain().collect();
-        // Runs that are in progress on other threads count as running until they end.
+        // Runs in progress on other threads count as running until they end.
         state.jobs = removed.iter().filter(|entry| !entry.withdraw()).count();
         state.counts.cancelled += (removed.len() - state.jobs) as u64;
         drop(state);

@@ -16,10 +16,10 @@
 //! | `driver` | the task that starts what is due, by the wheel and by the wall clock |
 //! | `admission` | which jobs that are due run now, and which are queued; the run queue |
 //! | `task` | a job's closure and result, and the future of a run |
-//! | `completion` | what follows a run |
+//! | `completion` | the step after a run |
 //! | `control` | what users do to a job: inspect, pause, resume, trigger, reschedule, cancel; shutdown |
-//! | `work` | the kinds of closures, and what they may return |
-//! | `context` | what a closure is passed |
+//! | `work` | the kinds of closures, and their return types |
+//! | `context` | the argument of a closure |
 //!
 //! A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), not a task. The entry lives as long as the job: while the job is
 //! running, queued or paused, its entry is disarmed. So the key identifies the job for life, and the table's lock decides each race.

@@ -33,18 +33,18 @@ pub(crate) struct Plan {
     pub(crate) next: Instant,
     /// The wall-clock time of the next run, before jitter, if it has one.
     pub(crate) next_wall: Option<SystemTime>,
-    /// The current run was triggered, in addition to the schedule.
+    /// Whether the current run was triggered, in addition to the schedule.
     pub(crate) is_triggered: bool,
-    /// How often the current run has failed so far.
+    /// The number of failures of the current run so far.
     pub(crate) failures: u32,
 }
 
 /// How the next deadline follows from a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recurrence {
-    /// One period after the deadline of the run before: t0, t0 + p, t0 + 2 p.
+    /// One period after the deadline of the previous run: t0, t0 + p, t0 + 2 p.
     FixedRate(Duration),
-    /// One period after the end of the run before.
+    /// One period after the end of the previous run.
     FixedDelay(Duration),
     /// At the next time of the calendar.
     #[cfg(feature = "cron")]
@@ -53,7 +53,7 @@ pub(crate) enum Recurrence {
     Once,
 }
 
-/// How a run ended that came to its end.
+/// How a run that was not aborted ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunResult {
     Succeeded,
@@ -68,9 +68,9 @@ pub(crate) enum NextRun {
     /// When the wall clock shows this time, after this many missed runs.
     #[cfg(feature = "cron")]
     AtWall { wall: SystemTime, missed: u64 },
-    /// None: the job has had its last run.
+    /// There is no next run: the job has had its last one.
     Done,
-    /// None: the job ends with the error of the run.
+    /// There is no next run: the job ends with the error of the run.
     Failed,
 }
 
@@ -93,7 +93,7 @@ impl Plan {
         }
         let is_triggered = std::mem::take(&mut self.is_triggered);
         let (at, missed) = match &self.recurrence {
-            // The deadline that was next still is.
+            // The next deadline is unchanged.
             Recurrence::FixedRate(period) if is_triggered => {
                 self.misfire.next_at_or_after(self.next, *period, now)
             }
@@ -317,7 +317,7 @@ pub(crate) fn saturating_add(instant: Instant, duration: Duration) -> Instant {
         .unwrap_or(instant)
 }
 
-/// How late a run by the calendar must be to look for a misfire.
+/// How late a run by the calendar must be to count as a possible misfire.
 #[cfg(feature = "cron")]
 const MISFIRE_CHECK_AFTER: Duration = Duration::from_secs(1);
 
@@ -359,7 +359,7 @@ fn times(period: Duration, count: u128) -> Duration {
     }
 }
 
-/// How many missed times of a calendar are counted, since each is a search.
+/// The maximum number of missed times of a calendar that are counted, since each is a search.
 #[cfg(feature = "cron")]
 const MAX_COUNTED: usize = 100;
 

@@ -1,7 +1,7 @@
 //! The job table: every job of a scheduler and its state, under one lock, so that each race has one winner.
 //!
-//! A [`Table`] is what all clones of a scheduler share. Its [`State`] is behind the lock, and holds an [`Entry`] for each job in a
-//! [`Wheel`]. The table reaches the job's closure and result as a [`Job`], whose type does not depend on them.
+//! All clones of a scheduler share a [`Table`]. Its [`State`] is behind the lock, and holds an [`Entry`] for each job in a [`Wheel`]. The
+//! table reaches the job's closure and result as a [`Job`], whose type does not depend on them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -292,7 +292,7 @@ pub(crate) struct Entry {
     pub(crate) status: Status,
     /// If set, the current run is the last, and this is why.
     pub(crate) end_reason: Option<EndReason>,
-    /// The job pauses after the current run.
+    /// Whether the job pauses after the current run.
     pub(crate) pause_requested: bool,
     /// `None` for a plain job after a delay, which therefore takes less memory.
     pub(crate) extras: Option<Box<Extras>>,

@@ -31,9 +31,9 @@ use crate::error::{JobError, Panic};
 pub(crate) struct JobCell<W: Work> {
     table: Arc<TableRef>,
     runs: AtomicU64,
-    /// The run in progress must end at its next poll.
+    /// Whether the run in progress must end at its next poll.
     is_aborted: AtomicBool,
-    /// The admitted run has begun. Written while the cell's lock is held, which decides whether a run begins or is withdrawn.
+    /// Whether the admitted run has begun. Written while the cell's lock is held, which decides whether a run begins or is withdrawn.
     has_begun: AtomicBool,
     state: Mutex<CellState<W>>,
 }
@@ -44,9 +44,9 @@ struct CellState<W: Work> {
     /// Wakes the task that awaits the handle.
     awaiting: Option<Waker>,
     is_cancelled: bool,
-    /// No further run begins: the admitted run was withdrawn, or the job has ended.
+    /// Whether no further run begins: the admitted run was withdrawn, or the job has ended.
     is_withdrawn: bool,
-    /// The handle is complete, and the closure is dropped or about to be.
+    /// Whether the handle is complete, and the closure is dropped or about to be.
     has_ended: bool,
     /// Boxed, since a job that waits for its deadline has none of it, and takes less memory.
     rare: Option<Box<RareState>>,

@@ -1,4 +1,4 @@
-//! Jobs that are about to be submitted: what they run, when, and with which options.
+//! Jobs about to be submitted: their closures, times and options.
 
 mod once;
 mod repeat;
@@ -61,7 +61,7 @@ pub(crate) struct Submission<'a> {
     pub(crate) options: Options<'a>,
     /// `None` for a job that runs once and is not retried.
     pub(crate) plan: Option<Plan>,
-    /// It has no time to run at.
+    /// Whether the job has no time to run at.
     pub(crate) has_no_run: bool,
 }
 

@@ -134,8 +134,7 @@ impl<'a> Once<'a> {
         self.submission().submit(BlockingOnce(job))
     }
 
-    /// Submits a blocking closure whose value may be of any type. To [`run_blocking`](Once::run_blocking), it is what
-    /// [`run_value`](Once::run_value) is to [`run`](Once::run).
+    /// Submits a blocking closure whose value may be of any type: the blocking variant of [`run_value`](Once::run_value).
     ///
     /// # Panics
     ///

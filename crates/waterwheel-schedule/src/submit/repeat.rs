@@ -29,7 +29,7 @@ pub struct Repeat<'a> {
     on_error: OnError,
     max_runs: Option<u64>,
     until: Option<Instant>,
-    /// It has no time to run at.
+    /// Whether the job has no time to run at.
     has_no_run: bool,
 }
 

@@ -13,7 +13,7 @@ use super::support::{
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-/// The wall clock shows the beginning of 1970, a Thursday.
+/// A scheduler whose wall clock shows the beginning of 1970, a Thursday.
 pub(crate) fn in_1970() -> Scheduler {
     Scheduler::builder()
         .virtual_wall_clock(SystemTime::UNIX_EPOCH)
@@ -33,7 +33,7 @@ async fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
     assert_eq!(log.times(), [first, first + week, first + 2 * week]);
 }
 
-/// The seconds at which runs began, of a job each 10 s whose first run takes 35.
+/// The seconds at which the runs of a job began that runs every 10 s and first takes 35 s, and the number of missed runs.
 fn runs(misfire: Misfire) -> (Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
@@ -46,7 +46,7 @@ fn runs(misfire: Misfire) -> (Vec<u64>, u64) {
     })
 }
 
-// The run of second 10 ends at 45: those of 20, 30 and 40 are missed.
+// The run of second 10 ends at 45: the runs of 20, 30 and 40 are missed.
 #[test]
 fn missed_times_of_a_calendar_are_treated_as_was_said() {
     for (misfire, late, missed) in [
@@ -60,7 +60,7 @@ fn missed_times_of_a_calendar_are_treated_as_was_said() {
     }
 }
 
-// More than are counted: the clock jumps by two months, over 86 400 seconds a day.
+// More missed runs than are counted: the clock jumps by two months, at 86 400 seconds per day.
 #[tokio::test(start_paused = true)]
 async fn a_calendar_catches_up_with_the_latest_of_very_many() {
     let (scheduler, log) = (in_1970(), Log::new());
@@ -74,7 +74,7 @@ async fn a_calendar_catches_up_with_the_latest_of_very_many() {
     job.cancel();
 }
 
-/// The seconds of 1970 that the runs of a job each 10 s are for. The first takes 35 s, and fails once.
+/// The seconds of 1970 that the runs of a job every 10 s are for. The first takes 35 s, and fails once.
 fn runs_are_for(misfire: Misfire) -> Vec<Option<u64>> {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
@@ -123,7 +123,7 @@ async fn a_run_beside_its_calendar_is_for_no_time_of_it() {
     sleep(secs(3)).await;
     assert!(job.trigger_now());
     sleep(secs(9)).await;
-    // The run of 20 s, at 25.
+    // During the run of 20 s, at 25 s.
     assert!(job.reschedule_after(secs(13)));
     sleep(secs(15)).await;
     assert!(job.pause());
@@ -133,7 +133,7 @@ async fn a_run_beside_its_calendar_is_for_no_time_of_it() {
     let seconds: Vec<u64> = log.times().iter().map(|at| at / 1_000).collect();
     assert_eq!(seconds, [1, 3, 10, 25, 50]);
     assert_eq!(log.lines(), [None, None, Some(10), Some(20), Some(50)]);
-    // They have ended, and the job waits for the next.
+    // The runs have ended, and the job waits for the next one.
     for context in contexts.lines() {
         assert_eq!(context.scheduled_wall(), None, "{context:?}");
     }
@@ -161,7 +161,7 @@ async fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
     sleep(30 * secs(60)).await;
     assert!(job.trigger_now());
     sleep(HOUR).await;
-    // At 90 minutes: the next is at 120, and is moved to 100. So the one after it is at 180.
+    // At 90 minutes, the next run at 120 is moved to 100. The one after it is then at 180.
     assert!(job.reschedule_after(10 * secs(60)));
     sleep(HOUR).await;
     assert!(job.pause());
@@ -226,7 +226,7 @@ async fn a_job_that_repeats_can_be_given_another_calendar() {
     assert!(!once.reschedule_by_calendar(daily));
 }
 
-/// An hourly job, whose first runs are at 60 and 120 minutes; and the minutes of its runs.
+/// An hourly job that logs its runs, the first of which are at 60 and 120 minutes.
 fn hourly(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandle<()> {
     scheduler.cron("0 * * * *", "UTC").unwrap().run(log.job(()))
 }
@@ -267,13 +267,13 @@ async fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     assert!(until.resume() && until.is_done() && until.runs() == 0);
 }
 
-/// A clock that is moved by hand, and a scheduler by it, in 1970.
+/// A manual clock, and the builder of a scheduler that follows it, in 1970.
 fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
     let (clock, builder) = builder_on_manual_clock();
     (clock, builder.virtual_wall_clock(SystemTime::UNIX_EPOCH))
 }
 
-/// An hourly job whose clock jumps at once, as after a suspension: its runs, the time to the next, and how many were missed.
+/// Lets the clock of an hourly job jump, as after a suspension. Returns its runs, the time to the next, and the missed runs.
 fn jump(misfire: Misfire, until: Duration, jump: Duration) -> (u64, Option<Duration>, u64) {
     paused().block_on(async {
         let (clock, builder) = by_hand();
@@ -294,7 +294,7 @@ fn jump(misfire: Misfire, until: Duration, jump: Duration) -> (u64, Option<Durat
     })
 }
 
-// The policy decides, and not one run more.
+// The policy decides, and adds no further run.
 #[test]
 fn times_that_come_up_late_are_missed_as_was_said() {
     let ten = 10 * HOUR + secs(600);
@@ -303,7 +303,7 @@ fn times_that_come_up_late_are_missed_as_was_said() {
         (Misfire::Skip, 0, 0),
         (Misfire::Once, 1, 0),
         (Misfire::CatchUpTo(2), 2, 0),
-        // That of one o'clock, however late.
+        // The run of one o'clock, however late.
         (Misfire::CatchUp, 10, 1),
     ] {
         let found = jump(misfire, 1_000 * HOUR, ten);
@@ -311,7 +311,7 @@ fn times_that_come_up_late_are_missed_as_was_said() {
         let (runs, left, _) = jump(misfire, HOUR + HOUR / 2, ten);
         assert_eq!((runs, left), (until_half_past_one, None), "{misfire:?}");
     }
-    // One that is late runs if the one after it is to come.
+    // A late run is not missed if the time after it is still to come.
     for misfire in [Misfire::Skip, Misfire::Once, Misfire::CatchUp] {
         let found = jump(misfire, 1_000 * HOUR, HOUR + secs(600));
         assert_eq!(found, (1, left, 0), "{misfire:?}");
@@ -339,7 +339,7 @@ async fn times_that_come_up_late_are_reported_as_missed() {
     job.cancel();
 }
 
-// Each takes many searches: with all in one hold of the lock, a submission would wait for them.
+// Each job takes many searches: if all were done under one lock, a submission would wait for them.
 #[tokio::test(start_paused = true)]
 async fn late_calendars_are_served_one_by_one() {
     let ((clock, builder), log) = (by_hand(), Log::new());

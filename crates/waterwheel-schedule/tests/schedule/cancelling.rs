@@ -70,7 +70,7 @@ async fn a_cancel_cancels_the_token_of_the_run() {
     sleep(ms(50)).await;
     job.cancel();
     assert_eq!(job.await.unwrap(), "ended early");
-    // One that is asked for after the cancel.
+    // The token is requested after the cancel.
     let late = scheduler.after(ms(10)).run(|context| async move {
         sleep(ms(50)).await;
         Ok::<_, String>(context.token().is_cancelled())
@@ -88,7 +88,7 @@ async fn a_run_waits_for_its_cancellation_in_a_select() {
             let (mut pages, mut each) = (0, tokio::time::interval(ms(10)));
             loop {
                 tokio::select! {
-                    // Each time a new future, the one before having been polled and dropped.
+                    // Creates a new future each time; the previous one was polled and dropped.
                     () = context.cancelled() => return ("stopped", pages),
                     _ = each.tick() => pages += 1,
                 }
@@ -113,7 +113,7 @@ async fn a_run_waits_for_its_cancellation_in_a_select() {
 #[tokio::test(start_paused = true)]
 async fn a_run_is_told_of_its_cancellation_whenever_it_asks() {
     let scheduler = Scheduler::new();
-    // Before the cancel, and after it, by two tasks.
+    // One future is created before the cancel and one after it, by two tasks.
     let job = scheduler.after(ms(10)).run_value(|context| async move {
         let early = [context.cancelled(), context.cancelled()].map(tokio::spawn);
         sleep(ms(50)).await;
@@ -124,7 +124,7 @@ async fn a_run_is_told_of_its_cancellation_whenever_it_asks() {
     sleep(ms(20)).await;
     assert!(job.cancel());
     assert_eq!(job.await.unwrap(), "told");
-    // A run that has ended.
+    // The run has ended.
     let job = scheduler
         .every(ms(10))
         .max_runs(2)
@@ -144,7 +144,7 @@ async fn a_run_is_told_of_its_cancellation_whenever_it_asks() {
 fn a_blocking_run_may_wait_for_its_cancellation() {
     multi_thread().block_on(within(async {
         let scheduler = Scheduler::new();
-        // The limit cancels it, and the second run is cancelled.
+        // The time limit cancels the token of the first run, and a cancel that of the second.
         let job = scheduler.every(ms(1)).on_error(OnError::Continue);
         let job = job.time_limit(ms(20)).run_blocking(|context| {
             Handle::current().block_on(context.cancelled());
@@ -186,7 +186,7 @@ async fn a_job_that_cancels_itself_has_its_last_run() {
     assert!(matches!(job.await, Err(JobError::Cancelled)));
 }
 
-// The clock of a multi-thread runtime runs: each cancel meets the driver at another point.
+// The clock of a multi-thread runtime runs: each cancel meets the driver at a different point.
 #[test]
 fn a_cancel_and_a_start_have_one_winner() {
     multi_thread().block_on(within(async {
@@ -195,7 +195,7 @@ fn a_cancel_and_a_start_have_one_winner() {
         for n in 0..4_000_u64 {
             let job = scheduler.after(ms(1)).run(log.job(n));
             sleep(std::time::Duration::from_micros(n * 7 % 1_500)).await;
-            // What has ended before the cancel, the cancel finds ended.
+            // If the job ended before the cancel, the cancel must report that.
             let had_ended = log.lines().contains(&n) && job.is_done();
             let won = job.cancel();
             match job.await {
@@ -229,7 +229,7 @@ async fn an_abort_before_the_first_poll_begins_nothing() {
     // Both are started, and the first is polled first.
     let first = scheduler.after(ms(1)).run(move |_| async move {
         let second = handle.lock().unwrap().take().unwrap();
-        // It is about to begin.
+        // The second is about to begin.
         assert!(!second.is_running() && second.trigger_now() && second.next_run().is_some());
         assert!(second.abort() && second.is_done() && !second.abort());
         Ok::<_, String>(second)

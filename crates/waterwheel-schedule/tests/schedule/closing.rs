@@ -1,4 +1,4 @@
-//! When a shutdown has returned, no job begins that its policies do not keep: not one that was due, had its places and waited for its task.
+//! After a shutdown has returned, no job begins that its policies do not keep, not even a due one with permits that waited for its task.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +13,13 @@ use super::support::{HOUR, Log, add_up, all_end_well, all_shut_down, ms, with_wo
 
 const HERD: u64 = 1_000;
 
-/// A shutdown that keeps no job of its kind.
+/// A kind of shutdown that keeps none of the tested jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Now,
-    /// `shutdown`, where jobs that run once are not kept.
+    /// `shutdown` without keeping jobs that run once.
     DelayedEnd,
-    /// `shutdown`, where jobs that repeat are not kept, as by default.
+    /// `shutdown` without keeping repeating jobs, as by default.
     PeriodicEnd,
 }
 
@@ -46,7 +46,7 @@ impl Way {
         }
     }
 
-    /// Shuts down. The numbers of the jobs that this has ended.
+    /// Shuts down. Returns the numbers of the jobs that this has ended.
     fn end(self, scheduler: &Scheduler, jobs: &[JobControl]) -> HashSet<u64> {
         if self == Way::Now {
             let listed = scheduler.shutdown_now().into_iter().map(|job| {
@@ -118,11 +118,11 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
     let of = format!("{way:?}, {workers} workers");
     assert_eq!(ended.len() + begun.len(), HERD as usize, "{of}");
     assert!(begun.is_disjoint(&ended), "{of}: listed, and begun");
-    // Each of them had begun when the shutdown returned: the scheduler had counted it.
+    // Each of them had begun when the shutdown returned, according to the counts.
     let had_begun = counts.running + counts.finished;
     assert_eq!(begun.len() as u64, had_begun, "{of}: begun after it");
     assert!(add_up(&counts), "{of}: {counts:?}");
-    // A thread that is held up between the count and the closure shows nothing here. Without another thread there is none.
+    // A thread may be delayed between the count and the closure, which is not an error. Without another thread, this does not happen.
     if workers < 2 {
         assert_eq!(*late.lock().unwrap(), [], "{of}");
     }
@@ -139,13 +139,13 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
     assert!(add_up(&counts), "{of}: {counts:?}");
     let (cancelled, ended) = (ended.len() as u64, begun.len() as u64);
     if way == Way::PeriodicEnd && workers > 1 {
-        // On another worker, a job whose first run was over when the shutdown came was cancelled while it waited for the second.
+        // On another worker, a job may have finished its first run before the shutdown, and was cancelled while it waited for the second.
         assert_eq!(counts.cancelled + counts.ended, HERD, "{of}");
         assert!(counts.cancelled >= cancelled, "{of}: {counts:?}");
     } else {
         assert_eq!((counts.cancelled, counts.ended), (cancelled, ended), "{of}");
     }
-    // The hook may still be told of a run when the drain has seen its end.
+    // The hook may be called for a run shortly after the drain has seen its end.
     let patience = std::time::Instant::now() + Duration::from_secs(20);
     let told = || [&starts, &ends].map(|events| events.load(Ordering::SeqCst));
     while told() != [ended, ended] && std::time::Instant::now() < patience {
@@ -154,7 +154,7 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
     assert_eq!(told(), [ended, ended], "{of}");
 }
 
-// 968 were listed, and 31 began.
+// There was a case in which 968 jobs were listed, and 31 began.
 #[test]
 fn after_a_shutdown_in_the_first_of_1000_nothing_begins() {
     for workers in 0..=4 {
@@ -191,7 +191,7 @@ async fn a_shutdown_keeps_what_its_policies_keep_of_a_herd() {
     assert!(!lines.contains(&"again"));
 }
 
-/// Shuts down from a thread of its own at a moment that differs from round to round, while the jobs of a herd begin.
+/// Shuts down from a separate thread at a moment that differs from round to round, while many jobs begin.
 fn shut_down_from_a_thread(runtime: &Runtime, way: Way, spins: u32, blocks: bool) -> u64 {
     runtime.block_on(within(async move {
         let scheduler = Scheduler::new();
@@ -255,7 +255,7 @@ fn a_shutdown_from_another_thread_and_a_job_have_one_winner() {
     assert!(cut > 0, "no shutdown came before the last job");
 }
 
-// A closure that blocks begins on its thread, and may wait long for one.
+// A blocking closure begins on its thread, and may wait long for one.
 #[test]
 fn after_shutdown_now_no_job_begins_that_waits_for_a_thread() {
     let runtime = Builder::new_multi_thread()
@@ -282,7 +282,7 @@ fn after_shutdown_now_no_job_begins_that_waits_for_a_thread() {
                         job.run_blocking(move |_| log.add(number))
                     }
                     _ => {
-                        // Its limit passes before it has a thread.
+                        // The time limit passes before the run has a thread.
                         let job = scheduler.every(HOUR).first_after(Duration::ZERO);
                         let job = job.time_limit(ms(1));
                         job.run_blocking(move |_| log.add(number))
@@ -290,7 +290,7 @@ fn after_shutdown_now_no_job_begins_that_waits_for_a_thread() {
                 }
             })
             .collect();
-        // When this one runs, they have their places, and wait for the thread.
+        // When this job runs, the others have their permits, and wait for the thread.
         scheduler.after(ms(20)).run(|_| async {}).await.unwrap();
         let counts = scheduler.counts();
         assert_eq!((counts.running, counts.pending), (1, 20), "{counts:?}");
@@ -298,7 +298,7 @@ fn after_shutdown_now_no_job_begins_that_waits_for_a_thread() {
         release.send(()).unwrap();
         first.await.unwrap();
         all_shut_down(jobs).await;
-        // The thread has been through its queue.
+        // The thread has emptied its queue.
         tokio::task::spawn_blocking(|| {}).await.unwrap();
         assert_eq!(log.len(), 0);
         scheduler.drain().await;

@@ -1,4 +1,4 @@
-//! Controls beside the handle that is awaited.
+//! Controls, used while the handle is awaited.
 
 use std::sync::Arc;
 
@@ -67,14 +67,14 @@ async fn a_control_of_a_job_that_has_ended_reaches_no_other() {
     let gone = scheduler.after(HOUR).run(|_| async {});
     let control = gone.control();
     gone.cancel();
-    // In the place that the first had.
+    // This job takes the place of the first one in the wheel.
     let job = scheduler.after(HOUR).run(|_| async {});
     assert!(!control.cancel() && !control.pause() && !control.trigger_now());
     assert!(control.is_done() && control.next_run().is_none());
     assert!(!job.is_done() && !job.is_cancelled());
 }
 
-// As of a detached task of tokio's.
+// Like a detached task of tokio.
 #[tokio::test(start_paused = true)]
 async fn a_control_keeps_no_value_of_a_job_without_a_handle() {
     let scheduler = Scheduler::new();

@@ -1,4 +1,4 @@
-//! Each job that was taken is in one place, at every moment.
+//! Each accepted job is counted in exactly one state at every moment.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ enum Kind {
     Retry,
     Rate,
     Delay,
-    /// Due beyond its last instant.
+    /// The job is due after its last instant.
     Never,
 }
 
@@ -43,7 +43,7 @@ enum Step {
         kind: Kind,
         /// Few values, so that many are due together.
         at: u64,
-        /// How long a run takes; most are done at their first poll.
+        /// How long a run takes; most runs finish at their first poll.
         takes: u64,
         fails: bool,
         in_group: bool,
@@ -89,14 +89,14 @@ fn steps() -> impl Strategy<Value = Step> {
 struct World {
     scheduler: Scheduler,
     jobs: Mutex<Vec<JobControl>>,
-    /// Runs that were reported to have started, and not to have finished.
+    /// The number of runs that were reported to have started, but not to have finished.
     started: Arc<AtomicI64>,
 }
 
 impl World {
     fn act(&self, act: Act) {
         let on = |number: usize, act: fn(&JobControl) -> bool| {
-            // One that was not submitted yet is left alone.
+            // A job that was not submitted yet is skipped.
             let job = self.jobs.lock().unwrap().get(number).cloned();
             if let Some(job) = job {
                 act(&job);
@@ -117,7 +117,7 @@ impl World {
         self.check();
     }
 
-    /// No task runs meanwhile, and no run is between its closure and the report of it.
+    /// Checks the counts. No task runs meanwhile, and no run is between its closure and its report.
     fn check(&self) {
         let (counts, jobs) = (self.scheduler.counts(), self.scheduler.jobs());
         assert!(add_up(&counts), "{counts:?}");
@@ -237,11 +237,11 @@ proptest! {
     }
 }
 
-// Two are due together: the second was reported before the first had begun.
+// Two jobs are due together: the second start must not be reported before the first job has begun.
 #[test]
 fn a_start_is_reported_where_the_closure_is_called() {
     for (jobs, blocks) in [(2, false), (50, false), (2, true), (50, true)] {
-        // One thread runs them all, one after the other.
+        // A single thread runs them one after the other.
         let runtime = Builder::new_current_thread()
             .max_blocking_threads(1)
             .enable_all()
@@ -283,7 +283,7 @@ fn a_start_is_reported_where_the_closure_is_called() {
     }
 }
 
-// tokio panics if there is no thread at all for what blocks.
+// tokio panics if there is no thread at all for blocking closures.
 #[test]
 fn a_run_that_finds_no_thread_has_failed() {
     let runtime = Builder::new_current_thread()

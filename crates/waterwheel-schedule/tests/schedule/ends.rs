@@ -1,4 +1,4 @@
-//! Waiting for the end of a job by a control.
+//! Waiting for the end of a job via a control.
 
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -18,7 +18,7 @@ fn is_ready(future: impl Future) -> bool {
     pin!(future).poll(&mut context).is_ready()
 }
 
-/// How long the job takes to its end, in milliseconds, and that it has ended then.
+/// The time until the job ends, in milliseconds. Checks that it has then ended.
 async fn end_of<T>(job: &JobHandle<T>) -> u128 {
     let start = Instant::now();
     let control = job.control();
@@ -45,14 +45,14 @@ async fn a_control_waits_for_the_end_of_its_job_however_it_ends() {
     assert_eq!(end_of(&panics).await, 10);
     let late = scheduler.after(ms(10)).time_limit(ms(5));
     assert_eq!(end_of(&late.run(|_| sleep(HOUR))).await, 15);
-    // Not between two runs, and not between two attempts.
+    // It does not end between two runs, or between two attempts.
     let repeats = scheduler.every(ms(10)).max_runs(3).run(|_| sleep(ms(5)));
     assert_eq!(end_of(&repeats).await, 35);
     let backoff = Backoff::new(ms(10), ms(10)).max_attempts(3);
     let retried = scheduler.after(ms(10)).retry(backoff);
     let retried = retried.run(|_| async { Err::<(), _>("no") });
     assert_eq!(end_of(&retried).await, 30);
-    // It ends as it is submitted.
+    // It ends when it is submitted.
     let never = scheduler.every(HOUR).until(Instant::now());
     assert_eq!(end_of(&never.run(|_| async {})).await, 0);
 }
@@ -64,7 +64,7 @@ async fn a_control_waits_for_a_cancel_an_abort_and_a_shutdown() {
         let job = scheduler.every(ms(10));
         job.on_error(OnError::Continue).run(|_| sleep(ms(50)))
     };
-    // At 5 ms it waits, at 15 ms it runs.
+    // At 5 ms the job is waiting, at 15 ms it is running.
     for (after, act, ended) in [
         (5, JobControl::cancel as fn(&JobControl) -> bool, 5),
         (15, JobControl::cancel, 60),
@@ -107,7 +107,7 @@ fn a_control_waits_for_the_end_of_the_timer_and_the_runtime() {
         sleep(ms(5)).await;
         (waits, runs)
     });
-    // Awaited in a runtime that outlives that of the jobs.
+    // Awaited in a runtime that outlives the runtime of the jobs.
     let other = multi_thread();
     let tasks = [&waits, &runs].map(|control| other.spawn(control.ended()));
     drop(runtime);
@@ -130,7 +130,7 @@ async fn any_number_of_tasks_wait_and_some_give_up() {
             let control = control.clone();
             tokio::spawn(async move {
                 let mut given_up = 0;
-                // Each time a new future, which is dropped when it was polled.
+                // Creates a new future each time, which is dropped after it was polled.
                 while timeout(ms(n), control.ended()).await.is_err() && n % 2 == 0 {
                     given_up += 1;
                     sleep(ms(1)).await;
@@ -148,7 +148,7 @@ async fn any_number_of_tasks_wait_and_some_give_up() {
     assert!(is_ready(control.ended()));
 }
 
-/// When it is woken, looks whether the handle is complete, and how often a thing is held. With a lock held, this would hang.
+/// A waker that checks whether the handle is complete, and counts references to a value. With a lock held, it would hang.
 struct Looks {
     handle: Mutex<Option<JobHandle<()>>>,
     control: JobControl,
@@ -192,7 +192,7 @@ async fn at_the_end_the_result_is_there_and_the_closure_is_gone() {
     let (looks, _ended) = Looks::at(cancelled, &held);
     assert!(looks.control.cancel());
     assert_eq!(*looks.seen.lock().unwrap(), [(true, true, 1)]);
-    // One that has a closure for another run, until it ends.
+    // The job has a closure for another run until it ends.
     let payload = Arc::clone(&held);
     let repeats = scheduler.every(ms(10)).max_runs(2).run(move |_| {
         assert!(Arc::strong_count(&payload) > 1);
@@ -219,7 +219,7 @@ async fn waiting_for_the_end_keeps_nothing_of_the_job() {
     let control = job.control();
     let mut ended = Box::pin(control.ended());
     assert!(timeout(ms(1), &mut ended).await.is_err());
-    // Detached, as ever: it runs, and its value is dropped when it is there.
+    // The job is detached: it runs, and its value is dropped as soon as there is one.
     drop((job, control));
     assert_eq!(Arc::strong_count(&value), 2);
     sleep(ms(20)).await;
@@ -247,7 +247,7 @@ async fn the_end_is_one_branch_of_a_select() {
     assert_eq!((ticks, job.await.unwrap()), (10, 7));
 }
 
-// Each wait meets the end of its job at another point.
+// Each wait meets the end of its job at a different point.
 #[test]
 fn no_wait_beside_the_end_of_a_job_is_lost() {
     multi_thread().block_on(within(async {
@@ -280,7 +280,7 @@ fn no_wait_beside_the_end_of_a_job_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_blocking_run_that_was_cancelled_is_waited_for() {
-    // The clock does not jump by itself while a thread blocks.
+    // The clock does not jump while a thread blocks.
     let scheduler = Scheduler::new();
     let (begins, began) = tokio::sync::oneshot::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();

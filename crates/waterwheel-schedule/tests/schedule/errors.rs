@@ -70,7 +70,7 @@ async fn a_job_goes_on_after_errors_if_it_was_said() {
     let job = job.run(|context| async move {
         match context.run() {
             2 => panics(),
-            // The last one as well.
+            // Includes the last run.
             3 | 6 => return Err("an error"),
             _ => {}
         }
@@ -105,7 +105,7 @@ async fn a_failed_run_is_tried_again_later_each_time() {
         log.lines(),
         [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4), (2, 5), (3, 1)]
     );
-    // After 100, 200, 300 and 300 ms; and then the grid again.
+    // After 100, 200, 300 and 300 ms, it returns to the grid.
     assert_eq!(log.times(), [1000, 2000, 2100, 2300, 2600, 2900, 3000]);
 }
 
@@ -175,7 +175,7 @@ async fn a_run_beyond_its_time_limit_has_failed() {
     assert_eq!(scheduler.counts().failed, 2);
 }
 
-// It finds its limit's sleep without budget at each poll. It would go on for ever, and ends by itself here.
+// No budget is left for the sleep of its limit at any poll. If the limit fails, the run ends by itself here.
 #[test]
 fn a_run_that_uses_up_its_budget_at_each_poll_has_its_limit() {
     multi_thread().block_on(within(async {
@@ -186,7 +186,7 @@ fn a_run_that_uses_up_its_budget_at_each_poll_has_its_limit() {
         let job = job.run(|_| async move {
             let start = std::time::Instant::now();
             while start.elapsed() < secs(5) {
-                // Goes on in the next poll when there is no budget left.
+                // Continues in the next poll when no budget is left.
                 tokio::task::consume_budget().await;
                 counted.fetch_add(1, Ordering::Relaxed);
             }
@@ -205,7 +205,7 @@ fn a_blocking_run_beyond_its_limit_is_waited_for() {
             .time_limit(ms(5))
             .run_blocking(|context| {
                 let token = context.token();
-                // The limit cancels the token.
+                // The time limit cancels the token.
                 while !token.is_cancelled() {
                     std::thread::yield_now();
                 }
@@ -214,7 +214,7 @@ fn a_blocking_run_beyond_its_limit_is_waited_for() {
     }));
 }
 
-/// A job that goes on after errors, in its only run, which has no end.
+/// A job that continues after errors, in its only run, which never finishes.
 async fn in_its_last_run() -> (JobHandle<()>, Scheduler) {
     let scheduler = Scheduler::new();
     let job = scheduler.every(secs(1)).max_runs(1);
@@ -245,7 +245,7 @@ fn a_last_run_that_its_runtime_drops_gives_no_value() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_asked_for_after_the_time_limit_is_cancelled() {
-    // The clock does not jump by itself while a thread blocks.
+    // The clock does not jump while a thread blocks.
     let scheduler = Scheduler::new();
     let (begins, began) = tokio::sync::oneshot::channel();
     let (limit, over) = std::sync::mpsc::channel::<()>();
@@ -281,7 +281,7 @@ async fn the_token_of_a_past_run_is_not_that_of_the_next() {
     job.await.unwrap();
 }
 
-// The thread goes on beyond the limit, and the next run must not begin beside it.
+// The thread continues beyond the limit, and the next run must not overlap with it.
 #[test]
 fn runs_that_block_beyond_their_limit_do_not_overlap() {
     multi_thread().block_on(within(async {

@@ -62,7 +62,7 @@ async fn each_run_start_end_miss_and_refusal_is_reported() {
     assert_eq!(names_log.lines(), [&["tick"; 5][..], &["late"]].concat());
 }
 
-/// When it was due since the start, how late it started, and how long it took, in milliseconds.
+/// The due time of the run since the start, its lateness and its duration, in milliseconds.
 fn times_of(event: &Event, start: Instant) -> Option<(u64, [u128; 3])> {
     match event {
         Event::Finished {
@@ -79,7 +79,7 @@ fn times_of(event: &Event, start: Instant) -> Option<(u64, [u128; 3])> {
     }
 }
 
-/// A scheduler that logs these times of each run, from `start` on.
+/// A scheduler that logs these times of each run, relative to `start`.
 fn timed(builder: Builder, start: Instant) -> (Scheduler, Log<(u64, [u128; 3])>) {
     let log = Log::new();
     let hook = log.clone();
@@ -95,11 +95,11 @@ fn timed(builder: Builder, start: Instant) -> (Scheduler, Log<(u64, [u128; 3])>)
 async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
     let (scheduler, log) = timed(Scheduler::builder().concurrency(1), Instant::now());
     let first = scheduler.after(ms(10)).run(|_| sleep(ms(100)));
-    // It waits for its place.
+    // It waits for its permit.
     let second = scheduler.after(ms(20)).run(|_| sleep(ms(30)));
     first.await.unwrap();
     second.await.unwrap();
-    // The grid goes on beside a slow run, and a run that fails is tried again when it was told to.
+    // The grid continues during a slow run, and a failed run is retried when its backoff says so.
     let again = scheduler
         .every(ms(100))
         .misfire(Misfire::CatchUp)
@@ -113,7 +113,7 @@ async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
             }
         });
     again.await.unwrap();
-    // One that is aborted, and one that takes no time.
+    // One job is aborted, and one takes no time.
     let aborted = scheduler.after(ms(10)).run(|_| sleep(HOUR));
     sleep(ms(15)).await;
     assert!(aborted.abort());
@@ -126,7 +126,7 @@ async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
             (1, [20, 90, 30]),
             (1, [240, 0, 150]),
             (1, [400, 0, 150]),
-            // Due at 340 ms by its grid, and late by two attempts.
+            // Due at 340 ms by its grid, and delayed by two attempts.
             (2, [340, 210, 150]),
             (1, [710, 0, 5]),
             (1, [720, 0, 0]),
@@ -134,7 +134,7 @@ async fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
     );
 }
 
-// By the scheduler's timer, and from the moment that the thread calls the closure.
+// Measured by the scheduler's timer, from the moment that the thread calls the closure.
 #[test]
 fn a_blocking_run_is_late_until_it_has_a_thread() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -214,7 +214,7 @@ async fn the_list_of_jobs_has_periods_and_what_went_wrong() {
     let scheduler = Scheduler::new();
     let backoff = OnError::Backoff(Backoff::new(secs(8), secs(8)));
     let export = scheduler.every(secs(5)).name("export").on_error(backoff);
-    // Its second run fails at the first attempt.
+    // The second run fails at the first attempt.
     let _export = export.run(|context| async move {
         match (context.run(), context.attempt()) {
             (2, 1) => Err("disk full"),
@@ -247,12 +247,12 @@ async fn the_list_of_jobs_has_periods_and_what_went_wrong() {
         shown(),
         [export, report.clone(), retry.clone(), once.clone()]
     );
-    // The second attempt at 18 s went well. The error is still there to see.
+    // The second attempt at 18 s succeeded. The error is still visible.
     sleep(secs(7)).await;
     assert_eq!(shown(), [(Some(5), 2, 0, full), report, retry, once]);
 }
 
-// More of them than are looked at with the lock held.
+// More jobs than are read under one lock.
 #[tokio::test(start_paused = true)]
 async fn the_list_of_very_many_jobs_has_each_of_them_once() {
     let scheduler = Scheduler::new();

@@ -45,7 +45,7 @@ async fn a_handle_can_be_awaited_again_after_it_was_dropped_unready() {
     for _ in 0..3 {
         assert!(tokio::time::timeout(ms(10), &mut job).await.is_err());
     }
-    // From another task.
+    // The handle is awaited by another task.
     assert_eq!(tokio::spawn(job).await.unwrap().unwrap(), 1);
 }
 
@@ -60,19 +60,19 @@ fn a_handle_that_was_ready_panics_when_polled_again() {
     assert!(polled.unwrap_err().is_panic());
 }
 
-// The scheduler went out of scope: its jobs run, and then it ends.
+// The scheduler is dropped: its jobs still run, and then it ends.
 #[test]
 fn jobs_go_on_without_a_scheduler_in_scope() {
     let runtime = paused();
     let before = runtime.block_on(async {
-        // With the driver of its timer.
+        // This counts the driver of its timer.
         waterwheel::sleep(ms(1)).await;
         runtime.metrics().num_alive_tasks()
     });
     runtime.block_on(async {
         let scheduler = Scheduler::new();
         let job = scheduler.after(secs(10)).run_value(|context| async move {
-            // Here there is one again.
+            // A run can reach the scheduler.
             let scheduler = context.scheduler();
             Some(scheduler.after(secs(10)).run_value(|_| async { 7 }))
         });

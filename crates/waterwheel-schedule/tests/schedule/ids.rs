@@ -1,4 +1,4 @@
-//! The id of a job, wherever it is seen.
+//! The id of a job, wherever it is visible.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ async fn every_place_that_shows_a_job_shows_its_id() {
                 Event::Started { id, run, .. } => (Some(*id), format!("starts {run}")),
                 Event::Finished { id, run, .. } => (Some(*id), format!("ends {run}")),
                 Event::Missed { id, runs, .. } => (Some(*id), format!("missed {runs}")),
-                // No id was given.
+                // No id was assigned.
                 Event::Refused { .. } => (None, "refused".to_owned()),
                 other => panic!("{other:?}"),
             });
@@ -65,7 +65,7 @@ fn ids_count_up_from_1_and_none_is_given_twice() {
             tokio::spawn(async move {
                 let mut ids = Vec::new();
                 for n in 0..500 {
-                    // In places of the wheel that are used again and again.
+                    // The jobs use the same places of the wheel again and again.
                     let job = scheduler.after(HOUR).run(|_| async {});
                     ids.push(job.id());
                     assert!(n % 3 == 0 || job.cancel());
@@ -78,7 +78,7 @@ fn ids_count_up_from_1_and_none_is_given_twice() {
         for thread in threads {
             all.extend(thread.await.unwrap());
         }
-        // Those that were refused, or never began, take none.
+        // Jobs that were cancelled before they began have ids, too.
         assert_eq!(scheduler.counts().submitted, 1_501);
         assert_eq!(all, (1..=1_501).map(JobId::from).collect());
     }));
@@ -94,7 +94,7 @@ async fn a_refused_job_takes_no_id() {
     assert_eq!([first.id(), second.id()], [1, 2].map(JobId::from));
 }
 
-// What an operator's page does: a list, and then a request with the text of an id.
+// Like an operator's page: a list, and then a request with the text of an id.
 #[tokio::test(start_paused = true)]
 async fn a_job_is_found_by_its_id_until_it_has_ended() {
     let scheduler = Scheduler::new();
@@ -115,7 +115,7 @@ async fn a_job_is_found_by_its_id_until_it_has_ended() {
     let done = jobs.iter().filter(|job| job.is_done());
     assert_eq!(done.map(|job| job.id()).collect::<Vec<_>>(), [id]);
     assert!(scheduler.job(id).is_none());
-    // In the place that it had.
+    // This job takes the place of the ended one in the wheel.
     let next = scheduler.after(HOUR).run(|_| async {});
     assert!(scheduler.job(id).is_none() && scheduler.job(next.id()).is_some());
     for unknown in [0, 5_000, u64::MAX] {

@@ -1,4 +1,4 @@
-//! Shutdown, and the ends of timers and runtimes.
+//! Shutdowns, and the ends of timers and runtimes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn after_a_shutdown_delayed_jobs_run_and_periodic_ones_end() {
     assert!(matches!(periodic.await, Err(JobError::Shutdown)));
     assert_eq!(running.runs(), 1);
     assert!(matches!(running.await, Err(JobError::Shutdown)));
-    // Again, and without anything left.
+    // Shuts down again, with no job left.
     scheduler.shutdown();
     assert!(scheduler.shutdown_now().is_empty());
     assert!(scheduler.await_termination(Duration::ZERO).await);
@@ -66,7 +66,7 @@ async fn both_policies_can_be_set_and_changed_after_a_shutdown() {
     assert!(matches!(delayed.await, Err(JobError::Shutdown)));
 }
 
-// Java leaves `get` of what `shutdownNow` returns waiting for ever.
+// In Java, `get` waits for ever for the tasks that `shutdownNow` returns.
 #[tokio::test(start_paused = true)]
 async fn shutdown_now_returns_what_never_ran_and_ends_every_handle() {
     let scheduler = Scheduler::builder().concurrency(1).build();
@@ -105,7 +105,7 @@ async fn a_drain_waits_for_the_delayed_jobs() {
     scheduler.drain().await;
     assert_eq!(start.elapsed(), ms(5_500));
     all_end_well(jobs).await;
-    // Of an idle one.
+    // An idle scheduler can be drained.
     Scheduler::new().drain().await;
     assert_eq!(start.elapsed(), ms(5_500));
 }
@@ -139,7 +139,7 @@ async fn a_timer_that_is_stopped_ends_what_waits() {
     assert!(refused.unwrap_err().is_shutdown());
     scheduler.drain().await;
 
-    // One that was stopped before its scheduler slept.
+    // This timer was stopped before its scheduler slept.
     let late = Scheduler::builder().timer(&timer).build();
     match late.after(ms(1)).try_run(|_| async {}) {
         Ok(job) => assert!(matches!(job.await, Err(JobError::Shutdown))),
@@ -184,7 +184,7 @@ fn the_end_of_the_runtime_ends_every_handle() {
     });
 }
 
-// Either each job runs, or its submission was refused. Each round meets the shutdown at another point.
+// Each job runs, or its submission is refused. Each round meets the shutdown at a different point.
 #[test]
 fn a_submission_beside_a_shutdown_runs_or_is_refused() {
     multi_thread().block_on(within(async {
@@ -241,7 +241,7 @@ async fn a_job_paused_while_it_runs_does_not_hold_a_shutdown_up() {
     job.await.unwrap();
 }
 
-// A paused clock would jump to a deadline that is gone.
+// A paused clock would jump to the deadline of a job that is gone.
 #[tokio::test(start_paused = true)]
 async fn a_scheduler_without_jobs_holds_no_deadline() {
     let (scheduler, start) = (Scheduler::new(), Instant::now());
@@ -276,7 +276,7 @@ fn a_scheduler_is_built_outside_of_its_runtime() {
     runtime.block_on(scheduler.drain());
 }
 
-// Built in one runtime for another: its jobs and its time are the other's.
+// Built in one runtime for another one: its jobs and its time belong to the other one.
 #[test]
 fn a_runtime_that_is_set_comes_before_the_current_one() {
     let (home, other) = (paused(), multi_thread());
@@ -288,7 +288,7 @@ fn a_runtime_that_is_set_comes_before_the_current_one() {
         (scheduler, job)
     });
     home.block_on(async {
-        // Where its timer were the other's, this clock would jump to the limit.
+        // If its timer belonged to the other one, this clock would jump to the limit.
         let found = timeout(2 * HOUR, job).await.expect("an hour is over");
         assert_eq!(found.unwrap(), home.handle().id());
         drop(scheduler);
@@ -317,7 +317,7 @@ async fn a_timer_with_a_bound_is_refused() {
     let _ = Scheduler::builder().timer(&timer).build();
 }
 
-// Its place of the group must not go to one that the shutdown ends as well.
+// Its permit of the group must not go to a job that the shutdown also ends.
 #[tokio::test(start_paused = true)]
 async fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
     let scheduler = Scheduler::builder().concurrency(1).build();
@@ -334,7 +334,7 @@ async fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
     all_shut_down(ended).await;
 }
 
-// It comes back from its thread to a job that has ended.
+// The closure returns from its thread to a job that has ended.
 #[test]
 fn a_closure_that_runs_beyond_its_runtime_is_dropped_then() {
     let held = Arc::new(());

@@ -1,4 +1,4 @@
-//! How many run at a time, and how many are taken.
+//! How many jobs run at a time, and how many are accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use waterwheel_schedule::{JobHandle, JobStatus, Scheduler};
 
 use super::support::{HOUR, Log, all_end_well, ms, paused, secs};
 
-/// How many run now, and the most that ever did.
+/// The number of running jobs, and its maximum so far.
 #[derive(Clone, Default)]
 struct Gauge(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -25,7 +25,7 @@ impl Gauge {
     }
 }
 
-/// How many jobs are due and wait for a place.
+/// The number of jobs that are due and wait for a permit.
 fn queued(scheduler: &Scheduler) -> usize {
     let jobs = scheduler.jobs().into_iter();
     jobs.filter(|job| job.status == JobStatus::Queued).count()
@@ -63,7 +63,7 @@ async fn a_group_holds_up_its_own_jobs_alone() {
         drop(scheduler.after(ms(5)).run(outside.job(n)));
     }
     sleep(ms(6)).await;
-    // They pass the group's queue.
+    // They bypass the group's queue.
     assert_eq!(outside.lines(), [0, 1, 2, 3]);
     sleep(secs(1)).await;
     assert_eq!((inside.most(), scheduler.counts().finished), (2, 14));
@@ -83,7 +83,7 @@ async fn a_place_passes_over_jobs_that_left_the_queue() {
         .collect();
     sleep(ms(6)).await;
     assert!(jobs[0].is_running());
-    // Of the group's queue, of the scheduler's, and one that is paused in its queue.
+    // One from the group's queue, one from the scheduler's, and one that is paused in its queue.
     assert!(jobs[2].cancel() && jobs[1].cancel() && jobs[3].pause());
     sleep(secs(1)).await;
     assert_eq!(log.lines(), [0, 4, 5]);
@@ -102,7 +102,7 @@ async fn one_job_more_than_the_bound_is_refused() {
     let refused = submit().unwrap_err();
     assert!(refused.is_at_capacity() && !refused.is_shutdown());
     assert!(refused.to_string().contains("max_pending"));
-    // A cancelled job gives its place back at once, and one that runs when it has ended.
+    // A cancelled job frees its place at once, and a running one when it has ended.
     first.cancel();
     let third = submit().unwrap();
     assert!(submit().unwrap_err().is_at_capacity());
@@ -156,7 +156,7 @@ async fn what_leaves_a_queue_leaves_no_trace() {
     assert_eq!((start.elapsed(), scheduler.counts().running), (ms(1), 0));
 }
 
-// A group that is busy does not keep the others from their turn.
+// A busy group does not delay the other jobs.
 #[tokio::test(start_paused = true)]
 async fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
     let scheduler = Scheduler::builder().concurrency(1).build();
@@ -168,7 +168,7 @@ async fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
         drop(job.run(log.each(move |_| n, |_| sleep(ms(20)))));
     }
     sleep(secs(1)).await;
-    // Of the group, two are in the scheduler's queue at a time.
+    // At most two jobs of the group are in the scheduler's queue at a time.
     assert_eq!(log.lines(), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -179,7 +179,7 @@ fn a_group_goes_on_when_its_first_leaves_the_schedulers_queue() {
             let scheduler = Scheduler::builder().concurrency(1).build();
             let group = scheduler.group("one", 1);
             let busy = scheduler.after(ms(1)).run(|_| sleep(ms(100)));
-            // It holds the group's place while it waits for the scheduler's.
+            // It holds the group's permit while it waits for the scheduler's.
             let first = scheduler.after(ms(2)).group(&group).run(|_| async {});
             let second = scheduler.after(ms(3)).group(&group).run(|_| async {});
             sleep(ms(10)).await;

@@ -1,4 +1,4 @@
-//! The scheduler, in virtual time where real time is not the point.
+//! Tests of the scheduler, in virtual time unless real time matters.
 
 mod support;
 

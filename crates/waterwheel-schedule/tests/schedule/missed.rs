@@ -5,7 +5,7 @@ use waterwheel_schedule::{Context, Misfire, Scheduler};
 
 use super::support::{Log, ms, on_manual_clock, paused, secs};
 
-/// The times of the runs, and the places of the grid that they stood for, of a job every 100 ms whose first run takes 350 ms.
+/// The times of the runs, their due times, and the number of missed runs, of a job every 100 ms whose first run takes 350 ms.
 fn runs(misfire: Misfire) -> (Vec<u64>, Vec<u64>, u64) {
     paused().block_on(async {
         let (scheduler, log, start) = (Scheduler::new(), Log::new(), Instant::now());
@@ -19,7 +19,7 @@ fn runs(misfire: Misfire) -> (Vec<u64>, Vec<u64>, u64) {
     })
 }
 
-// The first run ends at 450: those of 200, 300 and 400 are missed. One stands for all of them, or they are caught up one by one.
+// The first run ends at 450: those of 200, 300 and 400 are missed. One run stands for all, or they are caught up one by one.
 #[test]
 fn missed_runs_are_skipped_replaced_or_caught_up() {
     for (misfire, at, due, missed) in [
@@ -34,14 +34,14 @@ fn missed_runs_are_skipped_replaced_or_caught_up() {
             0,
         ),
     ] {
-        // The phase stays.
+        // The phase is unchanged.
         let and_on = |first: &[u64]| [first, &[500, 600, 700, 800]].concat();
         let expected = (and_on(at), and_on(due), missed);
         assert_eq!(runs(misfire), expected, "{misfire:?}");
     }
 }
 
-// A jump over many periods, such as a suspended machine's, costs no replay: spring#18458.
+// A jump over many periods, as after a suspension, must not replay them all: spring#18458.
 #[tokio::test(start_paused = true)]
 async fn a_long_gap_is_one_late_run_and_then_the_grid() {
     let (clock, scheduler) = on_manual_clock();

@@ -10,7 +10,7 @@ use super::support::{
     within,
 };
 
-// More than the driver starts at a time, so the first runs meet jobs that are due and were not started yet.
+// More jobs than the driver starts at a time, so the first runs meet jobs that are due and not yet started.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_is_due_can_be_paused_or_cancelled_before_its_turn() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
@@ -20,7 +20,7 @@ async fn a_job_that_is_due_can_be_paused_or_cancelled_before_its_turn() {
         let others = others.lock().unwrap();
         let last = others.len() - 1;
         assert!(others[last].pause() && others[last - 1].cancel());
-        // Back in line, and once only.
+        // It is queued again, and only once.
         assert!(others[last - 2].pause() && others[last - 2].resume());
         assert!(others[last - 3].trigger_now() && !others[last - 3].reschedule_after(HOUR));
     });
@@ -47,7 +47,7 @@ async fn a_job_triggered_again_and_again_is_not_put_off() {
     sleep(ms(1)).await;
     for _ in 0..10 {
         assert!(job.trigger_now());
-        // Within a tick, so that one put off would not be due.
+        // Within a tick, so that a postponed job would not be due.
         clock.advance(tick + tick / 3);
     }
     assert!(job.trigger_now());
@@ -72,7 +72,7 @@ async fn the_only_run_of_a_job_cannot_be_paused() {
     let again = scheduler.every(ms(1)).run(|_| sleep(ms(10)));
     sleep(ms(5)).await;
     assert!(once.is_running() && !once.pause() && !once.is_paused());
-    // Nor one that was cancelled in its last run.
+    // The same holds for a job that was cancelled in its last run.
     assert!(again.cancel() && !again.pause() && !again.is_paused());
     once.await.unwrap();
     assert!(matches!(again.await, Err(JobError::Cancelled)));
@@ -92,7 +92,7 @@ async fn a_paused_job_ends_with_a_shutdown_that_keeps_its_kind() {
     all_shut_down(jobs).await;
 }
 
-// The last job ends, and no `Scheduler` is left: so does the driver's task.
+// The last job ends, and no `Scheduler` is left, so the driver's task ends.
 #[test]
 fn a_resume_beyond_the_last_instant_lets_the_scheduler_end() {
     let runtime = paused();
@@ -136,7 +136,7 @@ async fn the_counts_have_cancelled_jobs_apart_from_those_that_ran() {
         [(); 4].map(|()| scheduler.every(ms(10)).run(|_| sleep(ms(5))));
     assert!(once.cancel() && held.pause() && held.cancel());
     sleep(ms(12)).await;
-    // In a run, it is no job that was cancelled before one.
+    // A job cancelled during a run does not count as cancelled before one.
     assert!(again.cancel());
     sleep(ms(5)).await;
     drop(ended);
@@ -152,7 +152,7 @@ async fn a_run_that_is_aborted_ends_though_it_would_be_ready() {
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
     let job = scheduler.after(ms(1)).run(|_| receiver);
     sleep(ms(5)).await;
-    // Neither is seen before the next poll.
+    // The run sees neither before its next poll.
     sender.send(()).unwrap();
     assert!(job.abort());
     assert!(matches!(job.await, Err(JobError::Cancelled)));

@@ -1,4 +1,4 @@
-//! Pause, resume, a run at once, another deadline.
+//! Pausing, resuming, triggering and rescheduling jobs.
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{JobControl, Misfire, Scheduler};
@@ -33,7 +33,7 @@ async fn a_job_paused_while_it_runs_stops_after_the_run() {
     job.resume();
     sleep(ms(235)).await;
     assert_eq!(job.runs(), 3);
-    // A pause that is taken back during the run.
+    // The pause is undone during the run.
     sleep(ms(50)).await;
     assert!(job.is_running() && job.pause() && job.resume());
     sleep(ms(100)).await;
@@ -49,7 +49,7 @@ async fn a_job_that_was_paused_beyond_its_deadline_runs_at_once() {
     sleep(secs(1)).await;
     job.resume();
     assert_eq!(job.await.unwrap(), secs(1));
-    // Or it is cancelled.
+    // A paused job can also be cancelled.
     let job = scheduler.after(ms(100)).run(|_| async {});
     job.pause();
     assert!(job.cancel() && !job.resume() && !job.pause());
@@ -69,7 +69,7 @@ async fn a_triggered_run_is_beside_the_grid() {
     assert!(job.is_running() && is_refused, "runs do not overlap");
     sleep(ms(200)).await;
     assert_eq!(log.times(), [100, 130, 200, 300]);
-    // A job that runs once has had its run.
+    // A job that runs once is then done.
     let once = scheduler.after(HOUR).run(|_| async {});
     assert!(once.trigger_now());
     let waited = Instant::now();
@@ -77,14 +77,14 @@ async fn a_triggered_run_is_beside_the_grid() {
     assert_eq!(waited.elapsed(), ms(0));
 }
 
-// The driver has not looked at it, is about to start it, or has queued it behind a limit: the caller need not know.
+// The driver has not seen it, is about to start it, or has queued it behind a limit: the caller need not know.
 #[tokio::test(start_paused = true)]
 async fn a_trigger_of_a_job_that_is_due_is_true_and_adds_no_run() {
     let (scheduler, at) = (Scheduler::new(), Instant::now() + ms(5));
     let unseen = scheduler.at(Instant::now()).run(|_| async {});
     assert!(unseen.trigger_now());
     unseen.await.unwrap();
-    // More than the driver starts in one poll. The first of them runs before the last is started.
+    // More jobs than the driver starts in one poll. The first of them runs before the last is started.
     let (hand, handed) = tokio::sync::oneshot::channel::<JobControl>();
     let first = scheduler.at(at).run(|_| async move {
         let last = handed.await.unwrap();
@@ -127,7 +127,7 @@ async fn a_moved_job_runs_at_its_new_deadline() {
     assert_eq!(rate.next_run(), Some(start + ms(35)));
     rate.await.unwrap();
     assert_eq!(log.times(), [35, 135, 235], "the grid counts on from there");
-    // Later, earlier, and when it has ended.
+    // Moved later, moved earlier, and after its end.
     let once = scheduler.after(ms(10)).run(|_| async {});
     assert!(once.reschedule_after(HOUR) && once.time_left() == Some(HOUR));
     assert!(once.reschedule_after(ms(5)));
@@ -143,12 +143,12 @@ async fn pauses_and_triggers_mix() {
     assert!(job.pause() && job.trigger_now() && job.pause() && job.resume());
     sleep(ms(350)).await;
     assert!(!job.is_paused() && job.runs() >= 3);
-    // Triggered twice while it is paused: paused it stays.
+    // Triggered twice while it is paused: it stays paused.
     assert!(job.pause() && job.trigger_now() && job.trigger_now());
     let runs = job.runs();
     sleep(secs(1)).await;
     assert_eq!((job.runs(), job.is_paused()), (runs + 1, true));
-    // A deadline that is moved leaves it paused.
+    // Moving the deadline leaves it paused.
     assert!(job.reschedule_after(ms(50)) && job.is_paused());
     sleep(secs(1)).await;
     assert_eq!(job.runs(), runs + 1);
@@ -189,7 +189,7 @@ async fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
     assert_eq!(log.times(), [100, 200, 300]);
 }
 
-// What came due in a pause was not missed, whatever ended it.
+// Runs that came due during a pause were not missed, however the pause ended.
 #[tokio::test(start_paused = true)]
 async fn a_run_triggered_in_a_pause_catches_up_with_nothing() {
     let (scheduler, log) = (Scheduler::new(), Log::new());

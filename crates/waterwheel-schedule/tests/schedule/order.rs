@@ -1,4 +1,4 @@
-//! In which order jobs start.
+//! The order in which jobs start.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::support::{Log, all_end_well, ms, multi_thread, secs, within};
 async fn jobs_start_by_deadline_and_equal_ones_by_submission() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
     let at = Instant::now() + secs(90);
-    // Over all dials, and submitted in no order.
+    // The jobs are spread over all dials, and submitted out of order.
     for (n, before) in (0..3_000_u64).map(|n| (n, ms(n * 7_919 % 80))) {
         drop(scheduler.at(at - before).run(log.job((at - before, n))));
     }
@@ -20,7 +20,7 @@ async fn jobs_start_by_deadline_and_equal_ones_by_submission() {
     log.assert_sorted(3_000);
 }
 
-// Deadlines of one tick are not equal: within a tick, the earlier one is first.
+// Deadlines within one tick are not equal: the earlier one is first.
 #[tokio::test(start_paused = true)]
 async fn jobs_of_one_tick_start_by_deadline() {
     let timer = Timer::builder().resolution(secs(1)).start().unwrap();
@@ -33,7 +33,7 @@ async fn jobs_of_one_tick_start_by_deadline() {
     assert_eq!(log.lines(), [1, 3, 3, 7, 8, 9]);
 }
 
-// More than the driver takes at a time, all of one tick: whole ticks are sorted.
+// More jobs than the driver takes at a time, all within one tick: whole ticks are sorted.
 #[tokio::test(start_paused = true)]
 async fn a_herd_of_one_tick_starts_in_order() {
     let timer = Timer::builder().resolution(secs(1)).start().unwrap();
@@ -66,7 +66,7 @@ fn a_group_of_one_starts_in_order_on_many_threads() {
     }));
 }
 
-// As Java's sequence number, which a task keeps when it is queued again.
+// Like Java's sequence number, which a task keeps when it is queued again.
 #[tokio::test(start_paused = true)]
 async fn of_equal_deadlines_the_job_submitted_first_starts_first() {
     let (scheduler, log) = (Scheduler::new(), Log::new());

@@ -1,4 +1,4 @@
-//! Jobs that are given another calendar, or are triggered and paused beside theirs.
+//! Jobs that get another calendar, or are triggered and paused in addition to their calendar.
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
@@ -19,7 +19,7 @@ async fn a_run_triggered_and_paused_away_counts_no_time_twice() {
     assert_eq!(scheduler.counts().missed, 0);
 }
 
-/// A job that catches up with what it missed.
+/// An hourly job that catches up with its missed runs.
 fn hourly_catching_up(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandle<()> {
     let job = scheduler.cron("0 * * * *", "UTC").unwrap();
     job.misfire(Misfire::CatchUp).run(log.job(()))

@@ -1,4 +1,4 @@
-//! A job between a run that failed and the next attempt.
+//! A job between a failed run and the next attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use waterwheel_schedule::{Backoff, Context, JobError, JobHandle, Misfire, OnErro
 
 use super::support::{HOUR, Log, ms, secs};
 
-/// Fails at 100 ms, and is tried again at 1 100 ms.
+/// A job that fails at 100 ms, and is retried at 1 100 ms.
 fn retried(scheduler: &Scheduler, log: &Log<u32>) -> JobHandle<u32> {
     let job = scheduler.after(ms(100));
     let job = job.retry(Backoff::new(secs(1), secs(1)));
@@ -156,7 +156,7 @@ async fn a_limited_run_goes_on_when_its_timer_is_stopped() {
     let start = Instant::now();
     job.await.unwrap();
     assert_eq!((start.elapsed(), Arc::strong_count(&held)), (ms(41), 1));
-    // Without jobs, it notices the stop at the next one.
+    // If the scheduler has no jobs, it notices the stop at the next one.
     let late = scheduler.after(ms(1)).run(|_| async {});
     assert!(matches!(late.await, Err(JobError::Shutdown)));
     assert!(scheduler.is_shutdown());

@@ -1,4 +1,4 @@
-//! Sizes, and what may go between threads.
+//! Sizes, and which types are `Send` and `Sync`.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ fn public_types_go_between_threads_and_print() {
     everything::<Builder>();
     everything::<Group>();
     everything::<JobHandle<String>>();
-    // The value need not be `Sync`, as of tokio's `JoinHandle`.
+    // The value need not be `Sync`, like that of tokio's `JoinHandle`.
     everything::<JobHandle<std::cell::Cell<u8>>>();
     everything::<JobControl>();
     everything::<Context>();
@@ -31,7 +31,7 @@ fn public_types_go_between_threads_and_print() {
 #[test]
 fn futures_of_controls_and_contexts_go_between_threads() {
     fn waits<T: Future<Output = ()> + Send + Sync + 'static>(_: fn(&JobControl, &Context) -> T) {}
-    // They borrow nothing.
+    // The futures borrow nothing.
     waits(|control, _| control.ended());
     waits(|_, context| context.cancelled());
 }

@@ -44,7 +44,7 @@ async fn the_longest_delays_do_not_overflow() {
     for job in far.into_iter().chain(later) {
         assert!(job.time_left().unwrap() > 365 * 24 * HOUR);
     }
-    // A period that is longer than what is left of the range.
+    // A period that is longer than the rest of the range.
     let first = scheduler
         .every(Duration::MAX)
         .first_after(ms(1))
@@ -57,7 +57,7 @@ async fn the_longest_delays_do_not_overflow() {
 #[tokio::test(start_paused = true)]
 async fn a_fixed_rate_keeps_its_grid_beside_slow_runs() {
     let (scheduler, log) = (Scheduler::new(), Log::new());
-    // Slower each time, but never than the period.
+    // Each run is slower than the previous one, but faster than the period.
     let slower = |context: Context| sleep(ms(30 * context.run()));
     let job = scheduler.every(ms(100)).max_runs(4);
     job.run(log.each(Context::run, slower)).await.unwrap();
@@ -104,7 +104,7 @@ async fn until_and_max_runs_end_a_job_well() {
     assert!(until.is_done() && most.is_done());
     until.await.unwrap();
     most.await.unwrap();
-    // None of its runs is due in time.
+    // None of its runs is due early enough.
     let never = scheduler.every(ms(100)).until(Instant::now() + ms(99));
     let never = never.run(|_| async {});
     let waited = Instant::now();
@@ -127,7 +127,7 @@ async fn jitter_makes_runs_later_and_moves_no_grid() {
     assert!(times.iter().any(|at| at % 100 < 10) && times.iter().any(|at| at % 100 > 40));
 }
 
-// As a delay beyond the range of `Instant`: thirty years. The random part was up to 584 years.
+// Limited like a delay beyond the range of `Instant`. The random part was once up to 584 years.
 #[tokio::test(start_paused = true)]
 async fn jitter_without_a_bound_is_thirty_years_at_most() {
     let (scheduler, start) = (Scheduler::new(), Instant::now());
@@ -144,7 +144,7 @@ async fn jitter_without_a_bound_is_thirty_years_at_most() {
         .collect();
     let latest = waits.iter().max().unwrap();
     assert!(*latest <= HOUR + thirty_years, "{latest:?}");
-    // Each of them is in the first third with a chance of one in three.
+    // Each of them is in the first third with a probability of one in three.
     assert!(*latest > thirty_years / 3, "{latest:?}");
     assert!(scheduler.shutdown_now().len() == waits.len());
 }
@@ -164,7 +164,7 @@ async fn a_job_of_a_timer_by_hand_waits_for_its_clock() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closure_that_blocks_runs_on_a_thread_of_its_own() {
-    // A thread that blocks keeps a paused clock from jumping, so this is real time.
+    // A blocking thread keeps a paused clock from jumping, so this uses real time.
     let scheduler = Scheduler::new();
     let here = std::thread::current().id();
     let once = scheduler.after(ms(1)).run_blocking(move |context| {

@@ -36,7 +36,7 @@ pub(crate) fn multi_thread() -> Runtime {
         .unwrap()
 }
 
-/// With this many workers; with none, the calling thread runs the tasks.
+/// A runtime with this many workers; with none, the calling thread runs the tasks.
 pub(crate) fn with_workers(workers: usize) -> Runtime {
     let mut builder = match workers {
         0 => Builder::new_current_thread(),
@@ -61,33 +61,33 @@ pub(crate) fn builder_on_manual_clock() -> (ManualClock, waterwheel_schedule::Bu
     (clock, Scheduler::builder().timer(&timer))
 }
 
-/// Whether each job that was taken is in one place.
+/// Whether each accepted job is counted in exactly one state.
 pub(crate) fn add_up(counts: &Counts) -> bool {
     counts.submitted == counts.pending + counts.running + counts.cancelled + counts.ended
 }
 
-/// Fails if the future takes longer than a busy machine may.
+/// Fails if the future takes longer than it may on a busy machine.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(secs(60), future)
         .await
         .expect("it takes longer than a minute")
 }
 
-/// Waits for the end of each job, which is a good one.
+/// Waits for the end of each job, and expects success.
 pub(crate) async fn all_end_well<T>(jobs: impl IntoIterator<Item = JobHandle<T>>) {
     for job in jobs {
         job.await.unwrap();
     }
 }
 
-/// Waits for the end of each job, which is that of its scheduler.
+/// Waits for the end of each job, and expects that it was shut down.
 pub(crate) async fn all_shut_down<T>(jobs: impl IntoIterator<Item = JobHandle<T>>) {
     for job in jobs {
         assert!(matches!(job.await, Err(JobError::Shutdown)));
     }
 }
 
-/// A run that fails at its first attempt.
+/// A run whose first attempt fails.
 pub(crate) async fn fails_at_first(context: Context) -> Result<(), &'static str> {
     if context.attempt() == 1 {
         Err("fails")
@@ -96,7 +96,7 @@ pub(crate) async fn fails_at_first(context: Context) -> Result<(), &'static str>
     }
 }
 
-/// An answer of a thread, which takes real time: a paused clock jumps to whatever deadline there is.
+/// Waits for another thread, which takes real time: a paused clock jumps to any deadline that exists.
 pub(crate) async fn jumps_to_a_deadline() {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -126,7 +126,7 @@ impl<T: Clone> Log<T> {
         self.lines.lock().unwrap().push((at, line));
     }
 
-    /// A job that adds this of each run, and then does the rest of it.
+    /// A closure that logs this value of each run, and then does the rest of it.
     pub(crate) fn each<L, R, F>(
         &self,
         line: L,
@@ -144,7 +144,7 @@ impl<T: Clone> Log<T> {
         }
     }
 
-    /// A job that adds this line in each run.
+    /// A closure that logs this line in each run.
     pub(crate) fn job(&self, line: T) -> impl FnMut(Context) -> Ready<()> + Send + use<T>
     where
         T: Send + Sync + 'static,
@@ -157,7 +157,7 @@ impl<T: Clone> Log<T> {
         lines.iter().map(|(_, line)| line.clone()).collect()
     }
 
-    /// The milliseconds at which something happened.
+    /// The times of the lines, in milliseconds.
     pub(crate) fn times(&self) -> Vec<u64> {
         self.lines
             .lock()
@@ -167,7 +167,7 @@ impl<T: Clone> Log<T> {
             .collect()
     }
 
-    /// Its lines are this many, and in order.
+    /// Expects this many lines, in order.
     #[track_caller]
     pub(crate) fn assert_sorted(&self, count: usize)
     where

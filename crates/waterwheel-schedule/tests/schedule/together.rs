@@ -1,4 +1,4 @@
-//! Jobs that are due together: they share tasks, and no job notices.
+//! Jobs that are due together: they share tasks, and do not notice.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use waterwheel_schedule::{Event, JobControl, JobError, JobHandle, Scheduler};
 use super::support::{Log, add_up, all_end_well, all_shut_down, ms, multi_thread, paused, within};
 
 const HERD: usize = 500;
-/// So many that they share one task, if none blocks.
+/// Few enough jobs to share one task, if none blocks.
 const FEW: usize = 20;
 
-/// Goes to the end of the run queue. tokio's `yield_now` waits until the runtime has looked for events.
+/// Yields to the end of the run queue. tokio's `yield_now` waits until the runtime has polled for events.
 async fn be_polled_again() {
     let mut polled = false;
     poll_fn(|cx| {
@@ -30,7 +30,7 @@ async fn be_polled_again() {
     .await;
 }
 
-// None of them is done at its first poll, and none before the last one has begun.
+// None of them finishes at its first poll, or before the last one has begun.
 #[test]
 fn jobs_due_together_may_wait_for_one_another() {
     for runtime in [paused(), multi_thread()] {
@@ -51,7 +51,7 @@ fn jobs_due_together_may_wait_for_one_another() {
     }
 }
 
-// The first of them holds its thread until the last one has run on the other.
+// The first of them blocks its thread until the last one has run on the other thread.
 #[test]
 fn a_job_that_blocks_its_thread_delays_no_other() {
     multi_thread().block_on(within(async {
@@ -79,7 +79,7 @@ fn a_job_that_blocks_its_thread_delays_no_other() {
     }));
 }
 
-// More of them than there are workers, and each says that it blocks.
+// More of them than there are workers, and each announces that it blocks.
 #[test]
 fn jobs_that_block_in_place_delay_no_other() {
     multi_thread().block_on(within(async {
@@ -104,7 +104,7 @@ fn jobs_that_block_in_place_delay_no_other() {
             let (left, last) = (Arc::clone(&left), Arc::clone(&last));
             drop(scheduler.at(at).run(|_| async move {
                 if left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                    // The channel closes, and those that block go on.
+                    // The channel closes, and the blocked jobs continue.
                     last.lock().unwrap().take();
                 }
             }));
@@ -138,7 +138,7 @@ async fn a_herd_lets_other_tasks_run_in_between() {
     assert_eq!(lines.iter().filter(|line| **line == "job").count(), HERD);
 }
 
-// Each run is dropped with the runtime, those that no task has begun among them.
+// Each run is dropped with the runtime, including those that no task has begun.
 #[test]
 fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
     let runtime = paused();
@@ -222,7 +222,7 @@ fn a_job_that_is_cancelled_while_it_waits_for_its_task_never_runs() {
     }
 }
 
-// 8 receives each: 16 of them use up what a task may do in a poll.
+// There are 8 receives in each: 16 of them use up the budget of a task in one poll.
 #[tokio::test(start_paused = true)]
 async fn no_job_of_a_herd_finds_its_budget_used_up() {
     let scheduler = Scheduler::new();
@@ -242,7 +242,7 @@ async fn no_job_of_a_herd_finds_its_budget_used_up() {
     all_end_well(jobs).await;
 }
 
-// Each place that was free let the next one begin, which the runtime dropped, which freed its place: a stack of them.
+// Each free permit let the next run begin, which the runtime dropped, which freed its permit, and so on recursively.
 #[test]
 fn a_runtime_that_ends_drops_any_number_of_queued_jobs() {
     for _ in 0..10 {

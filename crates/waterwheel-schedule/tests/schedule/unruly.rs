@@ -9,7 +9,7 @@ use waterwheel_schedule::{JobError, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, secs};
 
-/// Calls its scheduler when it is dropped, and may panic then.
+/// Calls its scheduler when it is dropped, and may then panic.
 struct Unruly {
     scheduler: Scheduler,
     panics: bool,
@@ -37,7 +37,7 @@ async fn what_a_job_holds_is_dropped_without_the_lock() {
             panics,
             log: log.clone(),
         };
-        // Cancelled, and shut down.
+        // Once cancelled, and once shut down.
         for _ in 0..2 {
             let held = unruly();
             let job = scheduler.after(HOUR);
@@ -96,7 +96,7 @@ async fn a_job_may_submit_jobs_without_end() {
     assert_eq!(log.lines(), (0..=1_000).collect::<Vec<_>>());
 }
 
-// The waker that a handle holds calls its scheduler when it is woken.
+// The waker of an awaited handle calls the scheduler when it is woken.
 #[tokio::test(start_paused = true)]
 async fn a_waker_of_a_handle_may_call_the_scheduler() {
     struct Calls(Scheduler, Mutex<usize>);
@@ -126,7 +126,7 @@ impl Drop for Fuse {
 
 #[tokio::test(start_paused = true)]
 async fn a_future_whose_destructor_panics_ends_its_job_as_it_would() {
-    /// Ready at once.
+    /// A future that is ready at once.
     struct Holds {
         _fuse: Fuse,
     }

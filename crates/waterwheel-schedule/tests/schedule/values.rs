@@ -1,4 +1,4 @@
-//! Jobs that run once, and give a value of any type.
+//! Jobs that run once and yield a value of any type.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use waterwheel_schedule::{Event, JobError, JobHandle, Scheduler};
 
 use super::support::{HOUR, Log, ms};
 
-/// No error of anything, and not `Clone`.
+/// A type that is neither an error nor `Clone`.
 #[derive(Debug, PartialEq)]
 struct Report(String);
 
@@ -24,7 +24,7 @@ async fn a_value_may_be_of_any_type() {
         Some(7)
     );
     soon().run_value(|_| async {}).await.unwrap();
-    // A future that was made before, and a job that is a function.
+    // A future that was created earlier, and a job that is a function.
     let later = async { "later" };
     assert_eq!(soon().run_value(|_| later).await.unwrap(), "later");
     async fn sum(_: waterwheel_schedule::Context) -> u64 {
@@ -45,14 +45,14 @@ async fn a_result_is_a_value_like_any_other() {
             }
         })
         .build();
-    // Its error is none that could be boxed.
+    // This error cannot be boxed.
     let job = scheduler
         .after(ms(10))
         .run_value(|_| async { Err::<u8, _>(Report("no".to_owned())) });
     let control = job.control();
     assert_eq!(job.await.unwrap(), Err(Report("no".to_owned())));
     assert_eq!((control.last_error(), scheduler.counts().failed), (None, 0));
-    // Beside it, what `run` makes of an error.
+    // For comparison, `run` treats an error as a failure.
     let job = scheduler
         .after(ms(10))
         .run(|_| async { Err::<u8, _>("no") });

@@ -1,4 +1,4 @@
-//! Jobs by the wall clock.
+//! Jobs that follow the wall clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +23,7 @@ async fn a_job_by_the_wall_clock_runs_when_it_shows_its_time() {
     let job = job.run_value(move |_| async move { start.elapsed() });
     assert_eq!(job.time_left(), Some(100 * 24 * HOUR));
     assert_eq!(job.await.unwrap(), 100 * 24 * HOUR);
-    // One that is past.
+    // A time that has passed.
     let past = scheduler.at_wall(START - HOUR).run(|_| async {});
     let waited = Instant::now();
     past.await.unwrap();
@@ -81,7 +81,7 @@ async fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
     lines.sort_unstable();
     let names = ["early", "jittered", "moved", "retried", "retried"];
     assert_eq!(lines, names.map(|name| (name, Some(at))));
-    // By the timer alone.
+    // This job follows only the timer.
     let plain = scheduler.after(ms(1));
     let plain = plain.run_value(|context| async move { context.scheduled_wall() });
     assert_eq!(plain.await.unwrap(), None);
@@ -94,7 +94,7 @@ fn the_machines_clock_has_passed_when_a_job_runs() {
         let scheduler = Scheduler::new();
         let jobs: Vec<_> = (0..40_u64)
             .map(|n| {
-                // Those that are cancelled must not run before.
+                // Cancelled jobs must not run before their cancel.
                 let time = SystemTime::now() + if n % 4 == 0 { HOUR } else { ms(n * 7 % 50) };
                 let job = scheduler.at_wall(time).run(move |_| async move {
                     let shows = SystemTime::now();
@@ -132,7 +132,7 @@ async fn a_job_waits_for_a_wall_clock_that_lags_behind() {
     job.cancel();
 }
 
-// The timer's clock stands, as if the machine had slept: the wall clock alone brings the job up.
+// The timer's clock stands still, as if the machine had been suspended: the wall clock alone makes the job due.
 #[test]
 fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
     multi_thread().block_on(within(async {
@@ -144,7 +144,7 @@ fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
     }));
 }
 
-// They come up by the wall clock alone. With all of them moved at once, no other task would run meanwhile.
+// They become due by the wall clock alone. If all of them were moved at once, no other task would run meanwhile.
 #[test]
 fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
     let runtime = tokio::runtime::Builder::new_current_thread();
@@ -159,17 +159,17 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
             if SystemTime::now() < time {
                 break (time, jobs);
             }
-            // The machine is too busy for so short a time.
+            // The machine is too busy for such a short time.
             jobs.iter().for_each(|job| assert!(job.abort()));
             ahead *= 5;
         };
-        // The deadline of a job is in the future by this clock, which stands, until the job has come up.
+        // By this clock, which stands still, the deadline of a job is in the future until the wall clock makes it due.
         let mut most = 0;
         while scheduler.counts().pending > 0 {
             let has_come_up = |job: &&JobInfo| job.next_run.is_some_and(|at| at <= clock.now());
             let listed = scheduler.jobs();
             most = most.max(listed.iter().filter(has_come_up).count());
-            // From then on, each poll of the driver is followed by a look.
+            // From then on, each poll of the driver is followed by a check.
             match SystemTime::now() < time {
                 true => sleep(ms(1)).await,
                 false => tokio::task::yield_now().await,
@@ -180,7 +180,7 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
     }));
 }
 
-// Not when the wall clock shows the time without it, either.
+// The same holds when the wall clock shows the time without the jitter.
 #[test]
 fn jitter_holds_a_job_back_on_the_machines_clock() {
     multi_thread().block_on(within(async {
@@ -195,7 +195,7 @@ fn jitter_holds_a_job_back_on_the_machines_clock() {
     }));
 }
 
-// The driver waits for the earliest time: that of a job that does not wait for it must bring none up, and hold up none.
+// The driver waits for the earliest time: a job that no longer waits for it must neither become due nor delay others.
 #[test]
 fn a_wall_clock_does_not_bring_up_what_is_paused_or_gone() {
     multi_thread().block_on(within(async {
@@ -230,7 +230,7 @@ fn a_job_by_the_wall_clock_that_is_due_and_triggered_runs_now() {
                 let is_due = control.time_left() == Some(Duration::ZERO);
                 Ok::<_, String>((is_due, control.trigger_now()))
             });
-            // More than are begun at once.
+            // More jobs than are started at once.
             let others: Vec<_> = (0..100)
                 .map(|_| scheduler.at(at).run(|_| async {}))
                 .collect();

@@ -1,4 +1,4 @@
-//! The operations of a thread on its own jobs and on those of the others.
+//! The operations of a thread on its own jobs and on those of other threads.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
@@ -22,17 +22,17 @@ pub(crate) struct Shared {
 
 pub(crate) type Awaited = (Arc<Facts>, JoinHandle<Result<(), JobError>>);
 
-/// The jobs of which the results are to be judged. The others are detached.
+/// The jobs whose results are to be checked. The others are detached.
 #[derive(Default)]
 pub(crate) struct Pool {
     pub(crate) shared: Mutex<Vec<Arc<Shared>>>,
-    /// By tasks that poll the handles from the beginning.
+    /// Tasks that poll the handles from the beginning.
     pub(crate) awaited: Mutex<Vec<Awaited>>,
-    /// Tasks that wait for the end of a job by its control, beside the handle or without one.
+    /// Tasks that wait for the end of a job via its control, with or without a handle.
     pub(crate) ended: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// One act.
+/// Performs one operation.
 pub(crate) fn act(
     scheduler: Option<&Scheduler>,
     ground: &Arc<Ground>,
@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// Mostly one of the latest, which still have something ahead of them.
+    /// A job, mostly one of the latest, which still have something ahead of them.
     fn any(&self, rng: &mut Rng) -> Option<Arc<Shared>> {
         let jobs = self.shared.lock().unwrap();
         let from = match rng.bool() {
@@ -101,7 +101,7 @@ fn control(job: &Shared, ground: &Ground, rng: &mut Rng) {
             did
         }
         2 | 3 => {
-            // Before the pause, which a shutdown may follow at once.
+            // Counted before the pause, because a shutdown may follow it immediately.
             facts.pauses.fetch_add(1, SeqCst);
             let did = handle.pause();
             facts.pauses.fetch_sub(u64::from(!did), SeqCst);
@@ -115,6 +115,6 @@ fn control(job: &Shared, ground: &Ground, rng: &mut Rng) {
     ground.expect(!(was_done && did), || {
         format!("moved after its end: {facts:?}")
     });
-    // They must be there to be asked, whatever happens meanwhile.
+    // These calls must work, whatever happens meanwhile.
     let _ = (handle.next_run(), handle.is_running(), handle.runs());
 }

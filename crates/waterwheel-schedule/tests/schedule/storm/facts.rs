@@ -14,9 +14,9 @@ pub(crate) struct Ground {
     pub(crate) jobs: Mutex<Vec<Arc<Facts>>>,
     pub(crate) refused: AtomicU64,
     pub(crate) faults: Mutex<Vec<String>>,
-    /// How many run: of the scheduler, and of each group.
+    /// The number of running jobs of the scheduler and of each group.
     gauges: [AtomicI64; 3],
-    /// How many may.
+    /// The maximum of each.
     limits: [i64; 3],
     groups: OnceLock<[Group; 2]>,
 }
@@ -61,21 +61,21 @@ pub(crate) struct Facts {
     pub(crate) id: usize,
     pub(crate) kind: Kind,
     pub(crate) blocks: bool,
-    /// Which of the two groups it is in, if any.
+    /// The job's group, one of two, if any.
     pub(crate) group: Option<usize>,
     pub(crate) was_taken: AtomicBool,
-    /// How often its closure was called.
+    /// The number of calls of the closure.
     calls: AtomicU64,
     is_live: AtomicBool,
     last_run: AtomicU64,
-    /// How often its closure was dropped.
+    /// The number of times that the closure was dropped.
     drops: AtomicU64,
-    /// How many cancels said that it was they.
+    /// The number of cancels that returned `true`.
     pub(crate) cancels: AtomicU64,
     pub(crate) was_aborted: AtomicBool,
-    /// How many pauses there were, or may be.
+    /// The number of pauses, including those in progress.
     pub(crate) pauses: AtomicU64,
-    /// How often `shutdown_now` returned it.
+    /// The number of times that `shutdown_now` returned the job.
     pub(crate) returned: AtomicU64,
 }
 
@@ -103,14 +103,14 @@ impl Facts {
         won
     }
 
-    /// Whether only its scheduler could end it before its time.
+    /// Whether only its scheduler could end the job early.
     fn was_left_alone(&self) -> bool {
         self.cancels.load(SeqCst) == 0
             && !self.was_aborted.load(SeqCst)
             && self.pauses.load(SeqCst) == 0
     }
 
-    /// Judges what its handle gave.
+    /// Checks the result of the handle.
     pub(crate) fn judge(&self, result: &Result<(), JobError>, end: End, ground: &Ground) {
         let calls = self.calls.load(SeqCst);
         let (returned, is_once) = (self.returned.load(SeqCst), self.kind == Kind::Once);
@@ -128,7 +128,7 @@ impl Facts {
         ground.expect(is_right, || format!("{result:?} of {self:?}"));
     }
 
-    /// Judges a job of a scheduler and a runtime that are gone.
+    /// Checks a job after its scheduler and its runtime are gone.
     pub(crate) fn judge_end(&self, is_drained: bool, ground: &Ground) {
         let calls = self.calls.load(SeqCst);
         let must_have_run = is_drained
@@ -145,7 +145,7 @@ impl Facts {
     }
 }
 
-/// Lies in the job's closure.
+/// A value that the job's closure holds.
 pub(crate) struct Held(pub(crate) Arc<Facts>);
 
 impl Drop for Held {
@@ -154,7 +154,7 @@ impl Drop for Held {
     }
 }
 
-/// Lies in a run.
+/// A value that a run holds.
 pub(crate) struct Live {
     facts: Arc<Facts>,
     ground: Arc<Ground>,

@@ -32,7 +32,7 @@ impl Home {
         }
     }
 
-    /// Returns when it is gone, with all its tasks and threads.
+    /// Ends the runtime. Returns when it is gone, with all its tasks and threads.
     pub(crate) fn end(self) {
         let _ = self.stop.send(());
         self.thread.join().unwrap();

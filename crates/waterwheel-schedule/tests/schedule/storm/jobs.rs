@@ -1,4 +1,4 @@
-//! Jobs of all kinds, by a die.
+//! Random jobs of all kinds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -16,7 +16,7 @@ pub(crate) fn us(most: u64, rng: &mut Rng) -> Duration {
     Duration::from_micros(rng.u64(0..=most))
 }
 
-/// Submits a job. Refused ones are judged here.
+/// Submits a job. Refusals are checked here.
 pub(crate) fn submit(
     scheduler: &Scheduler,
     ground: &Arc<Ground>,
@@ -60,7 +60,7 @@ pub(crate) fn submit(
     }
 }
 
-/// The options that all kinds have.
+/// Sets the options that all kinds have.
 macro_rules! with_options {
     ($job:expr, $ground:expr, $facts:expr, $rng:expr) => {{
         let mut job = $job.name($facts.id.to_string());
@@ -137,7 +137,7 @@ fn repeat(
     }
 }
 
-/// The work of a job, and the checks that it makes.
+/// The closure of a job, with its checks.
 struct Work {
     held: Held,
     ground: Arc<Ground>,
@@ -168,7 +168,7 @@ impl Work {
                 2 => {
                     facts.count_cancel(context.cancel());
                 }
-                // Few enough that they come to an end.
+                // Submits few enough that they come to an end.
                 3 => drop(submit(&context.scheduler(), &ground, &mut rng)),
                 n @ 4..7 => {
                     for _ in 4..n {

@@ -1,7 +1,7 @@
-//! Threads that submit, cancel, abort, pause, move and trigger jobs at random, beside an end: of the scheduler, its timer or its runtime.
+//! Threads that submit, cancel, abort, pause, move and trigger jobs at random, while the scheduler, its timer or its runtime ends.
 //!
-//! A round is bounded by counts. `WATERWHEEL_SEEDS=1000` plays so many rounds of each end, and `WATERWHEEL_SEED=42` those of one seed: its
-//! threads do the same, and meet at other points. A round that fails prints its seed.
+//! A round is bounded by counts. `WATERWHEEL_SEEDS=1000` runs this many rounds for each kind of end, and `WATERWHEEL_SEED=42` those of one
+//! seed: its threads do the same, but interleave differently. A failed round prints its seed.
 
 mod acts;
 mod facts;
@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use round::{End, round};
 
-/// Longer than a round takes on the busiest machine. Beyond it, something hangs.
+/// Longer than a round takes on the busiest machine. After that, something hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn nothing_is_lost_however_it_ends() {
-    // Beside a shutdown or a drain, with the last scheduler, the timer or the runtime, or where two of these meet.
+    // The kinds of end: a shutdown or a drain, the last scheduler, the timer or the runtime, or two of these together.
     let ends = [
         End::Shutdown,
         End::ShutdownNow,
@@ -57,7 +57,7 @@ fn storm(end: End) {
     }
 }
 
-/// Which seeds are played, if the environment does not say otherwise.
+/// The seeds to run, unless the environment sets others.
 fn seeds(usually: u64) -> RangeInclusive<u64> {
     let read = |name: &str| {
         let value = std::env::var(name).ok()?;

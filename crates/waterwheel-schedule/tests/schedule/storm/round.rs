@@ -43,7 +43,7 @@ impl End {
     }
 }
 
-/// Plays a round, and returns what was wrong.
+/// Runs a round, and returns its errors.
 pub(crate) fn round(seed: u64, end: End) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let (home, others) = (Home::new(rng.usize(..3)), Home::new(1));
@@ -111,9 +111,9 @@ struct Round {
     end: End,
     ground: Arc<Ground>,
     pool: Pool,
-    /// How many acts there were.
+    /// The number of operations so far.
     acts: AtomicUsize,
-    /// The end comes after so many.
+    /// The number of operations after which the end comes.
     at: usize,
     timer: Timer,
     /// Where handles are awaited: a runtime that outlives the scheduler's.
@@ -139,7 +139,7 @@ impl Round {
         }
     }
 
-    /// The end. A drain takes its time.
+    /// Ends the scheduler. A drain takes its time.
     fn finish(
         &self,
         end: End,
@@ -157,14 +157,14 @@ impl Round {
             End::Drain => {
                 return Some(self.others.spawn(async move { scheduler.drain().await }));
             }
-            // The threads drop theirs.
+            // The threads drop their clones.
             End::LastScheduler => *slot = None,
             End::Two => unreachable!("it is two of the others"),
         }
         None
     }
 
-    /// The jobs that `shutdown_now` returned.
+    /// Notes the jobs that `shutdown_now` returned.
     fn note(&self, returned: &[JobInfo]) {
         let jobs = self.ground.jobs.lock().unwrap();
         for info in returned {
@@ -174,7 +174,7 @@ impl Round {
         }
     }
 
-    /// The threads are done: all that is left comes to its end.
+    /// Checks the round once the threads are done: everything that is left comes to its end.
     async fn judge(
         self,
         scheduler: Option<Scheduler>,
