@@ -4,9 +4,9 @@
 //! cargo bench -p waterwheel-schedule --features cron --bench calendar
 //! ```
 //!
-//! For each schedule, instants a prime number of seconds apart through eight years, so that both sides of many changes are among them. The
-//! median of the rounds, with the least and the greatest. The target is 20 µs. croner's search is context: it finds other instants where
-//! lists meet changes of the clock.
+//! Each schedule is searched from instants that are a prime number of seconds apart, over eight years, so that they include both sides of
+//! many clock changes. Prints the median of the rounds, with the least and the greatest. The target is 20 µs. croner's search is for
+//! comparison: it finds other instants for lists at a clock change.
 
 use std::hint::black_box;
 use std::str::FromStr;
@@ -19,9 +19,9 @@ use waterwheel_cron::jiff::{SignedDuration, Timestamp};
 
 const ROUNDS: usize = 11;
 const SEARCHES: u32 = 20_000;
-/// Fewer for croner, whose searches take some milliseconds each where nothing is found for long.
+/// Fewer for croner, whose searches take some milliseconds each if they find nothing for long.
 const CRONERS_SEARCHES: u32 = 500;
-/// Seconds. A prime number.
+/// The step in seconds, a prime number.
 const STEP: i64 = 12_611;
 
 const SCHEDULES: [(&str, &str); 12] = [
@@ -43,7 +43,7 @@ const SCHEDULES: [(&str, &str); 12] = [
 const NEVER: &str = "*/30 2 8-14 3 +SUN";
 
 fn main() {
-    // What `cargo test --benches` asks for.
+    // `cargo test --benches` does not pass this.
     let rounds = if std::env::args().any(|it| it == "--bench") {
         ROUNDS
     } else {
@@ -86,7 +86,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds a search.
+/// The nanoseconds per search.
 fn time_of(searches: u32, mut search: impl FnMut(Timestamp)) -> u64 {
     let mut after = Timestamp::constant(1_735_689_600, 0);
     let start = Instant::now();

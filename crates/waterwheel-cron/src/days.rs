@@ -1,9 +1,9 @@
 //! The days of a schedule, and whether it has any.
 //!
-//! Whether a year has a day of the schedule depends on two things: whether it is a leap year, and on which weekday it begins. The years
-//! 2001 to 2028 have all fourteen kinds. So a schedule without a day in them has none in any year, and croner's own rule for a day
-//! decides this: `30 2`, `31W` in short months and `29 2 +MON#2` need no rule of ours. It is asked once, in `parse`, so that no search
-//! looks for days that do not exist.
+//! Whether a year has a day of the schedule depends only on whether it is a leap year and on which weekday it begins. The years
+//! 2001 to 2028 include all fourteen combinations, so a schedule without a day in them has none. croner's own rule for a day
+//! decides this: `30 2`, `31W` in short months and `29 2 +MON#2` need no rule of ours. This is checked once, in `parse`, so that
+//! no search looks for days that do not exist.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ pub(super) struct Days {
     /// croner's rule for the day of the month and the day of the week. Its other fields are empty.
     rule: CronPattern,
     months: Bits,
-    /// The listed years in ascending order. `None` if any year will do.
+    /// The listed years in ascending order, or `None` if every year matches.
     years: Option<Box<[i16]>>,
 }
 
@@ -28,7 +28,7 @@ impl Days {
             let years = pattern.years.values().into_iter();
             years.filter_map(|it| i16::try_from(it).ok()).collect()
         });
-        // Frees their memory: croner has a byte for each value, and thousands of years.
+        // Frees their memory: croner uses a byte for each value, and thousands of years.
         for unused in [
             &mut pattern.seconds,
             &mut pattern.minutes,
@@ -45,7 +45,7 @@ impl Days {
         }
     }
 
-    /// The first day from `from` on.
+    /// Returns the first day from `from` on.
     ///
     /// Unless years are listed, a search takes at most 40 years, as for a weekday on 29 February from 2088 on, across 2100. It ends in
     /// 9999, with jiff's calendar.
@@ -65,7 +65,7 @@ impl Days {
         }
     }
 
-    /// The last day up to `to`. A search takes as many years as one forward, and ends in -9999.
+    /// Returns the last day up to `to`. A search covers as many years as one forward, and ends in -9999.
     pub(super) fn at_or_before(&self, to: Date) -> Option<Date> {
         let mut year = self.year_at_or_before(to.year())?;
         if year == to.year() {
@@ -157,7 +157,7 @@ impl Days {
         }
     }
 
-    /// Whether there is any day at all. Removes listed years without one.
+    /// Returns whether there is any day at all. Removes listed years without one.
     pub(super) fn comes(&mut self) -> bool {
         let mut known = [None; 14];
         self.retain_years(|days, year| {
@@ -170,7 +170,7 @@ impl Days {
                 .any(|it| self.in_year(it, 1, 1).is_some())
     }
 
-    /// Keeps only those of the listed years.
+    /// Keeps only the listed years for which this returns `true`.
     fn retain_years(&mut self, mut keep: impl FnMut(&Days, i16) -> bool) {
         if let Some(years) = self.years.take() {
             let kept = years.iter().copied().filter(|it| keep(self, *it));
@@ -186,7 +186,7 @@ impl Days {
 
 const ALL_KINDS: RangeInclusive<i16> = 2001..=2028;
 
-/// Which of the fourteen kinds a year is.
+/// Which of the fourteen combinations a year is.
 fn kind(year: i16) -> usize {
     let start = Date::constant(year, 1, 1);
     let weekday = start.weekday().to_sunday_zero_offset().unsigned_abs();
@@ -204,14 +204,14 @@ impl Bits {
         Bits(values.fold(0, |bits, value| bits | 1 << value))
     }
 
-    /// The least value from `value` on, which is below 64.
+    /// Returns the least value from `value` on, which is below 64.
     #[inline]
     pub(super) fn at_or_after(self, value: i8) -> Option<i8> {
         let rest = self.0 >> value;
         (rest != 0).then(|| value + rest.trailing_zeros() as i8)
     }
 
-    /// The greatest value up to `value`, which is below 64 and may be -1.
+    /// Returns the greatest value up to `value`, which is below 64 and may be -1.
     #[inline]
     pub(super) fn at_or_before(self, value: i8) -> Option<i8> {
         // For -1, this shifts by 64 bits: there is no value before it.

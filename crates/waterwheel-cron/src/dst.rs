@@ -1,4 +1,4 @@
-//! Daylight saving time: which instants a wall-clock time is when the clock of a zone is put forward or back.
+//! Daylight saving time: maps wall-clock times to instants when the clock of a zone is put forward or back.
 //!
 //! |  | fixed times | wildcards and steps |
 //! |---|---|---|
@@ -19,8 +19,8 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
 use super::pattern::Pattern;
 
-/// How many gaps in a row a search for wildcards skips. Zones put their clocks forward once a year, and change their rules more often than
-/// every 40 years, so a schedule with so many times in gaps has no others: `*/30 2 8-14 3 +SUN` in New York.
+/// The maximum number of consecutive gaps that a search for wildcards skips. Zones put their clocks forward once a year, and change their
+/// rules more often than every 40 years, so a schedule with this many times in gaps has no others: `*/30 2 8-14 3 +SUN` in New York.
 const GAPS: usize = 40;
 
 /// The first instant of a schedule after `after`.
@@ -136,7 +136,7 @@ impl Instants {
     }
 }
 
-/// Wall-clock times that come twice.
+/// Wall-clock times that occur twice.
 struct Overlap {
     /// The instant at which the clock is put back.
     change: Timestamp,

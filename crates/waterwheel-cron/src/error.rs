@@ -3,7 +3,7 @@ use std::fmt;
 
 use super::field::Field;
 
-/// More than every value of each field takes, and few enough to read at once.
+/// The maximum length of an expression: enough for every value of each field, and little enough to read at once.
 pub(super) const MAX_LENGTH: usize = 1024;
 
 /// The error of parsing a [`Schedule`](super::Schedule): the expression or the time zone is invalid. The message says

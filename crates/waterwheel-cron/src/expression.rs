@@ -120,7 +120,7 @@ fn expand_nickname(nickname: &str) -> Result<&'static str, ScheduleError> {
     })
 }
 
-/// A field with numbers instead of names. `None` if one of its values has no meaning there.
+/// Replaces the names in a field by numbers. Returns `None` if one of its values has no meaning there.
 fn in_numbers(field: Field, text: &str) -> Option<String> {
     let text = text.to_ascii_uppercase();
     let mut rest = text.as_str();
@@ -141,7 +141,7 @@ fn in_numbers(field: Field, text: &str) -> Option<String> {
         let (value, after) = rest.split_at(rest.find([',', '-', '/', '#']).unwrap_or(rest.len()));
         match before {
             '-' if field == Field::DayOfWeek && is_sunday_alone(start, value) => {
-                // From the number of its start to the same.
+                // The end becomes the same number as the start.
                 plain.push_str(if start == "7" { "7" } else { "0" });
             }
             _ => push_number(&mut plain, field, before, value)?,
@@ -179,7 +179,7 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
                 _ => (value, ""),
             };
             match field.number_of(name) {
-                // The Sunday that ends a week.
+                // The Sunday at the end of a week.
                 Some(0) if before == '-' => plain.push('7'),
                 Some(weekday) => plain.push_str(&weekday.to_string()),
                 None if is_number(name) => plain.push_str(name),
@@ -192,7 +192,7 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
     Some(())
 }
 
-/// Whether a range of weekdays begins and ends with Sunday, one of them by its name. `0-7` is a whole week.
+/// Whether a range of weekdays begins and ends with Sunday, at least once by name. `0-7` is a whole week.
 fn is_sunday_alone(start: &str, end: &str) -> bool {
     let is_sunday = |value| ["0", "7", "SUN"].contains(&value);
     is_sunday(start) && is_sunday(end) && (start == "SUN" || end == "SUN")

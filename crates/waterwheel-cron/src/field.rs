@@ -26,7 +26,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// In their order.
+    /// All fields in their order.
     pub(super) const ALL: [Field; 7] = [
         Field::Second,
         Field::Minute,
@@ -46,7 +46,7 @@ impl Field {
         }
     }
 
-    /// How many values the field has. A step of as many, or more, matches the first value alone.
+    /// The number of values of the field. A step of at least this size matches only the first value.
     fn size(self) -> u64 {
         match self {
             Field::Second | Field::Minute => 60,
@@ -66,7 +66,7 @@ impl Field {
         })
     }
 
-    /// How to correct `text`, which is invalid.
+    /// Returns how to correct `text`, which is invalid.
     pub(super) fn advice(self, text: &str) -> &'static str {
         let text = &*text.to_ascii_uppercase();
         let items = || text.split(',');
@@ -180,7 +180,7 @@ fn is_step_of_one_value(item: &str) -> bool {
     matches!(item.split_once('/'), Some((start, _)) if start != "*" && !start.contains('-'))
 }
 
-/// croner would take `L,LW` for `LW`.
+/// Whether a list contains `L` and `LW`: croner would read `L,LW` as `LW`.
 pub(super) fn has_two_last_days(list: &str) -> bool {
     let has = |last: &str| list.split(',').any(|it| it.eq_ignore_ascii_case(last));
     has("L") && has("LW")

@@ -87,11 +87,11 @@
 
 // | file | contents |
 // |---|---|
-// | `schedule` | what a caller has: schedules, options, an iterator; time zones by name |
-// | `error`, `field` | what is wrong with an expression, and what to write instead |
-// | `expression` | how an expression becomes croner's fields |
+// | `schedule` | the public types: schedules, options, an iterator; time zones by name |
+// | `error`, `field` | errors, and the advice on what to write instead |
+// | `expression` | the translation of an expression to croner's fields |
 // | `pattern`, `days` | the next and the previous wall-clock time that matches, and whether there is one |
-// | `dst` | which instants a wall-clock time is |
+// | `dst` | the instants of a wall-clock time |
 //
 // croner reads the fields and has the rule for a day. Its own search treats lists and ranges of times as wildcards, and goes through the years
 // in steps of a second to a day; so the search and the policy are here. The policy is Vixie cron's, made exact.

@@ -332,7 +332,7 @@ impl FusedIterator for Upcoming {}
 
 /// The time zone with this name.
 pub(super) fn find_zone(zones: &TimeZoneDatabase, name: &str) -> Result<TimeZone, ScheduleError> {
-    // jiff knows not even this name without a database.
+    // Without a database, jiff does not know even this name.
     if name.eq_ignore_ascii_case("UTC") {
         return Ok(TimeZone::UTC);
     }

@@ -1,4 +1,4 @@
-//! Random expressions: by the wall clock, croner's own search is a second opinion; in zones, what must hold of each search.
+//! Random expressions: in UTC, croner's own search is a second opinion; in zones, each search must have certain properties.
 
 use croner::Cron;
 use croner::parser::{CronParser, Year};
@@ -9,7 +9,7 @@ use waterwheel_cron::{Schedule, ScheduleError};
 
 use crate::random::{a_zone, expression, instant};
 
-/// As croner reads it, where crontab(5)'s rule for a field that begins with `*` is an option.
+/// Parses with croner, where crontab(5)'s rule for a field that begins with `*` is an option.
 fn by_croner(expression: &str) -> Cron {
     let fields: Vec<&str> = expression.split(' ').collect();
     let [.., day, _, weekday] = *fields else {
@@ -20,7 +20,7 @@ fn by_croner(expression: &str) -> Cron {
     parser.dom_and_dow(both).build().parse(expression).unwrap()
 }
 
-/// None if it never comes, which half of the random days do not.
+/// Returns `None` if the schedule never runs, as half of the random days do not occur.
 fn parse(expression: &str, zone: TimeZone) -> Option<Schedule> {
     match Schedule::parse_in(expression, zone) {
         Ok(schedule) => Some(schedule),
@@ -40,7 +40,7 @@ proptest! {
         if let Some(schedule) = parse(&expression, TimeZone::UTC) {
             let found = by_croner(&expression).find_next_occurrence(&wall, false).unwrap();
             let found = TimeZone::UTC.to_timestamp(found).unwrap();
-            // It keeps no part of a second, and begins with the next.
+            // croner ignores fractions of a second, so it starts at the next whole one.
             prop_assert_eq!(schedule.next_after(start), Some(found));
         }
     }

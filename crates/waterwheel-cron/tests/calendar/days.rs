@@ -1,4 +1,4 @@
-//! On which days an expression comes, beside the oracle and by hand.
+//! The days of expressions, compared to the oracle and checked by hand.
 
 use crate::oracle::ORACLE;
 use crate::support::{schedule, utc};
@@ -34,7 +34,7 @@ fn a_weekday_of_29_february_comes_across_2100() {
     assert_eq!(back, Some(utc("2088-02-29T00:00")));
 }
 
-// 2028 alone, of the years that decide what never comes, has a 29 February on a Tuesday.
+// Among the years from 2001 to 2028, only 2028 has a 29 February on a Tuesday.
 #[test]
 fn each_weekday_has_a_29_february() {
     for (weekday, next) in [

@@ -4,7 +4,7 @@ use waterwheel_cron::ScheduleOptions;
 
 use crate::support::{schedule, utc, with_years};
 
-/// Both come at the same times, from now on and in years.
+/// Expects that both have the same times, from now on and in some years.
 #[track_caller]
 fn same(one: &str, other: &str) {
     let (one, other) = (
@@ -30,7 +30,7 @@ fn expressions_with_one_meaning_are_equal() {
         ("0 0 * * 7", "0 0 * * 0"),
         ("0 0 * * SAT-SUN", "0 0 * * 6,0"),
         ("0 0 * * SUN-MON", "0 0 * * 0,1"),
-        // A question mark is a star.
+        // A question mark means the same as a star.
         ("0 0 ? * MON", "0 0 * * MON"),
         ("0 0 1 * ?", "0 0 1 * *"),
         // Blanks of all kinds separate fields, and zeros may lead.
@@ -49,7 +49,7 @@ fn expressions_with_one_meaning_are_equal() {
     }
 }
 
-// They were every day.
+// These once matched every day.
 #[test]
 fn a_range_from_sunday_to_sunday_is_sunday() {
     for range in ["SUN-SUN", "sun-sun", "0-SUN", "7-SUN", "SUN-0", "SUN-7"] {
@@ -57,7 +57,7 @@ fn a_range_from_sunday_to_sunday_is_sunday() {
         same(&format!("0 0 1 * +{range}"), "0 0 1 * +SUN");
         same(&format!("0 0 * * WED,{range},MON"), "0 0 * * 0,1,3");
     }
-    // By numbers alone it is a week, as for cron.
+    // With numbers, it is the whole week, as in cron.
     same("0 0 * * 0-7", "0 0 * * 0-6");
     same("0 0 * * MON-SUN", "0 0 * * 0-6");
 }
@@ -81,7 +81,7 @@ fn a_step_as_large_as_its_field_is_read_where_it_is_allowed() {
         let plain = plain.upcoming(utc("2026-02-20T10:00"));
         assert!(wide.take(30).eq(plain.take(30)));
     }
-    // All else is as strict.
+    // Everything else is as strict as before.
     assert!(options.parse("*/0 * * * *", "UTC").is_err());
     assert!(options.parse("61 * * * *", "UTC").is_err());
 }

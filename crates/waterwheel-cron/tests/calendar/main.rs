@@ -1,4 +1,4 @@
-//! The calendar: expressions, what is refused, and the policy for changes of the clock, held against an oracle.
+//! The calendar: expressions, errors, and the policy for clock changes, compared to an oracle.
 
 mod bad_input;
 mod by_croner;

@@ -34,7 +34,7 @@ ZONES = [
     "America/Santiago",
 ]
 FIRST, LAST = 2015, 2037
-# Where a zone has no changes.
+# Times at which a zone has no changes.
 QUIET = [datetime(2015, 3, 29, 1), datetime(2026, 10, 25, 1), datetime(2037, 12, 30, 1)]
 WINDOW = 36 * 3600
 
@@ -189,7 +189,7 @@ class Expression:
 
     def is_day(self, day):
         of_month, of_week = is_day_of_month(self.days, day), is_day_of_week(self.weekdays, day)
-        # crontab(5): either, unless one of the fields begins with `*`.
+        # crontab(5): either field, unless one of them begins with `*`.
         if self.both or self.days.startswith("*") or self.weekdays.startswith("*"):
             return of_month and of_week
         return of_month or of_week
@@ -290,7 +290,7 @@ def text():
 
 if __name__ == "__main__":
     assert tzdata.IANA_VERSION == TZDATA, f"tzdata {tzdata.IANA_VERSION} is not {TZDATA}"
-    # The package alone, and not the system's database.
+    # Use only the package, not the system's database.
     zoneinfo.reset_tzpath(to=())
     lines = "".join(f"{line}\n" for line in text())
     Path(__file__).with_suffix(".txt").write_text(lines, encoding="ascii")

@@ -1,4 +1,4 @@
-//! Reads `oracle.txt`, which `oracle.py` wrote: its head says what is in it.
+//! Reads `oracle.txt`, which `oracle.py` wrote: its head describes its contents.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ pub(crate) static ORACLE: LazyLock<Oracle> =
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) version: &'static str,
-    /// Seconds that are looked at before each change, and after it.
+    /// The seconds before and after each change that are compared.
     pub(crate) window: i64,
     pub(crate) expressions: Vec<&'static str>,
     pub(crate) zones: Vec<Zone>,
@@ -27,7 +27,7 @@ pub(crate) struct Change {
     /// Seconds since 1970.
     pub(crate) at: i64,
     pub(crate) offsets: (i32, i32),
-    /// For each expression, in seconds from the change.
+    /// The runs of each expression, in seconds from the change.
     pub(crate) runs: Vec<Vec<i64>>,
 }
 

@@ -1,9 +1,9 @@
-//! Changes of the clock, forward and back, case by case as the docs list them. 2026: Berlin's clock goes from 2:00 to 3:00 on
-//! 29 March, and from 3:00 to 2:00 on 25 October.
+//! Clock changes forward and back, case by case as in the docs. In 2026, Berlin's clock goes from 2:00 to 3:00 on 29 March, and
+//! from 3:00 to 2:00 on 25 October.
 
 use crate::support::{on_the_wall, runs, schedule, utc};
 
-/// An expression, a zone, and a day, from whose midnight on it runs at these times by the clock on the wall.
+/// An expression, a zone, a day, and the times at which it runs from midnight of that day on, by the wall clock.
 const RUNS: &str = "
 # a fixed time in a gap runs at its end
 30 2 * * * | Europe/Berlin | 2026-03-28 | 03-28 02:30:00 +01:00, 03-29 03:00:00 +02:00, 03-30 02:30:00 +02:00
@@ -127,14 +127,14 @@ fn a_wildcard_passes_over_a_day_that_a_zone_leaves_out() {
     assert_eq!(found.last().unwrap(), "12-31 00:00:00 +14:00");
 }
 
-// Before a change, in it, and after it: what ran last.
+// The last run before a change, in it, and after it.
 #[test]
 fn the_previous_time_is_the_one_that_ran_last() {
     for (expression, before, previous) in [
-        // A fixed time in a gap ran at its end, and did not yet at that instant itself.
+        // A fixed time in a gap ran at the end of the gap, but not before that instant.
         ("30 2 * * *", "2026-03-29T01:00", "2026-03-28T01:30"),
         ("30 2 * * *", "2026-03-29T01:00:01", "2026-03-29T01:00"),
-        // A wildcard did not run in it.
+        // A wildcard did not run in the gap.
         ("*/30 2 * * *", "2026-03-29T12:00", "2026-03-28T01:30"),
         // A fixed time in an overlap ran in the first half, a wildcard in both.
         ("30 2 * * *", "2026-10-25T12:00", "2026-10-25T00:30"),
@@ -178,7 +178,7 @@ fn wildcards_that_fall_into_gaps_alone_give_none() {
     assert_eq!(schedule.next_after(utc("2026-01-01T00:00")), None);
     let last = schedule.previous_before(utc("2026-01-01T00:00"));
     assert_eq!(last, Some(utc("2006-03-12T07:30")));
-    // It looks at 40 of them, as a search forward does.
+    // The search skips 40 of them, like a search forward.
     assert_eq!(schedule.previous_before(utc("2060-01-01T00:00")), None);
 }
 

@@ -1,4 +1,4 @@
-//! Expressions that are valid field by field, zones and instants, at random.
+//! Random expressions that are valid field by field, random zones and instants.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -56,7 +56,7 @@ fn item(least: u32, greatest: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Smaller than the number of values. Sunday has two of those of a weekday.
+/// Steps smaller than the number of values. Among weekdays, Sunday has two values.
 fn step(least: u32, greatest: u32) -> std::ops::RangeInclusive<u32> {
     1..=(greatest - least).min(if greatest == 7 { 6 } else { greatest })
 }
@@ -99,7 +99,7 @@ pub(crate) fn a_zone() -> impl Strategy<Value = TimeZone> {
     select(ZONES).prop_map(zone)
 }
 
-/// Mostly of our time, and often near a change of some clock.
+/// An instant, mostly of our time, and often near a clock change.
 pub(crate) fn instant() -> impl Strategy<Value = Timestamp> {
     let near_2026 = 1_400_000_000_000_i64..2_300_000_000_000;
     // The Sundays on which the clocks of Berlin and New York are changed.

@@ -42,7 +42,7 @@ const SEARCHES: [fn(&Schedule, Timestamp); 3] = [
     },
 ];
 
-/// The longest of the searches. Of each, the least of some tries: interrupts and cold caches are counted to the thread they hit.
+/// The longest of the searches, each the least of several tries: the CPU time includes interrupts and cold caches.
 fn time_of(schedule: &Schedule, at: Timestamp) -> Duration {
     let times = SEARCHES.map(|search| {
         let mut least = Duration::MAX;

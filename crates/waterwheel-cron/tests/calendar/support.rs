@@ -1,11 +1,11 @@
-//! Schedules in zones of the database that is bundled, and instants by the clock on the wall.
+//! Schedules in zones of the bundled database, and instants by the wall clock.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use waterwheel_cron::{Schedule, ScheduleOptions};
 
-/// A zone of the bundled database, which is the one that the oracle used, whatever the machine has.
+/// A zone of the bundled database, which the oracle used, whatever database the machine has.
 pub(crate) fn zone(name: &str) -> TimeZone {
     TimeZoneDatabase::bundled().get(name).unwrap()
 }
@@ -32,7 +32,7 @@ pub(crate) fn utc(text: &str) -> Timestamp {
     TimeZone::UTC.to_timestamp(time).unwrap()
 }
 
-/// The next `count` instants after midnight of `day`, by the clock on the wall, with its offset.
+/// The next `count` instants after midnight of `day`, by the wall clock, with the offset.
 #[track_caller]
 pub(crate) fn runs(expression: &str, zone_name: &str, day: &str, count: usize) -> Vec<String> {
     let schedule = schedule(expression, zone_name);

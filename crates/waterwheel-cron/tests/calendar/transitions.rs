@@ -1,4 +1,4 @@
-//! Every change of seven zones' clocks from 2015 to 2037, beside the oracle.
+//! Every clock change of seven zones from 2015 to 2037, compared to the oracle.
 
 use jiff::Timestamp;
 use waterwheel_cron::Schedule;
@@ -6,7 +6,7 @@ use waterwheel_cron::Schedule;
 use crate::oracle::{Change, ORACLE};
 use crate::support::schedule;
 
-/// Seconds: before a change and after it, a search begins.
+/// The distances before and after a change at which searches begin, in seconds.
 const DISTANCES: [i64; 40] = [
     1, 30, 59, 60, 61, 300, 599, 600, 899, 900, 901, 1200, 1499, 1500, 1799, 1800, 1801, 2400,
     2699, 2700, 3000, 3540, 3599, 3600, 3601, 4500, 5399, 5400, 5401, 7199, 7200, 7201, 9000,
@@ -44,7 +44,7 @@ fn agrees(zone: &str) {
     assert!(count == 0, "{count} differ in {zone}: {}", wrong.join("\n"));
 }
 
-/// One run after the other, from the beginning of the window to its end.
+/// Follows the runs one by one, from the beginning of the window to its end.
 fn series(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
     let (start, end) = window(change);
     let ours = schedule.upcoming(start).take_while(|it| *it < end);
@@ -52,7 +52,7 @@ fn series(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), Stri
     are_same(&ours, runs)
 }
 
-/// One run before the other, from the end of the window to its beginning.
+/// Follows the runs one by one, from the end of the window to its beginning.
 fn series_back(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
     let (start, end) = window(change);
     let ours = std::iter::successors(Some(end), |it| schedule.previous_before(*it));
@@ -73,7 +73,7 @@ fn are_same(ours: &[i64], runs: &[i64]) -> Result<(), String> {
     ))
 }
 
-/// Searches from the change, and from eighty instants around it. Some of these are runs.
+/// Searches from the change, and from eighty instants around it, some of which are runs.
 fn searches(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
     let (start, end) = window(change);
     let before = DISTANCES.iter().rev().map(|it| -it);
@@ -102,7 +102,7 @@ fn searches(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), St
     Ok(())
 }
 
-/// Just before the first instant, and after the last.
+/// The times just before the first instant and after the last.
 fn window(change: &Change) -> (Timestamp, Timestamp) {
     let start = second(change.at - ORACLE.window - 1);
     (start, second(change.at + ORACLE.window))

@@ -51,7 +51,7 @@ fn schedules_are_equal_by_what_they_mean() {
     assert_ne!(one, schedule("@daily", "Europe/Paris"));
     assert_ne!(one, schedule("0 1 * * *", "Europe/Berlin"));
     assert_ne!(one, schedule("0 0 * * MON", "Europe/Berlin"));
-    // The same times of day, and another policy.
+    // The times of day are the same, but the policy differs.
     assert_ne!(
         schedule("0-59 2 * * *", "UTC"),
         schedule("* 2 * * *", "UTC")
