@@ -1,10 +1,10 @@
-//! The one door to threads' shared memory: std's types, or loom's under `--cfg waterwheel_loom`.
+//! std's or loom's synchronization primitives, and calls of foreign code such as wakers with panics contained.
 //!
-//! All state that threads of the driver share is made of these, so that the models in `driver/models` run the real code. Three
-//! things are std's in either case: what is written once (`OnceLock`), counts of references, and the registry of the runtimes'
-//! timers. (loom's own `--cfg loom` would rebuild tokio as well, which breaks it.)
+//! All state that the driver's threads share is made of these types: std's, or loom's under `--cfg waterwheel_loom`, so that the
+//! models in `driver/models` run the real code. Three things are std's in either case: write-once values (`OnceLock`), reference
+//! counts, and the registry of the runtimes' timers. (loom's own `--cfg loom` would rebuild tokio as well, which breaks it.)
 //!
-//! And how foreign code is called, such as a waker's: with no lock held, and its panics end here.
+//! Foreign code is called by [`wake_all`] and [`isolate`], with no lock held. A panic in it ends there.
 
 #[cfg(waterwheel_loom)]
 pub(crate) mod atomic;
@@ -52,14 +52,14 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Without the lock, which no other thread can hold.
+    /// Returns the value without locking: no other thread can hold the lock.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A condition variable for it.
+/// A condition variable for [`Mutex`].
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(imp::Condvar);
 
@@ -110,7 +110,7 @@ macro_rules! global {
 }
 pub(crate) use global;
 
-/// loom's `thread_local!` knows no `const` blocks.
+/// loom's `thread_local!` does not accept `const` blocks.
 #[cfg(waterwheel_loom)]
 macro_rules! model_local {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = const { $value:expr };) => {
@@ -137,7 +137,7 @@ impl<T> std::ops::Deref for OwnLine<T> {
     }
 }
 
-/// Wakes each. Call it with no lock held: a waker's code is not ours.
+/// Wakes each waker. Call it with no lock held: wakers are foreign code.
 ///
 /// A waker that panics neither strands the others nor ends the driver. The panic hook has reported the panic.
 pub(crate) fn wake_all(wakers: impl Iterator<Item = Waker>) {
@@ -146,7 +146,7 @@ pub(crate) fn wake_all(wakers: impl Iterator<Item = Waker>) {
     }
 }
 
-/// Runs code that is not ours, and ends a panic of it here. `report` gets its payload; the panic hook has reported it before.
+/// Runs foreign code, and contains its panic. `report` gets the payload; the panic hook has already reported the panic.
 #[inline]
 pub(crate) fn isolate(run: impl FnOnce(), report: impl FnOnce(&(dyn Any + Send))) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {

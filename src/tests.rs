@@ -1,4 +1,4 @@
-//! What the tests within the crate share.
+//! Shared helpers of the crate's unit tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -32,9 +32,9 @@ use crate::time::Sleep;
 const ARMED: u8 = 1;
 /// The sleep has woken its waker.
 const DUE: u8 = 2;
-/// It runs, or has run.
+/// The callback is running, or has run.
 pub(super) const EXPIRED: u8 = 4;
-/// It was cancelled, and never runs.
+/// The callback was cancelled, and never runs.
 pub(super) const CANCELLED: u8 = 8;
 
 /// A callback, and the waker of its sleep.

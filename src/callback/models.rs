@@ -92,7 +92,7 @@ fn of_a_cancel_and_a_run_one_wins() {
         run_tasks();
         assert!(!handle.cancel());
         world.assert_ran(&handle, !is_cancelled);
-        // And whether its timer had fired.
+        // Also returns whether its timer had fired.
         (is_cancelled, world.timer.metrics().fired())
     });
     assert_eq!(outcomes, [(false, 1), (true, 0), (true, 1)].into());

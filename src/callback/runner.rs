@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 use crate::sync::isolate;
 use crate::wheel::Tick;
 
-/// So many callbacks run before the task gives way to others.
+/// The number of callbacks that run before the task gives way to others.
 const PORTION: usize = 32;
 
 /// A queue that is empty gives back its memory if it is for more than this many callbacks: 32 KiB.
@@ -24,7 +24,7 @@ const KEPT: usize = 1024;
 
 /// One a timer, made with its first callback.
 ///
-/// It holds neither the timer nor a shard, so a handle that is kept keeps neither of them.
+/// It holds neither the timer nor a shard, so a handle that is kept does not keep them alive.
 pub(super) struct Runner {
     clock: Clock,
     pub(super) lifecycle: Arc<Lifecycle>,
@@ -38,7 +38,7 @@ struct Queue {
     due: BinaryHeap<Due>,
     /// A task was spawned, and has not found the queue empty.
     has_task: bool,
-    /// How many calls of [`Runner::collect`] are under way.
+    /// The number of running calls of [`Runner::collect`].
     collectors: usize,
     /// For these: what was cut short.
     collected: Vec<Arc<dyn AnyCall>>,

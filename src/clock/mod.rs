@@ -280,7 +280,7 @@ mod real {
 
 /// Whether tokio has `pause`.
 pub(crate) const CLOCKS_CAN_PAUSE: bool = {
-    // What it is without the feature.
+    // The behaviour without the feature.
     assert!(!gives(
         &|other: &'static mut Other| other.start_paused(false)
     ));

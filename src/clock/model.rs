@@ -26,12 +26,12 @@ pub(crate) fn start() -> std::time::Instant {
     *EPOCH.get_or_init(std::time::Instant::now)
 }
 
-/// The instant so many milliseconds after the start.
+/// The instant this many milliseconds after the start.
 pub(crate) fn at(millis: u64) -> Instant {
     Instant::from_std(start() + Duration::from_millis(millis))
 }
 
-/// How many milliseconds have passed since the start.
+/// The number of milliseconds since the start.
 pub(crate) fn millis() -> u64 {
     NOW.load(Ordering::Relaxed)
 }

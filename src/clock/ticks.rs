@@ -182,7 +182,7 @@ fn until_line(since: Duration, slack: Duration) -> Duration {
     Duration::new(0, nanos)
 }
 
-/// Until the next whole number of so many seconds.
+/// The time until the next multiple of this many seconds.
 #[inline]
 fn until_second<const SECONDS: u64>(seconds: u64, nanos: u32) -> Duration {
     match (seconds % SECONDS, nanos) {
@@ -192,7 +192,7 @@ fn until_second<const SECONDS: u64>(seconds: u64, nanos: u32) -> Duration {
     }
 }
 
-/// Until the next whole number of so many milliseconds.
+/// The time until the next multiple of this many milliseconds.
 #[inline]
 fn until_milli<const MILLIS: u32>(nanos: u32) -> u32 {
     match nanos % (MILLIS * MS) {

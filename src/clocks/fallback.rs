@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Sleep;
 
-/// How often at least.
+/// The maximum time between two looks.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// A sleep towards the next look, for a deadline that is so far away.
+/// A sleep towards the next look, for a deadline that is this far away.
 ///
-/// It is tokio's. One of the runtime's timer panics, or is ready each time, once that timer was stopped.
+/// It uses tokio's timer: once the runtime's own `Timer` was stopped, a sleep of it panics, or is always ready.
 pub(super) fn until_next_look(left: Duration) -> Pin<Box<Sleep>> {
     Box::pin(tokio::time::sleep(left.min(LOOK)))
 }

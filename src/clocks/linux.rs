@@ -188,7 +188,7 @@ impl Timers {
         // An error is an interrupted call: the queues are looked at once more.
         let _ = poll(&mut polled, None);
         for source in sources {
-            // None of them blocks. A clock that was set is an error.
+            // None of these reads blocks. A clock that was set is an error.
             let _ = io::read(source, &mut [0_u8; 8]);
         }
     }

@@ -29,8 +29,8 @@ impl Queue {
         Some(stored.will_wake(waker))
     }
 
-    /// Puts another waker in the place of the one under this key. The result is the one that the caller has to drop without the lock: the
-    /// one before, or its own, as an error, if there is none under this key any more.
+    /// Replaces the waker under this key. Returns the waker that the caller must drop without the lock: the previous one, or, as an
+    /// error, the given one if nothing is left under this key.
     pub(super) fn replace(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
         match self.waiting.get_mut(&key) {
             Some(stored) => Ok(std::mem::replace(stored, waker)),

@@ -55,7 +55,7 @@ enum State<K> {
     New,
     /// The thread has its waker, under this key.
     Queued(K),
-    /// It looks again when this sleep is over.
+    /// The future looks again when this sleep is over.
     Looks(Pin<Box<Sleep>>),
     Over,
 }
@@ -104,7 +104,7 @@ impl<T: Timepiece> Waiting<T> {
             State::Over => false,
         };
         if !is_waiting {
-            // It was woken, and then the clock was set back; or it has to look.
+            // The future was woken, and then the clock was set back; or it must look again.
             self.state = State::New;
         }
         is_waiting

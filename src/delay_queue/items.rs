@@ -168,7 +168,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-// What a queue and a handle do. They unlock, and wake the task that has to know of it.
+// The operations of a queue and its handles. They unlock, and wake the task that must be told.
 impl<T> Guard<'_, T> {
     #[inline(always)]
     pub(super) fn insert(mut self, tick: Tick, value: T) -> Key {

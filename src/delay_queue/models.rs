@@ -1,7 +1,7 @@
-//! The owner's poll under loom, beside a handle on another thread, and beside a stop of the timer, in every order.
+//! The owner's poll under loom, concurrent with a handle on another thread, and with a stop of the timer, in every order.
 //!
-//! A task is polled when it was woken and no more, and the clock goes from one deadline that the timer knows of to the next. So an item whose
-//! task was not woken never comes out.
+//! A task is polled only when it was woken, and the clock goes from one deadline that the timer knows to the next. So an item whose task was
+//! not woken never comes out.
 //!
 //! Broken by hand, each seen to fail:
 //!

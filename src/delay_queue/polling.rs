@@ -1,4 +1,4 @@
-//! How items come out: by polls, by the async form, and as a stream.
+//! Taking items out: by polls, by the async form, and as a stream.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -14,14 +14,13 @@ use super::{DelayQueue, Expired};
 use crate::clock::Clock;
 use crate::wheel::Tick;
 
-/// How many items `poll_expired` looks for, at most, with the lock held; and for each of them eight may cascade.
+/// The maximum number of items that `poll_expired` looks for with the lock held; eight may cascade for each of them.
 const BATCH: usize = 128;
 
-/// How many items `poll_expired_many` takes, at most, with the lock held: some 0.1 ms. Handles get the lock in between.
+/// The maximum number of items that `poll_expired_many` takes with the lock held: some 0.1 ms. Handles get the lock in between.
 const PORTION: usize = 1024;
 
-/// A poll that has looked so many times, while items cascade, gives way to other tasks: after 16 000 cascades, which take up to a
-/// millisecond.
+/// The number of looks after which a poll gives way to other tasks while items cascade: after 16 000 cascades, which take up to a millisecond.
 const MOST_LOOKS: usize = 16;
 
 impl<T> DelayQueue<T> {
@@ -50,7 +49,7 @@ impl<T> DelayQueue<T> {
         let bound = self.bind();
         let ticks = bound.place.ticks;
         bound.poll(cx, |clock, items| {
-            // What was due when the clock was last read needs no other look at it.
+            // An item that was due when the clock was last read needs no further look at it.
             let mut due = items.wheel.expire_one(items.now, BATCH);
             if due.is_none() && !items.wheel.has_backlog() {
                 items.read(clock);

@@ -19,7 +19,7 @@ use crate::wheel::Resolution;
 
 /// The state that the handles of a `Timer` share. It owns the shards.
 ///
-/// Aligned to cache lines of its own: a clone of a handle is counted beside what all futures read, and not on the same line.
+/// Aligned to its own cache lines: clones of a handle are counted on another line than the one that all futures read.
 #[repr(align(128))]
 pub(crate) struct Core {
     shards: Shards,
@@ -122,8 +122,8 @@ impl Core {
     {
         host::spawn(home, self.driver(registration));
         if tokio::task::try_id().is_some() && home.runtime_flavor() == RuntimeFlavor::MultiThread {
-            // What a worker spawns runs next on that worker. No other worker can take it from there, so it waits for as long
-            // as the task that runs there now blocks. A second task takes its place, and the driver moves to the queue that
+            // A task that a worker spawns runs next on that worker. No other worker can take it from there, so it waits for as
+            // long as the task that runs there now blocks. A second task takes its place, and the driver moves to the queue that
             // all workers take from.
             host::spawn(home, std::future::ready(()));
         }
@@ -141,7 +141,7 @@ impl Core {
 
     /// Takes the permit of a future that is about to be made.
     ///
-    /// It asks nothing of the shard, which is further away: the processor would wait for each step of that way.
+    /// It does not access the shard, which is further away: the processor would wait for each step of that way.
     #[inline]
     pub(super) fn admit(&self) -> Result<(), Error> {
         self.common.lifecycle.is_open()?;

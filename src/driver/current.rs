@@ -139,7 +139,7 @@ mod tests {
             assert!(is_known());
             drop(runtime);
             assert!(!is_known());
-            // And one that is started too late does not stay there.
+            // A timer that is started too late does not stay there.
             let _entered = handle.enter();
             drop(current_shard());
             assert!(!is_known());

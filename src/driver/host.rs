@@ -56,7 +56,7 @@ mod real {
         drop(home.spawn(task));
     }
 
-    /// How many tasks wait in the queue that all workers of a runtime take from.
+    /// The number of tasks in the queue that all workers of a runtime take from.
     pub(in crate::driver) fn queue_length(home: &Handle) -> usize {
         home.metrics().global_queue_depth()
     }

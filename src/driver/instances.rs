@@ -1,9 +1,9 @@
-//! How many timers of one's own are alive. A warning, once a process, if these are many.
+//! Counts the user's own timers that are alive, and warns once per process if there are many.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As many as Netty allows before it warns.
+/// The same number at which Netty warns.
 const MOST: usize = 64;
 
 static ALIVE: AtomicUsize = AtomicUsize::new(0);

@@ -57,7 +57,7 @@ pub(crate) enum End {
     Over,
 }
 
-/// How many callbacks there were. A drain waits until those that have begun have ended.
+/// The number of callbacks. A drain waits until those that have begun have ended.
 struct Callbacks {
     /// Submitted, or about to be.
     begun: AtomicU64,

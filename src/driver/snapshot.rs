@@ -369,7 +369,7 @@ fn block(count: u64, most: u64) -> char {
     if count == 0 {
         return ' ';
     }
-    // Of the least, the logarithm is zero.
+    // The logarithm of the least count is zero.
     let share = (count as f64).ln() / (most.max(2) as f64).ln();
     BLOCKS[((share * 7.0).round() as usize).min(7)]
 }
@@ -490,7 +490,7 @@ fn write_next(f: &mut fmt::Formatter<'_>, left: Option<Duration>) -> fmt::Result
     }
 }
 
-/// How many characters a row has: one for as many slots in all of it. The slots of each dial have a divisor that is not far below the widest.
+/// The number of characters in a row, each for the same number of slots. The slots of each dial have a divisor that is not far below the widest.
 fn width(slots: usize) -> usize {
     let width = (1..=WIDEST.min(slots)).rev().find(|it| slots % it == 0);
     width.unwrap_or(1)

@@ -99,7 +99,7 @@ fn parse_bytes(header: &[u8]) -> Result<Duration, InvalidTimeout> {
 /// ```
 #[must_use]
 pub fn format(timeout: Duration) -> Header {
-    // What 64 bits do not hold, more than 584 years, has too many minutes for 8 digits in any case.
+    // A duration of more than 584 years, which 64 bits do not hold, has too many minutes for 8 digits in any case.
     let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     for (unit, length) in UNITS {
         let value = nanos / length;

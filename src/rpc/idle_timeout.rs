@@ -254,7 +254,7 @@ pub(super) enum Delay {
     Until(Sleep),
     /// The idle time is so long that it never ends, or the future is done.
     Never,
-    /// It has ended the future.
+    /// The guard has ended the future.
     Ended { was_stopped: bool },
 }
 

@@ -33,7 +33,7 @@ fn a_look_finds_a_touch_that_came_before_it() {
         let last = Arc::new(LastTouch::new(Tick::new(1)));
         let other = Arc::clone(&last);
         let other = thread::spawn(move || other.touch(Tick::new(2)));
-        // One that may find the tick of the other thread there already.
+        // This timer may find the tick of the other thread there already.
         last.touch(Tick::new(2));
         assert_eq!(last.tick(), Tick::new(2));
         other.join().unwrap();

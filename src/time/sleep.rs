@@ -307,7 +307,7 @@ impl Sleep {
                 tick
             }
         };
-        // It is armed where its task runs, which need not be where it was made.
+        // The sleep is armed where its task runs, which need not be where it was created.
         if let Some(shard) = self.shard.other_of_this_thread() {
             self.shard = shard;
         }
@@ -546,7 +546,7 @@ impl Lead {
         Lead(ticks.filter(|&ticks| ticks < UNKNOWN))
     }
 
-    /// The lead of a deadline that is moved to so many ticks later.
+    /// The lead of a deadline that is moved this many ticks later.
     pub(super) fn and(self, ticks: Option<u32>) -> Lead {
         let sum = self
             .0

@@ -296,7 +296,7 @@ impl<T> Expire<'_, T> {
         // Not left to `drop`: what is to cascade is a backlog at the hand, one tick before it was expected.
         self.wheel.settle_quiet_until();
         self.is_over = found == Found::Nothing;
-        // What has cascaded so far may be due. It is left to the next call, since this iterator has ended.
+        // The timers that have cascaded so far may be due. They are left to the next call, since this iterator has ended.
         self.left = 0;
         false
     }

@@ -184,7 +184,7 @@ impl<T> Wheel<T> {
                 course.next_cascade = self.next_cascade(course.next_look);
             }
             course.is_known = true;
-            // What an `advance` left to cascade may be due already.
+            // Timers that an `advance` left to cascade may be due already.
             if self.lists.is_empty(fresh) && !self.step(course) {
                 self.dials.set_hand(course.now);
                 return Found::Nothing;

@@ -95,7 +95,7 @@ impl<T> Wheel<T> {
     pub fn clear(&mut self) {
         let mut cleared = self.take_all();
         cleared.clear();
-        // What is swapped out was never allocated: nothing was inserted meanwhile.
+        // The memory that is swapped out was never allocated: nothing was inserted meanwhile.
         drop(self.give_room(cleared));
     }
 

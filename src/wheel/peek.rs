@@ -79,10 +79,10 @@ impl<T> Wheel<T> {
         }
         let due_at = |node| {
             let deadline = self.lists.entries[self.lists.index(node)].deadline;
-            // What an `advance` left to cascade may be due already.
+            // A timer that an `advance` left to cascade may be due already.
             (deadline.max(self.now()), node)
         };
-        // Of equal ones, `min_by_key` takes the first.
+        // Among equal ones, `min_by_key` takes the first.
         let first = self
             .lists
             .iter(list)
@@ -101,9 +101,9 @@ impl<T> Wheel<T> {
 // come from memory, where the slab is larger than its cache. Lists of different slots do not depend on each other:
 // walked side by side, their entries come at the same time. The walk that serves them then finds them in the cache.
 
-/// How many slots are walked side by side at most. A core waits for ten to twenty cache lines at once.
+/// The maximum number of slots that are walked together. A core waits for ten to twenty cache lines at once.
 const SLOTS: usize = 16;
-/// And at least. A walk from both ends of one list is two at once already.
+/// The minimum number. A walk from both ends of one list is two at once already.
 const LEAST: usize = 4;
 
 impl<T> Wheel<T> {

@@ -19,7 +19,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// That of a wheel without timers whose hand stands at `hand`.
+    /// The state of a wheel without timers whose hand stands at `hand`.
     pub(crate) fn at(resolution: Resolution, hand: Tick) -> Standing {
         let dials = Dials::new(resolution, hand);
         let words = dials.slots().div_ceil(u64::BITS) as usize;
@@ -42,7 +42,7 @@ impl Standing {
     }
 }
 
-/// How many timers there are for each slot, as seen from one tick.
+/// The number of timers in each slot, as seen from one tick.
 ///
 /// A timer counts in the slot that it would be filed in, if the hand stood at that tick.
 #[derive(Clone)]

@@ -535,7 +535,7 @@ impl<T> Lists<T> {
         self.entries.reserve_exact(more);
     }
 
-    /// Makes room for so many more entries: an eighth of what there is at least, as [`grow`](Lists::grow) does.
+    /// Makes room for this many more entries, or at least an eighth of the current ones, as [`grow`](Lists::grow) does.
     #[track_caller]
     pub(super) fn reserve(&mut self, additional: usize) {
         let (len, capacity) = (self.entries.len(), self.entries.capacity());

@@ -129,7 +129,7 @@ fn a_poll_beside_the_next_advance_skips_no_deadline() {
         assert_eq!(clock.now(), start + ms(5));
         first.run();
         assert!(first.done_at.is_some() && second.done_at.is_none());
-        // It was the last but one: the next is the other's deadline, and then there is none.
+        // Only two were left: the next deadline is the other one's, and then there is none.
         assert_eq!(clock.advance_to_next(), Some(start + ms(9)));
         second.run();
         assert_eq!(clock.advance_to_next(), None);

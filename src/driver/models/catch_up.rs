@@ -46,7 +46,7 @@ fn a_driver_and_a_catch_up_serve_each_overdue_timer_once() {
     assert_eq!(outcomes, [0, 1].into());
 }
 
-/// It has seen no shard but those that it turned. What it knows is not all that is to come.
+/// The turn has seen only the shards that it turned, so it does not know everything that is to come.
 #[test]
 fn a_first_turn_that_left_out_a_shard_sets_no_target() {
     explore(3, || {

@@ -1,4 +1,4 @@
-//! A backlog that the driver has given to a catch-up task, beside the driver, futures that arm, and ends of the timer.
+//! A backlog that the driver has given to a catch-up task, together with the driver, futures that arm, and ends of the timer.
 
 use super::host::{Spawned, at, move_clock, poll_spawned, run_tasks, run_to_the_end, set_clock};
 use super::host::{set_queue_length, spawn_thread, take_tasks};
@@ -27,7 +27,7 @@ fn backlog() -> (Timer, Driver, Vec<Task<Sleep>>, Spawned) {
     (timer, driver, herd, catch_up)
 }
 
-/// So many tasks, due at 5 on the shard of this thread number.
+/// This many tasks, due at 5 on the shard with this thread number.
 fn armed(timer: &Timer, number: usize, count: usize) -> Vec<Task<Sleep>> {
     set_thread_number(number);
     let mut herd: Vec<_> = (0..count)
@@ -83,7 +83,7 @@ fn a_late_shard_that_is_given_away_is_caught_up_by_a_future() {
     let outcomes = explore(2, || {
         let (timer, mut driver, mut herd, mut catch_up) = backlog();
         set_clock(8);
-        // It serves what it has kept, and sleeps.
+        // The driver serves its own shard, and sleeps.
         settle_until_asleep(&mut [&mut driver]);
         set_thread_number(2);
         // Finds the shard late.
@@ -157,7 +157,7 @@ fn a_driver_that_has_given_its_backlog_away_waits() {
     });
 }
 
-/// Beside workers that do not keep up, a task ends, and the driver turns all shards.
+/// While workers do not keep up, a task ends, and the driver turns all shards.
 #[test]
 fn no_shard_is_given_away_while_the_workers_are_behind() {
     explore(1, || {

@@ -58,10 +58,10 @@ const FAR: Duration = Duration::from_secs(86_400 * 30);
 /// When a tokio sleep fires that is moved to the past.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(super) enum Nudges {
-    /// It fires on the thread that moves it, as it does if tokio's clock was turned just before.
+    /// The sleep fires on the thread that moves it, as it does if tokio's clock was turned just before.
     #[default]
     FireAtOnce,
-    /// It fires when tokio's clock is turned, by whichever worker waits on it.
+    /// The sleep fires when tokio's clock is turned, by whichever worker waits on it.
     WaitForAWorker,
 }
 
@@ -186,7 +186,7 @@ pub(in crate::driver) fn start_watchdog(run: fn()) -> io::Result<()> {
     }
     let before = host.thread.replace(spawn_thread(run));
     drop(host);
-    // It is on its way out, and needs nothing more of us.
+    // The thread is about to end, and needs nothing more from us.
     drop(before);
     Ok(())
 }
@@ -285,7 +285,7 @@ impl Wake for Woken {
     }
 }
 
-/// From now on so many tasks wait in the queue that all workers take from.
+/// From now on, this many tasks wait in the queue that all workers take from.
 pub(super) fn set_queue_length(tasks: usize) {
     HOST.lock().unwrap().queue_length = tasks;
 }

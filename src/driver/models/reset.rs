@@ -44,7 +44,7 @@ fn a_timer_moved_twice_while_firing_fires_at_its_last_deadline() {
     move_while_it_fires(&[9, 7], true);
 }
 
-/// The place beside the slab has a deadline of the timer that was there before.
+/// The cell of the slab place has a deadline of the timer that was there before.
 #[test]
 fn a_timer_postponed_while_it_fires_gets_no_other_ones_deadline() {
     explore(3, || {

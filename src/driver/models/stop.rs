@@ -65,7 +65,7 @@ fn a_shard_made_while_the_timer_is_stopped_is_stopped() {
     assert_eq!(outcomes, [(false, 0), (true, 0), (true, 1)].into());
 }
 
-/// As before, but its future was admitted long ago, and only polls on another thread.
+/// The same, but its future was admitted long ago, and is first polled on another thread.
 #[test]
 fn a_shard_made_by_a_poll_during_the_stop_is_stopped() {
     let outcomes = explore(3, || {
@@ -180,7 +180,7 @@ fn a_timer_that_is_armed_while_its_runtime_ends_is_woken() {
             assert!(task.flag().is_let_go());
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
-            // It ends once it has no member. A member that is left behind would keep it for ever.
+            // The thread ends once it has no member. A member that is left behind would keep it alive for ever.
             super::host::join_watchdog();
             was_pending
         });

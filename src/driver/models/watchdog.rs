@@ -174,7 +174,7 @@ fn without_a_watchdog_tokios_clock_wakes_the_driver() {
 
 // ----- a driver that tokio's clock wakes, with the thread behind it -----
 
-/// How long after a target the thread looks at a watched driver, and at a closely watched one or one that was late.
+/// The delays after a target at which the thread looks at a watched driver, and at a closely watched or recently late one.
 const LAZY: u64 = 50;
 const CLOSE: u64 = 8;
 

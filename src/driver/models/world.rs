@@ -22,8 +22,8 @@ use crate::driver::turn::DriverTask;
 use crate::driver::wakeup::Waking;
 use crate::wheel::Resolution;
 
-/// Runs a scenario in every interleaving with at most so many preemptions, and gives what came of
-/// it, each outcome once: a scenario that always ends the same way has not met its race.
+/// Runs a scenario in every interleaving with at most this many preemptions, and returns the outcomes of
+/// it, each one once: a scenario that always ends the same way has not met its race.
 ///
 /// `LOOM_MAX_PREEMPTIONS` in the environment goes deeper.
 pub(crate) fn explore<O: Ord + Send + 'static>(
@@ -135,7 +135,7 @@ pub(super) struct Flag {
 
 struct FlagState {
     wakes: usize,
-    /// How many wakes of all flags there had been at the last one, this included.
+    /// The number of wakes of all flags at its last wake, including that one.
     last: usize,
     is_awaited: bool,
 }
@@ -287,7 +287,7 @@ impl Driver {
         }
     }
 
-    /// Runs it as often as it is woken, but only so many times.
+    /// Runs it each time it is woken, up to this many times.
     pub(super) fn run_at_most(&mut self, times: usize) {
         for _ in 0..times {
             if !self.run() {
@@ -296,7 +296,7 @@ impl Driver {
         }
     }
 
-    /// A thread that runs it so often, and gives it back.
+    /// Starts a thread that runs it up to this many times, and returns it.
     pub(super) fn run_on_thread(mut self, at_most: usize) -> JoinHandle<Driver> {
         host::spawn_thread(move || {
             self.run_at_most(at_most);
@@ -396,7 +396,7 @@ pub(super) fn books(timer: &Timer) -> Books {
     books
 }
 
-/// The books of a timer that has armed and fired so many, and nothing else.
+/// The books of a timer that has armed and fired this many timers, and nothing else.
 pub(super) fn all_fired(armed: u64) -> Books {
     Books {
         armed,

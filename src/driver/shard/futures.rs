@@ -98,7 +98,7 @@ impl Shard {
         if is_pending {
             drop(locked);
         } else {
-            // It was disarmed under an earlier deadline: the future moved it to a later one, or is an interval. Arm it again.
+            // The timer was disarmed under an earlier deadline: the future moved it to a later one, or is an interval. Arm it again.
             self.postponed.clear(key.index());
             wheel.reset(key, deadline);
             locked.armed += 1;

@@ -69,9 +69,9 @@ impl Siblings {
 /// The shards that are in use, by a handle or a future.
 pub(in crate::driver) struct ShardList {
     listed: OwnLine<Mutex<Listed>>,
-    /// How many shards were ever put on the list. Written with the list's lock held.
+    /// The number of shards that were ever put on the list. Written with the list's lock held.
     made: OwnLine<AtomicU64>,
-    /// How often the driver turned, or its first turn was taken.
+    /// The number of turns of the driver, including first turns taken for it.
     turns: OwnLine<AtomicU64>,
 }
 
@@ -102,7 +102,7 @@ impl ShardList {
         self.made.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many shards were ever made. b. of the proof in `wakeup`: it pairs with `add`.
+    /// The number of shards that were ever created. b. of the proof in `wakeup`: it pairs with `add`.
     pub(in crate::driver) fn made(&self) -> u64 {
         self.made.load(Ordering::SeqCst)
     }

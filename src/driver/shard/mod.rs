@@ -5,7 +5,7 @@
 //! | this one | [`Shard`], its lock, and `next`, the tick of its next turn |
 //! | `list` | the shards of a `Timer`: by the thread's number for its handles, and in a list for its driver |
 //! | `futures` | what a future does with its timer: arm, poll, reset, cancel |
-//! | `postponed` | deadlines beside the slab, which a future moves without the lock |
+//! | `postponed` | deadlines outside of the slab, which a future moves without the lock |
 //! | `whole` | what a `Timer` does with a whole shard: stop, drain, count |
 //!
 //! # The life of a timer
@@ -24,7 +24,7 @@
 //!
 //! The entry belongs to the future that armed it. A turn takes the entry's waker and disarms it, but only the future frees
 //! the entry (or a stop, after which no timer is armed). So while the future lives, no other timer gets the entry's place in
-//! the slab, nor the cell beside it, which the future writes without the lock.
+//! the slab, nor the cell that belongs to it, which the future writes without the lock.
 //!
 //! # Ground rules
 //!
@@ -269,12 +269,12 @@ impl Drop for Shard {
     }
 }
 
-// That one thread at a time turns a shard, and which shards the driver does not turn itself.
+// Only one thread at a time turns a shard, and the driver does not turn some shards itself.
 //
 // A turn wakes the wakers after it has given the lock back. Two turns at once would mix their order.
 
-/// Whether a thread turns the shard: the driver's, one that advances tokio's clock, or one that runs a catch-up task. And whether
-/// the driver has given the shard to a catch-up task.
+/// Whether a thread turns the shard (the driver's, one that advances tokio's clock, or one that runs a catch-up task), and whether the driver has given the
+/// shard to a catch-up task.
 pub(in crate::driver) struct Turning(AtomicU8);
 
 /// No thread turns it, and the driver has not given it away.
@@ -316,11 +316,11 @@ impl Turning {
     /// The driver leaves the shard to a catch-up task that it is about to spawn. It has just turned the shard, so no other such task
     /// has it.
     pub(in crate::driver) fn give(&self) {
-        // Of another thread that turns the shard meanwhile, `TURNS` stays.
+        // If another thread turns the shard meanwhile, `TURNS` stays.
         let _ = self.change(|turning| Some(turning | GIVEN | LEFT));
     }
 
-    /// That task ends. `true` if the driver must be woken.
+    /// Notes that this task has ended. Returns `true` if the driver must be woken.
     #[must_use]
     pub(in crate::driver) fn give_back(&self) -> bool {
         self.end_one_of(GIVEN, TURNS)
@@ -344,9 +344,9 @@ impl Turning {
     }
 }
 
-// What a shard shows of itself, without holding up the threads that use it.
+// The state that a shard shows, without delaying the threads that use it.
 
-/// How many places of the slab are read with the lock held. That takes some 4 µs, and 6 at most if the thread is not interrupted.
+/// The number of places of the slab read with the lock held. That takes some 4 µs, and 6 at most if the thread is not interrupted.
 const PORTION: usize = 1024;
 
 impl Shard {
@@ -372,7 +372,7 @@ impl Shard {
         let mut place = Some(0);
         while let Some(first) = place {
             let locked = self.lock();
-            // It may have been stopped meanwhile.
+            // The shard may have been stopped meanwhile.
             let Some(wheel) = &locked.wheel else {
                 break;
             };
@@ -476,7 +476,7 @@ mod tests {
         drop(runtime);
     }
 
-    // What idle deadlines are pushed back with, at each packet.
+    // Idle timeouts push their deadline back in this way with each packet.
     #[test]
     fn a_sleep_is_pushed_back_while_the_lock_is_held() {
         let (runtime, timer) = timer();

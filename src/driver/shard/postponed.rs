@@ -1,4 +1,4 @@
-//! Deadlines beside the slab, which a future can move to a later one without the lock.
+//! Deadlines outside of the slab, which a future can move to a later one without the lock.
 //!
 //! A shard has a note of one byte and a cell of eight bytes for each place of its slab. Notes and cells lie in segments that
 //! double in size and never move. The future that owns a place writes its note and its cell, under `&mut`. When the timer's
@@ -29,7 +29,7 @@ struct Segment {
     deadlines: OnceLock<Box<[AtomicU64]>>,
 }
 
-// What a note says.
+// The values of a note.
 /// The timer has the deadline that it is filed under.
 const FILED: u8 = 0;
 /// The timer has the later deadline that is in its cell.

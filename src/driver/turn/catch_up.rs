@@ -26,8 +26,7 @@ const MOST_QUEUED: usize = 1024;
 /// Such a runtime arms timers all the time, and each arm is a chance to catch up: what a worker spawns runs next on that
 /// worker.
 ///
-/// It is a task, and not a call within the poll that arms, because the task that polls may hold a lock that one of the woken
-/// wakers wants.
+/// It is a task, not a call within the poll that arms, because the task being polled may hold a lock that one of the woken wakers wants.
 #[cold]
 pub(crate) fn spawn_catch_up(shard: &Arc<Shard>) {
     let task = CatchUp(Arc::clone(shard));

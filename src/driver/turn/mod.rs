@@ -40,7 +40,7 @@ pub(crate) use catch_up::spawn_catch_up;
 struct Workspace {
     /// The shards that are in use. Empty between two turns.
     shards: Vec<Arc<Shard>>,
-    /// How many shards there had ever been when these were listed.
+    /// The number of shards that had ever been created when these were listed.
     made: u64,
     /// Whether this turn has left out a shard, since another thread turns it or a catch-up task has it.
     has_left_out: bool,

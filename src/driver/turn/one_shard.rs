@@ -19,7 +19,7 @@ const IN_ORDER: usize = 1024;
 pub(super) enum Turned {
     /// No timer is left that is due.
     All,
-    /// It has used up its allowance, and some are left.
+    /// The turn has used up its allowance, and some timers are left.
     Backlog,
     /// Another thread turns the shard, or a catch-up task has it. The driver is woken afterwards.
     LeftOut,
@@ -27,7 +27,7 @@ pub(super) enum Turned {
 
 /// From how many pending timers on the entries are read ahead. The entries of fewer are in the cache (16 384: 640 KB).
 const MANY: usize = 16_384;
-/// How many are read ahead at most, with the lock held: about as long as a batch took that had to wait for each.
+/// The maximum number of timers read ahead with the lock held: about as long as a batch took that had to wait for each.
 const AHEAD: usize = 1024;
 
 /// Who turns a shard.
@@ -278,8 +278,8 @@ impl Judge<'_> {
 
 // How many timers a turn serves of each shard.
 
-/// How many timers are served with a shard's lock held. A turn serves so many of a shard, before it gives way to the tasks that
-/// it woke, unless it came late or is the first.
+/// The number of timers served with a shard's lock held. A turn serves this many of a shard before it gives way to the tasks that it
+/// woke, unless it came late or is the first.
 ///
 /// In a model a few timers are a backlog.
 pub(super) const BATCH: usize = if cfg!(waterwheel_loom) { 2 } else { 128 };
@@ -295,17 +295,17 @@ pub(super) const FIRST_TURN: usize = if cfg!(waterwheel_loom) { 2 } else { 1024 
 /// small tasks, each of which runs in less, does not make the next turn larger.
 const WAIT_PER_TIMER: Duration = Duration::from_micros(4);
 
-/// After a longer wait the workers are behind, and the driver keeps all shards. (With 4 ms a herd of a million comes to it: the gap of
-/// a heartbeat beside it is 9 to 13 ms in place of 8 to 9.)
+/// After a longer wait the workers are behind, and the driver keeps all shards. (With 4 ms, a herd of a million reaches it, and the gap
+/// of a concurrent heartbeat is 9 to 13 ms instead of 8 to 9.)
 pub(super) const LONG_WAIT: Duration = Duration::from_millis(20);
 
-/// However long the turn had to wait.
+/// The maximum, however long the turn had to wait.
 const LARGEST: usize = 65_536;
 
 /// Since when a turn should have come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Waiting {
-    /// It comes at once.
+    /// The next turn comes at once.
     Never,
     /// The driver gave way to the tasks that it had woken, and left timers that are due, or found that one came in.
     SinceWayWasGiven(Instant),
@@ -316,11 +316,11 @@ pub(super) enum Waiting {
 /// The limits of a turn of one shard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
-    /// At most so many timers.
+    /// The maximum number of timers.
     pub(super) timers: usize,
-    /// It is the first turn after a sleep.
+    /// Whether it is the first turn after a sleep.
     pub(super) is_first: bool,
-    /// The turn had to wait for long.
+    /// Whether the turn had to wait for long.
     pub(super) is_late: bool,
 }
 
@@ -526,7 +526,7 @@ mod tests {
             "{old} of the herd and {new} that came after it"
         );
 
-        // What was left over is neither lost nor woken twice.
+        // The timers that were left over are neither lost nor woken twice.
         let end = due + Duration::from_secs(1);
         while timer.metrics().pending() > 0 {
             turn_at(end);
@@ -581,7 +581,7 @@ mod tests {
         assert_eq!(*order.lock().unwrap(), expected);
     }
 
-    // What a catch-up leaves goes on in order, so it must not take from both ends.
+    // The timers that a catch-up leaves are served in order, so it must not take from both ends.
     #[test]
     fn a_catch_up_wakes_in_order_and_so_does_the_turn_after_it() {
         let (_runtime, timer) = on_a_running_clock();

@@ -76,7 +76,7 @@ pub(crate) struct Wakeup {
     /// The waker that tokio's clock wakes, be it by the sleep or by a nudge. It takes the first turn.
     first_turn: OnceLock<Waker>,
 
-    // What the driver and its wakers write, turn by turn, each on lines of its own.
+    // The words that the driver and its wakers write in each turn, each on its own cache lines.
     /// The tick that the driver sleeps towards, or `AWAKE`.
     target: OwnLine<AtomicU64>,
     /// The target that the driver slept towards when it was woken, until it has turned; else `AWAKE`.
@@ -304,8 +304,8 @@ impl Wakeup {
 
     /// Nudges the driver: a worker that waits on tokio's clock takes its first turn.
     ///
-    /// It may be that no worker waits there. Then the nudge has no effect, and the thread calls [`wake`](Wakeup::wake) after
-    /// its `PATIENCE`. So the target stays, and does not say `AWAKE` until then.
+    /// If no worker waits there, the nudge has no effect, and the thread calls [`wake`](Wakeup::wake) after its `PATIENCE`. So the
+    /// target stays, and does not say `AWAKE` until then.
     fn nudge(&self) {
         if !self.nudge.give(self.clock.now()) {
             self.wake();

@@ -25,7 +25,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wheel::{Tick, Ticks};
 
-/// tokio rounds up to its next millisecond. An instant that is so much earlier is not rounded past the present.
+/// tokio rounds up to its next millisecond. An instant that is this much earlier is not rounded past the present.
 const ROUNDING: Duration = Duration::from_millis(1);
 
 pub(super) struct Nudge(Mutex<State>);
@@ -93,10 +93,10 @@ impl Nudge {
 // Beyond that it turns once a millisecond, and serves all that has come due. (`benches/LOG.md` has the
 // figures.)
 //
-// It is a leaky bucket. Each turn adds a millisecond to a debt, and the time that passes takes it off again. A driver with a
-// debt of more than 32 ms waits until it is 32.
+// The pace is a leaky bucket. Each turn adds a millisecond to a debt, and the passing of time reduces it. A driver with a debt of
+// more than 32 ms waits until it is 32.
 
-/// How many turns may come at once.
+/// The number of turns that may come at once.
 const IN_ADVANCE: u64 = 32;
 
 pub(super) struct Pace {
@@ -203,7 +203,7 @@ mod tests {
         wakeup.nudge.expect(wakeup.clock(), &waker);
         wakeup.nudge();
         assert_eq!((task.count(), nudged.count()), (3, 3));
-        // What is left is ours, and the waker that each is woken by.
+        // The remaining references are ours and the waker's.
         eventually(|| (Arc::strong_count(&task), Arc::strong_count(&nudged)) == (2, 2));
     }
 }
@@ -215,7 +215,7 @@ mod pace_tests {
 
     const MILLISECOND: Ticks = Ticks::new(10);
 
-    /// When each of so many turns comes, if each is wanted a tick after the one before.
+    /// The times of this many turns, if each is wanted a tick after the previous one.
     fn turns(pace: &Pace, first: Tick, count: u64) -> Vec<u64> {
         let mut now = first;
         (0..count)

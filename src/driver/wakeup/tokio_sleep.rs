@@ -145,7 +145,7 @@ impl Setting<'_> {
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// How often the boundary is looked for. It moves while another worker turns tokio's clock.
+/// The number of attempts to find the boundary. It moves while another worker turns tokio's clock.
 const TRIES: usize = 4;
 
 /// Long before any runtime was built.
@@ -340,7 +340,7 @@ mod milliseconds_tests {
             }
             // On a busy machine it may move during all four tries, but not each time.
             assert!(first.is_some());
-            // It is tokio's own rounding that is found: the boundary is processed, and what follows it is not.
+            // Finds tokio's own rounding: the boundary is processed, and later instants are not.
             let mut is_processed = host::is_processed_by_tokio(Instant::now());
             let found = (0..1_000).find_map(|_| {
                 let at = find()?;

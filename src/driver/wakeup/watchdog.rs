@@ -278,7 +278,7 @@ pub(super) fn leave(driver: &Arc<Wakeup>) {
         THREAD.changed.notify_one();
     }
     drop(members);
-    // It may hold the last reference to a runtime, whose end runs foreign code.
+    // The member may hold the last reference to a runtime, whose end runs foreign code.
     drop(member);
 }
 

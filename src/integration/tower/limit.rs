@@ -40,7 +40,7 @@ impl Limit {
         role: Role::Whole,
     };
 
-    /// So long from now, on this timer or the runtime's.
+    /// This duration from now, on this timer or the runtime's.
     pub(super) fn after(timer: Option<&Timer>, duration: Duration) -> Result<Limit, Error> {
         let sleep = match timer {
             Some(timer) => timer.try_sleep_unless_never(duration)?,
@@ -52,7 +52,7 @@ impl Limit {
         })
     }
 
-    /// So long from now, and so long for each frame of the body.
+    /// This duration from now, and another one for each frame of the body.
     pub(super) fn with_frames(
         timer: Option<&Timer>,
         duration: Duration,
@@ -99,8 +99,8 @@ impl Limit {
 
     /// Leaves it to an enclosing scope that ends no later to end the response.
     ///
-    /// Else the code of the scope, which waits for the response, would get an error at its own deadline and go on, where it is to be
-    /// dropped.
+    /// Otherwise the code of the scope, which waits for the response, would get an error at its own deadline and continue, although it
+    /// should be dropped.
     pub(super) fn deferring(mut self) -> Limit {
         if let Role::Scope { defers, .. } = &mut self.role {
             *defers = true;

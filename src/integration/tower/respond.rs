@@ -238,7 +238,7 @@ where
 
     fn size_hint(&self) -> SizeHint {
         match (&self.inner, self.protocol) {
-            // It may be cut, and then its trailers must not come before what was announced.
+            // The body may be cut off, and then its trailers must not come before the announced length.
             (Some(inner), Protocol::Grpc) if !inner.is_end_stream() => SizeHint::default(),
             (Some(inner), _) => inner.size_hint(),
             (None, _) => SizeHint::with_exact(0),
