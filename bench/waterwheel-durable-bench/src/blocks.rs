@@ -1,4 +1,4 @@
-//! The tables, as they are printed and as the page has them.
+//! The tables, as they are printed and as they appear on the page.
 
 use waterwheel_bench_kit::{Spread, text::in_groups};
 
@@ -7,7 +7,7 @@ use crate::targets::{self, Target, Unit, Want};
 
 type Make = fn(&Results) -> String;
 
-/// By the names that the page has for them, in its order.
+/// The tables, by their names on the page and in its order.
 pub(crate) const ALL: [(&str, Make); 9] = [
     ("conditions", conditions),
     ("targets", |results| targets(results, &targets::ENGINE)),
@@ -69,7 +69,7 @@ fn line(results: &Results, target: &Target) -> String {
     )
 }
 
-/// The median, and the ends of the rounds.
+/// Formats the median, and the lowest and highest of the rounds.
 fn shown(unit: Unit, spread: Spread) -> String {
     match spread.min < spread.max {
         true => format!(
@@ -112,7 +112,7 @@ const PAYLOADS: [(&str, &str); 4] = [
     ("burst-64k", "burst of 4 000 with 64 KB each"),
 ];
 
-/// The head of a column, the value that it shows, and how.
+/// A column: its heading, the value that it shows, and how to format it.
 type Column = (&'static str, &'static str, fn(Spread) -> String);
 
 const A_SECOND: Column = ("a second", "a second", |it| shown(Unit::Rate, it));
@@ -125,7 +125,7 @@ fn millis(micros: Spread) -> String {
 }
 
 fn operations(results: &Results, rows: &[(&str, &str)]) -> String {
-    // A run of some rows has no line of the others.
+    // A run of some rows omits the lines of the others.
     let rows = rows.iter().copied();
     let rows: Vec<_> = rows.filter(|(row, _)| results.row(row).is_some()).collect();
     if rows.is_empty() {
@@ -178,7 +178,7 @@ const HANDLERS: [(&str, &str); 5] = [
 ];
 
 fn handlers(results: &Results) -> String {
-    // Without the others, there is nothing to hold one handler against.
+    // Without the other rows, there is nothing to compare one handler with.
     if results.row("burst-1000").is_none() {
         return NOT_MEASURED.to_owned();
     }
@@ -226,7 +226,7 @@ fn isolation(results: &Results) -> String {
     ];
     let b = ("late", "a delivery of B, at its handler");
     let table = late(results, "beside it", &rows, &[b, THREAD]);
-    // There is a chart of what was measured.
+    // Only what was measured has a chart.
     match results.row("outage-fails") {
         Some(_) => format!(
             "![Lateness of B by percentile: about 2 ms at p99, alone and beside a namespace that is overdue, hangs or fails, and 4 ms if the two share 64 places](charts/isolation.svg)\n\n{table}"
@@ -238,7 +238,7 @@ fn isolation(results: &Results) -> String {
 fn late(results: &Results, first: &str, rows: &[(&str, &str)], of: &[(&str, &str)]) -> String {
     let mut text =
         format!("| {first} | lateness of | p50 | p99 | p99.9 | max |\n|---|---|--:|--:|--:|--:|\n");
-    // A run of some rows has no line of the others.
+    // A run of some rows omits the lines of the others.
     let measured = rows.iter().filter(|(row, _)| results.row(row).is_some());
     for (row, rates) in measured {
         for (of, what) in of {

@@ -31,7 +31,7 @@ impl Calls {
     }
 }
 
-/// The cost of these calls, apart from the disk's.
+/// Measures the cost of these calls, apart from the disk's.
 pub(crate) async fn measured(
     place: &Place,
     timers: &Durable,
@@ -47,7 +47,7 @@ pub(crate) async fn measured(
     Ok(sample)
 }
 
-/// Lets so many tasks call until the time is over or `call` gives `None`. A call is given the number of its caller, and its own among that caller's.
+/// Lets this many tasks call until the time is over or `call` returns `None`. `call` gets the caller's number, and the number of the call within it.
 pub(crate) async fn call<F, A>(callers: usize, time: Duration, call: F) -> Result<Calls, Failure>
 where
     F: Fn(usize, usize) -> Option<A> + Send + Sync + 'static,

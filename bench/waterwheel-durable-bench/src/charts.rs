@@ -13,7 +13,7 @@ pub(crate) const ALL: [(&str, Make); 3] = [
     ("isolation", beside_another),
 ];
 
-/// The chart as a file.
+/// Renders the chart as a file.
 pub(crate) fn framed(chart: Chart, results: &Results) -> String {
     let alert = results.conditions.quick;
     let alert = alert.then_some("QUICK RUN: small sizes and few rounds, for plausibility only.");
@@ -32,7 +32,7 @@ fn look(class: &'static str, label: &str, mark: Mark, rank: usize) -> Look {
     }
 }
 
-/// How many calls and deliveries a second.
+/// The number of calls and deliveries a second.
 fn calls(results: &Results) -> Option<Chart> {
     let group = |(row, label): (&str, &str)| {
         let spread = results.spread(row, |sample| Some(sample.value("a second")? / 1e3));
@@ -80,10 +80,10 @@ fn syncs(results: &Results) -> Option<String> {
     ))
 }
 
-/// A panel: its heading, what is said below, and its curves: the row, of what, and how it looks.
+/// A panel: its heading, its caption, and its curves, each with its row, the curve's name and its look.
 type Drawn<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str, Look)>);
 
-/// Beside inserts and deliveries, with a thread and a task that only sleep.
+/// Lateness while inserts and deliveries run, compared to a thread and a task that only sleep.
 fn under_load(results: &Results) -> Option<Chart> {
     let panel = |(row, heading)| {
         let tokio = "a task that only sleeps, tokio::time";
@@ -107,7 +107,7 @@ fn under_load(results: &Results) -> Option<Chart> {
     )
 }
 
-/// The chart of a namespace that is beside one with troubles of its own.
+/// The chart of a namespace next to one with troubles of its own.
 fn beside_another(results: &Results) -> Option<Chart> {
     let alone = "B, without that";
     let limited = vec![
@@ -116,7 +116,7 @@ fn beside_another(results: &Results) -> Option<Chart> {
         ("limited", "thread", thread()),
     ];
     let few_places = Look {
-        // After the others in the legend, which joins the same looks only if they follow one another.
+        // Last in the legend, which merges equal looks only if they are adjacent.
         rank: 3,
         ..look("current", "B, 64 places for both", Mark::TriangleUp, 0)
     };
@@ -163,7 +163,7 @@ fn thread() -> Look {
     look("async-io", "a thread that only sleeps", Mark::Diamond, 1)
 }
 
-/// A panel that lacks a curve is left out.
+/// Draws the chart, leaving out panels that lack a curve.
 fn chart(results: &Results, panels: Vec<Drawn<'_>>, title: &str, subtitle: &str) -> Option<Chart> {
     let panels = panels.into_iter().filter_map(|(heading, remark, curves)| {
         let curves = curves.into_iter();
@@ -199,7 +199,7 @@ fn curve(results: &Results, row: &str, of: &str, look: Look) -> Option<Curve> {
         results.spread(row, |sample| {
             let points = sample.curves.get(of)?;
             let (micros, _) = points.iter().find(|(_, its)| *its >= share)?;
-            // In ns; on a scale of ratios nothing is 0.
+            // In ns; a logarithmic scale has no 0.
             Some(micros.max(1.0) * 1e3)
         })
     })

@@ -1,4 +1,4 @@
-//! Where and how a run is made.
+//! Where and how a run is measured.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub(crate) fn read(flags: &Flags) -> Conditions {
 }
 
 impl Conditions {
-    /// In a sentence.
+    /// Formats the conditions as a sentence.
     pub(crate) fn line(&self) -> String {
         let versions = self.versions.iter();
         let versions: Vec<_> = versions
@@ -78,7 +78,7 @@ impl Conditions {
     }
 }
 
-/// The kind of the file system that the folder is on: the longest mount point that it lies below.
+/// The type of the file system that holds the folder: that of the longest mount point above it.
 fn file_system(folder: &Path) -> String {
     let folder = fs::canonicalize(folder).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();

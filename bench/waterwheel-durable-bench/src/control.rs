@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use crate::lateness;
 use crate::sample::Sample;
 
-/// Each sleep ends so long after the one before.
+/// The time from the end of one sleep to the end of the next.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// A thread and a task that run until they are asked how late they were.
+/// A thread and a task that only sleep until they are asked how late they were.
 pub(crate) struct Control {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<i64>>,
     task: tokio::task::JoinHandle<Vec<i64>>,
 }
 
-/// In µs, of each sleep.
+/// The lateness of each sleep, in µs.
 pub(crate) struct Slept {
     thread: Vec<i64>,
     task: Vec<i64>,
@@ -66,7 +66,7 @@ impl Control {
 }
 
 impl Slept {
-    /// Notes how late so many deliveries were, and what slept beside them. In µs; less than 0 if early.
+    /// Notes the lateness of this many deliveries and of the sleeps meanwhile, in µs; negative if early.
     pub(crate) fn note(self, late: Vec<i64>, deliveries: usize, sample: &mut Sample) {
         sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
         sample.set("twice", late.len().saturating_sub(deliveries) as f64);

@@ -5,13 +5,13 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A commit of one insert: two frames of SQLite's log, a page and a header each.
+/// A commit of one insert: two frames of SQLite's WAL, a page and a header each.
 const COMMIT: [u8; 2 * (4_096 + 24)] = [0x5a; 2 * (4_096 + 24)];
-/// As long as the log of the store becomes.
+/// The length that the store's WAL reaches, in commits.
 const COMMITS: u64 = 500;
 
-/// `fdatasync`s a second, each after a write of a commit's size, one after the other. The file is written from its start again like the store's log, so that
-/// its length does not change: the sync has less to do than that of a file that grows, and the figure is higher.
+/// Measures `fdatasync`s a second, each after a write of a commit's size. The file is overwritten from its start like the store's WAL, so that its length
+/// does not change: such a sync does less work than that of a growing file, so the figure is higher.
 pub(crate) fn syncs_a_second(folder: &Path, time: Duration) -> io::Result<f64> {
     let path = folder.join("syncs");
     let mut options = OpenOptions::new();

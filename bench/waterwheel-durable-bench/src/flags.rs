@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use waterwheel_bench_kit::target_dir;
 
-/// Nine interleaved rounds at least: the machine is shared.
+/// At least nine interleaved rounds, since the machine is shared.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 1;
 const PENDING: usize = 10_000_000;
@@ -49,7 +49,7 @@ impl Flags {
         self.pending.map_or(default, NonZeroUsize::get)
     }
 
-    /// By default on the disk of the target folder.
+    /// The folder of the stores, by default on the disk of the target folder.
     pub(crate) fn folder(&self) -> PathBuf {
         let default = || {
             target_dir()
@@ -59,13 +59,13 @@ impl Flags {
         self.folder.clone().unwrap_or_else(default)
     }
 
-    /// Whether all of it is measured, so that its figures may be shown.
+    /// Whether everything is measured, so that its figures may be published.
     pub(crate) fn is_whole(&self) -> bool {
         !self.quick && self.only.is_empty() && self.rounds() >= ROUNDS && self.pending() >= PENDING
     }
 }
 
-/// `10_000_000` is a number, too.
+/// Parses a number; `10_000_000` is allowed.
 fn number(text: &str) -> Result<NonZeroUsize, std::num::ParseIntError> {
     text.replace('_', "").parse()
 }

@@ -1,11 +1,11 @@
-//! Figures of many latenesses.
+//! Percentiles and curves of latenesses.
 
 use waterwheel_bench_kit::quantile;
 
 use crate::sample::Sample;
 
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
-/// Points of the curve for each nine.
+/// The number of points on the curve for each nine.
 const A_NINE: u32 = 20;
 
 /// Notes the percentiles in ms, and the curve, of latenesses in µs.
@@ -15,7 +15,7 @@ pub(crate) fn note(of: &str, mut micros: Vec<i64>, sample: &mut Sample) {
     for (name, share) in SHARES {
         sample.set(&format!("{of} {name} ms"), quantile(share) / 1e3);
     }
-    // As many points for each nine: on a linear scale the tail would be one.
+    // An equal number of points for each nine: on a linear scale the tail would be a single point.
     let points = (0..=4 * A_NINE).map(|step| {
         let share = 1.0 - 10_f64.powf(-f64::from(step) / f64::from(A_NINE));
         (quantile(share), share)

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A round, in a child process: its figures are the only line of its output.
+/// Plays a round, in a child process: its figures are the only line of its output.
 fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
     let row = rows::ALL.iter().find(|row| row.name == name);
     let row = row.ok_or_else(|| format!("there is no row {name}"))?;

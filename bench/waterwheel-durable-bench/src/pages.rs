@@ -1,4 +1,4 @@
-//! Writes the figures of a run into the page and the charts, so that none is written by hand.
+//! Writes the figures of a run into the page and the charts, so that none is copied by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(crate) fn write(results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each file with the text that it has with these results.
+/// Returns each file with its text for these results.
 fn texts(results: &Results) -> Result<Vec<(PathBuf, String)>, Failure> {
     let path = durable().join("BENCHMARKS.md");
     let before = fs::read_to_string(&path)?;

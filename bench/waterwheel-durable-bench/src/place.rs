@@ -12,19 +12,19 @@ use crate::process;
 use crate::sample::Sample;
 use crate::store::{Longest, Timed};
 
-/// Worker threads of the runtime.
+/// The number of worker threads of the runtime.
 pub(crate) const WORKERS: usize = 2;
-/// The one handler.
+/// The name of the only handler.
 pub(crate) const HANDLER: &str = "reminder";
-/// The bytes of a payload.
+/// The length of a payload in bytes.
 pub(crate) const PAYLOAD: usize = 64;
 
-/// A folder on the disk, and how long to measure.
+/// A folder on the disk, and the scale of the measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     pub(crate) quick: bool,
-    /// How many timers wait in the file that some rows share.
+    /// The number of pending timers in the file that some rows share.
     pub(crate) pending: usize,
 }
 
@@ -36,7 +36,7 @@ impl Place {
         self.folder.join("timers.db")
     }
 
-    /// One of the two, as the run is a measurement or a check of plausibility.
+    /// Picks one of the two: the run is a measurement, or a quick check of plausibility.
     pub(crate) fn pick<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }
@@ -55,36 +55,36 @@ impl Place {
         Ok(builder.open_store(Timed::new(store, times)).await?)
     }
 
-    /// How many syncs a second the disk makes now.
+    /// Measures how many syncs a second the disk makes now.
     pub(crate) fn syncs(&self) -> Result<f64, Failure> {
         let time = self.pick(Duration::from_millis(300), Duration::from_millis(100));
         Ok(syncs_a_second(&self.folder, time)?)
     }
 }
 
-/// The size of a file and of SQLite's log beside it.
+/// The size of a file and its WAL.
 pub(crate) fn size(file: &Path) -> f64 {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
     size_alone(file) + size_alone(Path::new(&log))
 }
 
-/// The size of a file without its log.
+/// The size of a file without its WAL.
 pub(crate) fn size_alone(file: &Path) -> f64 {
     file.metadata().map_or(0, |data| data.len()) as f64
 }
 
-/// A payload of its own, as each caller has one.
+/// A new payload, not shared with any other caller.
 pub(crate) fn payload() -> Arc<[u8]> {
     payload_of(PAYLOAD)
 }
 
-/// A payload of so many bytes.
+/// A payload of this length in bytes.
 pub(crate) fn payload_of(bytes: usize) -> Arc<[u8]> {
     vec![7; bytes].into()
 }
 
-/// Inserts them, so many at a time: the set-up takes no more memory than the rest.
+/// Inserts the timers in batches of this size, so that the set-up takes no more memory than the rest.
 pub(crate) async fn insert_all(
     timers: &Durable,
     at_a_time: usize,
@@ -100,14 +100,14 @@ pub(crate) async fn insert_all(
     }
 }
 
-/// Ends a service, whose running deliveries end soon.
+/// Shuts down a service whose running deliveries end soon.
 pub(crate) async fn shut_down(timers: &Durable) -> Result<(), Failure> {
     let drain = Drain::within(Duration::from_secs(60));
     timers.shutdown(drain).await?;
     Ok(())
 }
 
-/// From the start of what is measured to its end.
+/// The measured part of a round, from its start to its end.
 #[derive(Debug)]
 pub(crate) struct Span {
     start: Instant,
@@ -126,7 +126,7 @@ impl Span {
         }
     }
 
-    /// Notes what so many operations took.
+    /// Notes the cost of this many operations.
     pub(crate) fn end(self, timers: &Durable, operations: usize, sample: &mut Sample) {
         let time = self.start.elapsed().as_secs_f64();
         let cpu = process::cpu_time().saturating_sub(self.cpu).as_secs_f64();

@@ -1,4 +1,4 @@
-//! A service with each policy on, and none that binds: what do they cost where they change nothing?
+//! A service with every policy on, but none that limits anything: what do they cost then?
 
 use waterwheel_durable::{Backoff, Builder, Durable, Policy, Rate};
 
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::place::{Failure, HANDLER};
 
-/// More than there is in any row.
+/// A limit that no row reaches.
 const MUCH: u32 = 10_000_000;
-/// The namespaces beside the one that is measured. Each has a handler, and nothing is due.
+/// The namespaces besides the one that is measured. Each has a handler, and none has a due timer.
 const OTHERS: [&str; 7] = ["mail", "push", "trial", "refund", "ledger", "cart", "stock"];
-/// The one that is measured.
+/// The namespace that is measured.
 const SHOP: &str = "shop";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Policies {
         }
     }
 
-    /// Creates the namespaces, if they are on.
+    /// Creates the namespaces, if policies are on.
     pub(crate) async fn set_up(self, timers: &Durable) -> Result<(), Failure> {
         if self == Policies::Off {
             return Ok(());
@@ -49,7 +49,7 @@ impl Policies {
         Ok(())
     }
 
-    /// The policy of the default namespace, whose timers are pending in the file with the millions.
+    /// Sets the policy of the default namespace, whose timers are pending in the file with the millions.
     pub(crate) async fn set_default(self, timers: &Durable) -> Result<(), Failure> {
         let policy = match self {
             Policies::Off => Policy::default(),
@@ -63,7 +63,7 @@ impl Policies {
     }
 }
 
-/// Each policy.
+/// A policy with every field set.
 fn all() -> Policy {
     Policy::default()
         .backoff(Backoff::new(

@@ -6,27 +6,27 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use waterwheel_bench_kit::machine;
 
-/// The bytes that it has sent to the disk.
+/// The number of bytes that the process has written to the disk.
 pub(crate) fn written() -> f64 {
     io("write_bytes")
 }
 
-/// The bytes that it has fetched from the disk.
+/// The number of bytes that the process has read from the disk.
 pub(crate) fn read() -> f64 {
     io("read_bytes")
 }
 
-/// The most memory that it has had so far, in bytes.
+/// The peak memory of the process, in bytes.
 pub(crate) fn peak_memory() -> f64 {
     machine::peak_memory() as f64
 }
 
-/// The memory that it has now, in bytes.
+/// The current memory of the process, in bytes.
 pub(crate) fn memory() -> f64 {
     machine::resident() as f64
 }
 
-/// The CPU time of all of its threads, with those that have ended.
+/// The CPU time of all threads, including those that have ended.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let nanos = time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs();

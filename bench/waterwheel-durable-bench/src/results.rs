@@ -9,7 +9,7 @@ use waterwheel_bench_kit::{Spread, read_json, write_json};
 use crate::conditions::Conditions;
 use crate::sample::Sample;
 
-/// Everything of a run.
+/// All results of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) conditions: Conditions,
@@ -22,7 +22,7 @@ pub(crate) struct Results {
 pub(crate) struct Measured {
     pub(crate) row: String,
     pub(crate) samples: Vec<Sample>,
-    /// Why rounds have failed.
+    /// The reasons why rounds have failed.
     pub(crate) failures: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Results {
         self.rows.iter().find(|it| it.row == name)
     }
 
-    /// The values that `figure` makes of each round of a row. `None` if there is none.
+    /// The values that `figure` computes from each round of a row. `None` if there is none.
     pub(crate) fn spread(
         &self,
         row: &str,
@@ -48,7 +48,7 @@ impl Results {
         Spread::of_finite(self.row(row)?.samples.iter().filter_map(figure))
     }
 
-    /// The values that `figure` makes of each round of a row and that of another row, which was played next to it.
+    /// The values that `figure` computes from each round of a row and the neighbouring round of another row.
     pub(crate) fn spread_beside(
         &self,
         row: &str,
@@ -56,7 +56,7 @@ impl Results {
         figure: impl Fn(&Sample, &Sample) -> Option<f64>,
     ) -> Option<Spread> {
         let (row, other) = (self.row(row)?, self.row(other)?);
-        // Which round is next to which is not known any more.
+        // After a failure, it is unknown which rounds were neighbours.
         if !row.failures.is_empty() || !other.failures.is_empty() {
             return None;
         }
@@ -64,7 +64,7 @@ impl Results {
         Spread::of_finite(pairs.filter_map(|(sample, other)| figure(sample, other)))
     }
 
-    /// The faults, whatever the machine is like.
+    /// The faults that do not depend on the machine.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for Measured {

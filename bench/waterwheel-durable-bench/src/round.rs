@@ -1,4 +1,4 @@
-//! Each round is played in a process of its own: so its memory, its CPU time and what it writes are its own.
+//! Plays each round in its own process, so that its memory, CPU time and writes can be told apart.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ use crate::sample::Sample;
 const PATIENCE: Duration = Duration::from_secs(900);
 const QUICK_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays a round of this row, in this folder.
+/// Plays a round of this row in this folder.
 pub(crate) fn play(flags: &Flags, row: &str, folder: &Path) -> Result<Sample, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     run(flags, &mut command, row, folder)
 }
 
-/// Plays a round below `strace`, which counts the syncs. `Ok(None)` if there is no `strace`, or it may not trace.
+/// Plays a round under `strace`, which counts the syncs. `Ok(None)` if `strace` is missing or may not trace.
 pub(crate) fn play_traced(
     flags: &Flags,
     row: &str,
@@ -51,7 +51,7 @@ pub(crate) fn play_traced(
     Ok(Some(sample))
 }
 
-/// The calls in a line of strace's table: `% time, seconds, usecs/call, calls, (errors), syscall`.
+/// Parses the calls in a line of strace's table: `% time, seconds, usecs/call, calls, (errors), syscall`.
 fn syncs_in(line: &str) -> Option<f64> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_sync = matches!(words.last(), Some(&("fsync" | "fdatasync")));

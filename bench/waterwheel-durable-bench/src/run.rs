@@ -14,7 +14,7 @@ use crate::targets;
 
 const FEW: usize = 3;
 
-/// Plays all rounds of the rows that were asked for.
+/// Plays all rounds of the requested rows.
 pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
     fs::create_dir_all(flags.folder()).map_err(|error| error.to_string())?;
     let start = Instant::now();
@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
     Ok(results)
 }
 
-/// A row that uses pending timers needs the one that inserts them, a restart what is overdue, and one that is held against another that other one.
+/// Whether a row is requested, or needed by a requested row: that one's file is built by it, or its figures are compared to it.
 fn is_asked(flags: &Flags, row: &Row) -> bool {
     let needs = |only: &str| {
         let row_of = |it: &&Row| it.name == only;

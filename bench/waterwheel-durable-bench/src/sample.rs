@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The figures of a round, by their names.
+/// The figures of a round, by name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) values: BTreeMap<String, f64>,

@@ -14,17 +14,17 @@ use waterwheel_durable::{Delivery, Failure, Namespace, Shift};
 use crate::place::HANDLER;
 use crate::sample::Sample;
 
-/// When each delivery was, and how late, in µs.
+/// When each delivery came, and how late it was, in µs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Vec<(Instant, i64)>>);
 
 impl Seen {
-    /// One that does not move what it has, which would take milliseconds, while so many are noted.
+    /// Reserves space for `count` deliveries: growing while they are noted would take milliseconds.
     pub(crate) fn with_room_for(count: usize) -> Seen {
         Seen(Mutex::new(Vec::with_capacity(count)))
     }
 
-    /// Has a namespace note its deliveries, by a wall clock that is shifted. Each takes so long.
+    /// Registers a handler that notes its deliveries by a shifted wall clock, and takes this long.
     pub(crate) fn see(
         self: &Arc<Self>,
         namespace: &Namespace,
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// How many deliveries a handler has seen.
+/// The number of deliveries that a handler has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     pub(crate) all: AtomicUsize,
@@ -78,7 +78,7 @@ impl Delivered {
         }
     }
 
-    /// A handler that counts, by a wall clock that is shifted.
+    /// A handler that counts deliveries, by a shifted wall clock.
     pub(crate) fn handler(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
@@ -90,7 +90,7 @@ impl Delivered {
         }
     }
 
-    /// Waits for so many deliveries.
+    /// Waits for this many deliveries.
     pub(crate) async fn wait(&self, wanted: usize) {
         self.wanted.store(wanted, SeqCst);
         while self.all.load(SeqCst) < wanted {
@@ -98,7 +98,7 @@ impl Delivered {
         }
     }
 
-    /// Lets time pass, so much at once, until all that is due then was delivered. The due times are sorted.
+    /// Advances time step by step, waiting for the due deliveries after each step. The due times are sorted.
     pub(crate) async fn live(&self, shift: &Shift, step: Duration, dues: &[SystemTime]) {
         let mut due = 0;
         while due < dues.len() {
@@ -108,7 +108,7 @@ impl Delivered {
         }
     }
 
-    /// Notes what went wrong with so many timers.
+    /// Notes what went wrong among this many timers.
     pub(crate) fn note(&self, timers: usize, sample: &mut Sample) {
         let all = self.all.load(Relaxed);
         sample.set("lost", timers.saturating_sub(all) as f64);
@@ -117,22 +117,22 @@ impl Delivered {
     }
 }
 
-/// How far a wall clock is ahead of the machine's.
+/// How far the wall clock is ahead of the machine's.
 pub(crate) fn ahead(shift: &Shift) -> Duration {
     Duration::from_micros(shift.wall().unsigned_abs())
 }
 
-/// The time on it.
+/// The time on the shifted wall clock.
 pub(crate) fn now(shift: &Shift) -> SystemTime {
     SystemTime::now() + ahead(shift)
 }
 
-/// Lets so much time pass at once.
+/// Advances the shifted wall clock by `time` at once.
 pub(crate) fn pass(shift: &Shift, time: Duration) {
     shift.suspend(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
 }
 
-/// How late a delivery is now, by a wall clock that is so far ahead of the machine's; less than 0 if early.
+/// How late a delivery is now, by a wall clock that is `ahead` of the machine's; negative if early.
 pub(crate) fn micros_late(due: SystemTime, ahead: Duration) -> i64 {
     let now = SystemTime::now() + ahead;
     let late = match now.duration_since(due) {
@@ -142,7 +142,7 @@ pub(crate) fn micros_late(due: SystemTime, ahead: Duration) -> i64 {
     late.map_or(i64::MAX, |nanos| nanos.div_euclid(1_000))
 }
 
-/// The most that came in any window of this length.
+/// The maximum number of times within any window of this length.
 pub(crate) fn most_in(window: Duration, mut times: Vec<Instant>) -> usize {
     times.sort_unstable();
     let mut first = 0;
@@ -170,7 +170,7 @@ mod tests {
         };
         let second = Duration::from_secs(1);
         assert_eq!(most_in(second, at(&[])), 0);
-        // One at the end of the second is in the next one.
+        // A time at the end of the second belongs to the next one.
         assert_eq!(most_in(second, at(&[0, 1_000, 2_000])), 1);
         assert_eq!(most_in(second, at(&[0, 999, 1_000])), 2);
         assert_eq!(

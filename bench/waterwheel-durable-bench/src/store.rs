@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable::store::{Op, Outcome, Store, StoreError, forward};
 
-/// The longest time of something, since it was taken.
+/// The longest duration since the last `take`.
 #[derive(Debug, Default)]
 pub(crate) struct Longest(AtomicU64);
 
@@ -16,14 +16,14 @@ impl Longest {
         self.0.fetch_max(micros, Ordering::Relaxed);
     }
 
-    /// In milliseconds; the next one begins from nothing.
+    /// Returns the maximum in milliseconds, and resets it.
     pub(crate) fn take(&self) -> f64 {
         self.0.swap(0, Ordering::Relaxed) as f64 / 1e3
     }
 }
 
-/// A store that notes how long it is busy with a commit and with what follows it, and with a step while there is none: no other commit begins
-/// meanwhile.
+/// A store that measures how long it is busy with a commit including the maintenance after it, or with a maintenance step without a commit:
+/// no other commit begins meanwhile.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
     store: S,
@@ -53,7 +53,7 @@ impl<S: Store> Store for Timed<S> {
     }
 
     fn maintain(&mut self) -> Result<(), StoreError> {
-        // Without a commit before it, it is a step of its own.
+        // Without a commit before it, a maintenance step is timed by itself.
         let begun = self.begun.take().unwrap_or_else(Instant::now);
         let maintained = self.store.maintain();
         self.longest.note(begun.elapsed());
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Its steps take a while.
+    /// A store whose steps take a while.
     struct Slow(MemoryStore);
 
     impl Store for Slow {

@@ -1,7 +1,7 @@
-//! The targets, and whether they are reached.
+//! The targets, and whether they are met.
 //!
-//! A line of `targets/engine.txt` and `targets/service.txt` is a target: `row | what | unit | figure | must | stretch`. A figure is a value of a round, or of two
-//! the quotient or the difference. `name @row` is the value in the round of that row which was played beside it. The last two may be empty.
+//! A line of `targets/engine.txt` and `targets/service.txt` is a target: `row | what | unit | figure | must | stretch`. A figure is a value of a round, or the
+//! quotient or the difference of two. `name @row` is the value in the neighbouring round of that row. The last two may be empty.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use waterwheel_bench_kit::Spread;
 use crate::results::Results;
 use crate::sample::Sample;
 
-/// The tables, by the names that the page has for them.
+/// The tables, by their names on the page.
 pub(crate) static ENGINE: LazyLock<Vec<Target>> =
     LazyLock::new(|| read(include_str!("targets/engine.txt")));
 pub(crate) static SERVICE: LazyLock<Vec<Target>> =
@@ -35,7 +35,7 @@ enum Figure {
 #[derive(Clone, Copy)]
 struct Value {
     name: &'static str,
-    /// In the round of which row, if not the target's own.
+    /// The row whose round has the value, if not the target's own.
     row: Option<&'static str>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Unit {
     Count,
 }
 
-/// The range that the median must be in, or each round.
+/// The range that the median or each round must be in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Want {
     least: Option<f64>,
@@ -93,7 +93,7 @@ impl Target {
         }
     }
 
-    /// The row whose rounds it needs as well.
+    /// The other row whose rounds the target needs.
     pub(crate) fn beside(&self) -> Option<&'static str> {
         match self.figure {
             Figure::Of(value) => value.row,
@@ -144,7 +144,7 @@ impl Want {
         })
     }
 
-    /// `None` if nothing is wanted.
+    /// Whether the value is in the range. `None` if nothing is required.
     pub(crate) fn is_met(self, spread: Spread) -> Option<bool> {
         let (min, max) = match self.in_each {
             true => (spread.min, spread.max),

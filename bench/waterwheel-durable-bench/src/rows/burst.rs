@@ -1,4 +1,4 @@
-//! Many timers that are due at one time.
+//! Many timers that are due at the same time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,11 +10,11 @@ use crate::policies::Policies;
 use crate::sample::Sample;
 use crate::seen::Delivered;
 
-/// So many bytes are inserted in a batch, about.
+/// The approximate number of bytes that a batch inserts.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// So many come due, spread by turns over so many handlers, with payloads of so many bytes. Those that are overdue came due while nothing ran, and the time is from
-/// the opening.
+/// Lets `timers` timers come due, with payloads of this length, round-robin over `handlers` handlers. If `is_overdue`, they come due while nothing runs, and the
+/// time is measured from the opening.
 pub(crate) async fn play(
     place: Place,
     timers: usize,

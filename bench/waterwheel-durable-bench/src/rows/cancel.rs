@@ -1,4 +1,4 @@
-//! Cancels of timers that were inserted before, in random order.
+//! Cancels of timers that were inserted earlier, in random order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) async fn recent(place: Place) -> Played {
     play(place, timers, handles).await
 }
 
-/// Cancels some of the millions that are pending, which lie all over the file.
+/// Cancels some of the millions of pending timers, which lie all over the file.
 pub(crate) async fn pending(place: Place) -> Played {
     let handles = take_handles(&place, place.pick(40_000, 4_000))?;
     let timers = place.open(Durable::builder()).await?;

@@ -1,4 +1,4 @@
-//! A day of the pending timers: cascades, deliveries, settles, and what they write.
+//! A day of the pending timers: cascades, deliveries, settles, and the bytes that they write.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,9 +12,9 @@ use crate::process;
 use crate::sample::Sample;
 use crate::seen::Delivered;
 
-/// So much time passes at once: the finest far buckets cascade one after the other.
+/// The step of the simulated time: the finest far buckets cascade one after the other.
 const STEP: Duration = Duration::from_secs(60);
-/// Before the day's bucket cascades.
+/// The time before midnight at which the row begins: before the day's bucket cascades.
 const BEFORE: Duration = Duration::from_secs(3_600 + 60);
 
 pub(crate) async fn play(place: Place) -> Played {
@@ -39,7 +39,7 @@ pub(crate) async fn play(place: Place) -> Played {
     shut_down(&timers).await?;
     sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
     sample.set("peak memory", process::peak_memory());
-    // The last step may have gone beyond the end.
+    // The last step may have overshot the end.
     calendar.pass(&place, end + STEP * 2)?;
     Ok(sample)
 }

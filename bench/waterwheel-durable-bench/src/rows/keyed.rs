@@ -15,10 +15,10 @@ const CALLERS: usize = 1_024;
 const BATCH: usize = 16_384;
 const DAYS: u32 = 30;
 
-/// Callers of one row each, into an empty file or one with millions of keys.
+/// Inserts with several callers, into an empty file or one with millions of keys.
 pub(crate) async fn play(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
-    // In each process other keys.
+    // Each process uses different keys.
     let salt = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
     let now = SystemTime::now();
     let insert = |time: Duration, salt: u32| {
@@ -39,7 +39,7 @@ pub(crate) async fn play(place: Place) -> Played {
     };
     let warm_up = place.pick(Duration::from_millis(300), Duration::from_millis(100));
     insert(warm_up, salt).await?;
-    // As long as some runs of the index take to be written and merged.
+    // Long enough for several runs of the index to be written and merged.
     let time = place.pick(Duration::from_secs(5), Duration::from_millis(500));
     let mut sample = measured(&place, &timers, insert(time, !salt)).await?;
     shut_down(&timers).await?;
@@ -47,7 +47,7 @@ pub(crate) async fn play(place: Place) -> Played {
     Ok(sample)
 }
 
-/// Inserts millions, in batches: this is how the file comes about.
+/// Inserts millions of timers in batches, to build the file.
 pub(crate) async fn prepare(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
     let mut random = Rng::with_seed(9);
@@ -67,7 +67,7 @@ pub(crate) async fn prepare(place: Place) -> Played {
     Ok(sample)
 }
 
-/// Evenly over the month after the next days.
+/// A due time, evenly distributed over the month after the next days.
 fn due(now: SystemTime, random: &mut Rng) -> SystemTime {
     let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
     now + DAY * 2 + Duration::from_millis(random.u64(0..millis))

@@ -1,4 +1,4 @@
-//! A namespace with a million timers that are overdue, beside one that is to notice nothing of it.
+//! A namespace A with a million overdue timers, next to a namespace B that must not notice them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,25 +15,25 @@ use crate::seen::{Seen, most_in};
 /// The rate of A per second, if it is limited.
 const RATE: u32 = 100;
 const BURST: u32 = 10;
-/// Where there are few, so many deliveries may run at a time, of A and B together: as many as A's handler takes alone.
+/// With few places, the number of deliveries of A and B that may run at a time: as many as A's handler may run alone.
 const PLACES: usize = 64;
-/// The duration of A's handler if A is not limited, so that its places bind and its timers last: 64 places begin 32 000 a second at most.
+/// The duration of A's handler if A is not limited, so that the places are the limit and A's timers last: 64 places begin 32 000 a second at most.
 const CALL: Duration = Duration::from_millis(2);
 const BATCH: usize = 16_384;
 
-/// The overdue timers of A, and the limit that holds them.
+/// The overdue timers of A, and the limit that holds them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backlog {
     None,
-    /// A million, of which few may begin.
+    /// A million, of which only a few may begin.
     Limited,
-    /// A million, and the policy that a namespace has by default.
+    /// A million, under the default policy of a namespace.
     Unlimited,
     /// A million under the default policy, while A and B share few places.
     FewPlaces,
 }
 
-/// B's timers come due while A has those that are overdue.
+/// Lets B's timers come due while A's are overdue.
 pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
     let mut sample = Sample::default();
     let before = place.syncs()?;
@@ -71,7 +71,7 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
 
     let control = Control::start();
     let begun = Arc::new(Seen::with_room_for(overdue));
-    // From here on: what is loaded of the million is loaded beside B's deliveries.
+    // From here on, loading part of the million competes with B's deliveries.
     let start = Instant::now();
     let takes = match backlog {
         Backlog::None | Backlog::Limited => Duration::ZERO,
@@ -108,7 +108,7 @@ pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
     Ok(sample)
 }
 
-/// Inserts so many timers of a namespace, each due as `due` says of its number.
+/// Inserts `count` timers of a namespace, each due as `due` returns for its number.
 pub(super) async fn insert(
     timers: &Durable,
     namespace: &Namespace,

@@ -37,17 +37,17 @@ pub(crate) struct Row {
 /// How a round is played.
 #[derive(Clone, Copy)]
 enum Play {
-    /// By so many callers, with payloads of so many bytes.
+    /// The number of callers, and the length of the payloads in bytes.
     Insert(usize, Policies, usize),
-    /// Over so many days.
+    /// The number of days that the due times are spread over.
     Spread(u32),
     Life(u32),
     Cancel,
     CancelPending,
-    /// Over so many handlers.
+    /// The number of handlers.
     Burst(usize, Policies),
     OverdueBurst(usize),
-    /// So many timers, with so many bytes each.
+    /// The number of timers, and the length of their payloads in bytes.
     LargeBurst(usize, usize),
     Keyed,
     KeyedFile,
@@ -60,7 +60,7 @@ enum Play {
     Day,
     Overdue,
     Restart,
-    /// So many inserts a second.
+    /// The number of inserts a second.
     Steady(u32, Policies),
 }
 
@@ -95,21 +95,21 @@ impl Row {
     }
 }
 
-/// In which file its timers are.
+/// The file that holds the timers of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum File {
-    /// A new one, for each round.
+    /// A new file for each round.
     New,
-    /// The one with millions of pending timers, which is built once in a run.
+    /// The file with millions of pending timers, which is built once in a run.
     Pending,
-    /// The file of `Pending`, after all rounds of the rows that let its time pass: these insert and cancel more.
+    /// The file of `Pending`, after all rounds of the rows that let its time pass. These rows insert and cancel more.
     Grown,
-    /// The one with millions of pending timers that have keys.
+    /// The file with millions of pending timers that have keys.
     Keyed,
 }
 
 impl File {
-    /// The row that builds it. Without one, each round has a new file.
+    /// The row that builds the file. Without one, each round has a new file.
     pub(crate) fn built_by(self) -> Option<&'static str> {
         match self {
             New => None,
@@ -119,18 +119,18 @@ impl File {
     }
 }
 
-/// How often it is played.
+/// How often a row is played.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounds {
     All,
-    /// Rows that take long, and do not vary much.
+    /// A few rounds, for rows that take long and vary little.
     Few,
     Once,
-    /// Before each round of the row that follows it. It has no figures of its own.
+    /// Before each round of the row that follows. The row has no figures of its own.
     Before,
 }
 
-/// In the order in which a round plays them.
+/// All rows, in the order in which a round plays them.
 pub(crate) const ALL: [Row; 45] = [
     row("insert-1", New, All, Insert(1, Off, PAYLOAD)),
     row("insert-1-policies", New, All, Insert(1, On, PAYLOAD)),

@@ -1,4 +1,4 @@
-//! A namespace whose target does not answer. Does another one notice it?
+//! A namespace A whose target does not answer. Does another one, B, notice it?
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ use crate::process;
 use crate::sample::Sample;
 use crate::seen::{Seen, now, pass};
 
-/// Timers a second, of each of the two.
+/// The rate of each of the two, in timers a second.
 const RATE: u32 = 1_000;
-/// The number of deliveries that A may begin at once beside its rate: a fortieth of those that are counted as it drains.
+/// The number of deliveries that A may begin at once on top of its rate: a fortieth of those that are counted as it drains.
 const BURST: u32 = 125;
 const HOUR: Duration = Duration::from_secs(3_600);
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
-/// In an hour that is simulated, time passes by so much at once, and then for a moment as it does.
+/// The step of the simulated hour. After each step, time runs normally for a moment.
 const STEP: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(150);
 
@@ -28,9 +28,9 @@ const MOMENT: Duration = Duration::from_millis(150);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outage {
     None,
-    /// Each takes a minute. Ten minutes' timers wait behind them.
+    /// Each delivery takes a minute. Ten minutes' timers wait behind them.
     Hangs,
-    /// Each has failed for an hour, and fails while B is measured. Then none does.
+    /// Each attempt has failed for an hour, and fails while B is measured. After that, none fails.
     Fails,
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     let left = begin.duration_since(now(&shift));
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
     let control = Control::start();
-    // By then, as many of those that hang are in memory as may be, and the store's cache is full.
+    // By then, hanging deliveries fill all the memory that they may take, and the store's cache is full.
     tokio::time::sleep(time / 4).await;
     let memory = process::memory();
     tokio::time::sleep(time / 4 * 3).await;
@@ -96,12 +96,12 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     Ok(sample)
 }
 
-/// The request that A's handler gets.
+/// The state that A's handler shares.
 #[derive(Debug, Default)]
 struct Calls {
     is_out: AtomicBool,
     failed: AtomicUsize,
-    /// Those that went well.
+    /// The deliveries that succeeded.
     well: Seen,
 }
 
@@ -126,7 +126,7 @@ fn serve(namespace: &Namespace, outage: Outage, calls: &Arc<Calls>) {
     });
 }
 
-/// Ten timers of A come due a second, for an hour, and each attempt fails.
+/// Lets ten timers of A come due a second, for an hour, with every attempt failing.
 async fn fail_for_an_hour(
     place: &Place,
     timers: &Durable,
@@ -142,7 +142,7 @@ async fn fail_for_an_hour(
     for step in 0..steps {
         pass(shift, STEP);
         tokio::time::sleep(place.pick(MOMENT, MOMENT / 5)).await;
-        // The first of them have come to the longest delay.
+        // The first of them have reached the longest delay.
         if step == steps / 2 {
             sample.set("memory at the start", process::memory());
         }
@@ -151,7 +151,7 @@ async fn fail_for_an_hour(
     Ok(())
 }
 
-/// The failed timers are due once more, and none fails: how many begin in a second?
+/// Drains the failed timers: they are due again, and none fails. How many begin in a second?
 async fn drain(
     place: &Place,
     calls: &Calls,

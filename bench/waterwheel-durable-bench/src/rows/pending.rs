@@ -1,4 +1,4 @@
-//! The file with millions of pending timers, which the rows after it use.
+//! Builds the file with millions of pending timers, which later rows use.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,15 +13,15 @@ use crate::process;
 use crate::sample::Sample;
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
-/// Over so many days the pending timers are due.
+/// The number of days over which the pending timers are due.
 pub(crate) const DAYS: u32 = 30;
-/// So many of them are let pass by other rows, at most.
+/// The maximum number of days that other rows may let pass.
 const PLAYED: u32 = 15;
-/// About so many handles are kept, for the row that cancels.
+/// The approximate number of handles that are kept, for the row that cancels.
 const HANDLES: u64 = 800_000;
 const BATCH: usize = 16_384;
 
-/// Inserts them in batches: this is how the file comes about, and no row.
+/// Inserts the timers in batches. This builds the file, and is not measured.
 pub(crate) async fn play(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
     let first = first_midnight();
@@ -63,14 +63,14 @@ pub(crate) async fn play(place: Place) -> Played {
     Ok(sample)
 }
 
-/// When the pending timers are due, in the order of their inserts.
+/// The due times of the pending timers, in the order of their inserts.
 fn dues(first: SystemTime) -> impl Iterator<Item = SystemTime> {
     let mut random = Rng::with_seed(3);
     let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
     std::iter::repeat_with(move || first + Duration::from_millis(random.u64(0..millis)))
 }
 
-/// The start of the first day on which some of them are due: not so near that a bucket cascades while other rows run.
+/// The start of the first day on which some timers are due: far enough away that no bucket cascades while other rows run.
 fn first_midnight() -> SystemTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let days = now.map_or(0, |since| since.as_secs() / DAY.as_secs());
@@ -80,11 +80,11 @@ fn first_midnight() -> SystemTime {
 /// How far the time of the pending timers has passed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Calendar {
-    /// The start of the first day on which some are due.
+    /// The start of the first day on which some timers are due.
     first: SystemTime,
-    /// So many rows have let a day pass.
+    /// The number of rows that have let a day pass.
     days: u32,
-    /// Every timer that was due by then was delivered.
+    /// The time up to which every due timer was delivered.
     passed: SystemTime,
 }
 
@@ -102,12 +102,12 @@ impl Calendar {
         self.first + DAY * self.days
     }
 
-    /// After the last of the pending timers.
+    /// The end of the last day on which pending timers are due.
     pub(crate) fn end(&self) -> SystemTime {
         self.first + DAY * DAYS
     }
 
-    /// When those are due that are to be delivered by then.
+    /// The due times of the undelivered timers that are due by `end`.
     pub(crate) fn due_by(
         &self,
         place: &Place,
@@ -118,7 +118,7 @@ impl Calendar {
         dues.filter(move |due| passed < *due && *due <= end)
     }
 
-    /// The time has passed up to here.
+    /// Notes that another day was played, and that time has passed up to `passed`.
     pub(crate) fn pass(mut self, place: &Place, passed: SystemTime) -> Result<(), Failure> {
         self.days += 1;
         if self.days > PLAYED {
@@ -133,7 +133,7 @@ impl Calendar {
     }
 }
 
-/// Takes some of the handles that were kept.
+/// Takes some of the kept handles.
 pub(crate) fn take_handles(place: &Place, count: usize) -> Result<Vec<Handle>, Failure> {
     let path = place.folder.join("handles");
     let text = fs::read_to_string(&path)?;

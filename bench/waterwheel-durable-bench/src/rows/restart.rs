@@ -1,4 +1,4 @@
-//! An opening with millions pending, and a hundred thousand that came due while nothing ran.
+//! An opening with millions of pending timers, and a hundred thousand that came due while nothing ran.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::process;
 use crate::sample::Sample;
 use crate::seen::Delivered;
 
-/// So long ago the oldest of them was due.
+/// How long ago the oldest of them was due.
 const DOWN: Duration = Duration::from_secs(600);
 
-/// Before the opening that is measured: nothing has handled them, and nothing of the file is in memory.
+/// Prepares the opening that is measured: nothing has handled the timers, and no part of the file is in memory.
 pub(crate) async fn prepare(place: Place) -> Played {
     let overdue = place.pick(100_000, 10_000);
     let timers = place.open(Durable::builder()).await?;
@@ -36,7 +36,7 @@ pub(crate) async fn prepare(place: Place) -> Played {
     Ok(sample)
 }
 
-/// The operating system keeps no page of the file that is on the disk.
+/// Makes the operating system drop the pages of the file from its cache.
 fn drop_from_cache(path: &Path) -> Result<(), Failure> {
     let file = File::open(path)?;
     file.sync_all()?;

@@ -1,4 +1,4 @@
-//! Millions of timers come and go, what is kept of them expires, and the file becomes as it was.
+//! Millions of timers come and go, their archive expires, and the file returns to its former size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,26 +17,26 @@ use crate::store::Longest;
 
 const SHOP: &str = "shop";
 const NAME: &str = "shop/reminder";
-/// So many come and go at a time.
+/// The number of timers that come and go at a time.
 const PORTION: usize = 100_000;
-/// So many are inserted at a time.
+/// The number of timers that are inserted at a time.
 const BATCH: usize = 4_096;
-/// Delivered timers are kept for so many days: until all portions have gone.
+/// The number of days that delivered timers are kept: until all portions have gone.
 const KEPT: u32 = 30;
-/// By how much time passes from portion to portion.
+/// The time that passes between two portions.
 const STEP: Duration = Duration::from_secs(3_600);
-/// The file is as small as it becomes if it has not changed for so long: pages are given back when the log is copied.
+/// How long the file must not change to count as fully shrunk: pages are released when the WAL is copied.
 const STILL: Duration = Duration::from_secs(10);
-/// The keys are the same in each run.
+/// The seed of the keys, equal in each run.
 const KEYS: u64 = 11;
-/// So many of the first are looked at: whether they are taken while their timers are kept, and free after that.
+/// The number of first keys that are checked: taken while their timers are kept, and free after that.
 const LOOKED_AT: usize = 100;
 
-/// Whether those that come and go have business keys.
+/// Whether the timers that come and go have business keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
     None,
-    /// Each a random one.
+    /// Each timer has a random key.
     Random,
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     let mut sample = Sample::default();
     let before = place.syncs()?;
     let still = place.pick(STILL, STILL / 10);
-    // These stay, as in any service something does.
+    // These timers stay, as some do in any service.
     let staying = place.open(Durable::builder()).await?;
     let far = SystemTime::now() + DAY * 400;
     let stay = place.pick(1_000_000, PORTION);
@@ -71,7 +71,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
         pass(&shift, STEP);
         delivered.wait(number * portion).await;
         if number == portions.div_ceil(10) {
-            // What is needed for them is there by then, SQLite's cache as well.
+            // By then, everything that the timers need is allocated, SQLite's cache included.
             sample.set("memory at the start", process::memory());
         }
     }
@@ -120,7 +120,7 @@ pub(crate) async fn play(place: Place, keys: Keys) -> Played {
     Ok(sample)
 }
 
-/// How many of the first keys are taken. One that is free is free after that too.
+/// Counts how many of the first keys are taken. A key that is free stays free.
 async fn taken(timers: &Durable) -> Result<usize, Failure> {
     let mut random = Rng::with_seed(KEYS);
     let mut taken = 0;
@@ -138,7 +138,7 @@ async fn taken(timers: &Durable) -> Result<usize, Failure> {
     Ok(taken)
 }
 
-/// So many, due evenly within ten minutes after this time, with keys if there is something that makes them.
+/// Inserts `count` timers, due evenly within ten minutes after this time, with keys if there is a generator for them.
 async fn insert(
     timers: &Durable,
     handler: &str,
@@ -157,7 +157,7 @@ async fn insert(
     insert_all(timers, BATCH, new).await
 }
 
-/// One who inserts a timer after the other, and cancels each so that it leaves nothing.
+/// A caller that inserts timers one after the other, and cancels each so that nothing is left of it.
 struct Caller {
     longest: Arc<Longest>,
     is_over: Arc<AtomicBool>,

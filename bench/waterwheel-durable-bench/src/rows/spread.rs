@@ -13,12 +13,12 @@ use crate::process;
 use crate::seen::Delivered;
 
 pub(crate) const CALLERS: usize = 1_024;
-/// Beyond the finest buckets, so that each timer lies in a far one at first.
+/// Beyond the finest buckets, so that each timer starts in a far one.
 const SOONEST: Duration = Duration::from_secs(2 * 60);
-/// By how much time passes at once: less than the shortest bucket that cascades into minutes, so that each level has its part.
+/// The step of the simulated time: less than the shortest bucket that cascades into minutes, so that each level takes part.
 const STEP: Duration = Duration::from_secs(45 * 60);
 
-/// Due times of `count` timers, evenly over so many days from now.
+/// The due times of `count` timers, evenly over this many days from now.
 pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
     let from = SystemTime::now() + SOONEST;
     let span = (DAY * days).saturating_sub(SOONEST);
@@ -28,9 +28,9 @@ pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
     (0..count).map(due).collect()
 }
 
-/// Inserts them, and follows them to their end if `lives`.
+/// Inserts the timers, and follows them to their end if `lives`.
 pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
-    // A quick life is short.
+    // A quick run simulates fewer days.
     let days = if lives { place.pick(days, 2) } else { days };
     let dues = Arc::new(dues(days, place.pick(300_000, 10_000)));
     let shift = Arc::new(Shift::default());
@@ -57,7 +57,7 @@ pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
     Ok(sample)
 }
 
-/// Each caller awaits its own insert before the next.
+/// Inserts timers, with each caller awaiting its own insert before the next.
 pub(crate) async fn insert(
     timers: &Durable,
     dues: Arc<Vec<SystemTime>>,

@@ -19,23 +19,23 @@ use crate::sample::Sample;
 use crate::seen::{Delivered, micros_late};
 
 const CALLERS: u32 = 256;
-/// The day's bucket cascades so long before the day begins.
+/// How long before the day begins its bucket cascades.
 const LEAD: Duration = Duration::from_secs(3_600);
-/// One of so many that are inserted is due soon.
+/// One of this many inserted timers is due soon.
 const SOON: usize = 4;
-/// So many are inserted at a time before it begins: the set-up takes no more memory than the rest.
+/// The size of the batches that are inserted before it begins, so that the set-up takes no more memory than the rest.
 const BATCH: usize = 8_192;
-/// The payloads of those that the row itself inserts to be delivered begin with this.
+/// The first byte of the payloads that the row itself inserts to be delivered.
 const OURS: u8 = 1;
 
-/// So many inserts a second, and half as many deliveries. Half of what is delivered was inserted before, and half of it a second or two ago. What else is
-/// inserted is due evenly over the month after that of the pending timers.
+/// Makes this many inserts a second, and half as many deliveries. Half of the delivered timers were inserted before the row, and half a second or two
+/// ago. All other inserted timers are due evenly over the month after that of the pending timers.
 pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Played {
     let inserts = place.pick(inserts, inserts / 10);
     let time = place.pick(Duration::from_secs(30), Duration::from_secs(4));
     let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
     let calendar = Calendar::read(&place)?;
-    // A third of the run goes by before the bucket cascades.
+    // The bucket cascades after a third of the run.
     let begin = calendar.midnight() - LEAD - time / 3;
     let start = SystemTime::now() + set_up;
     let ahead = begin.duration_since(start)?;
@@ -59,7 +59,7 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     if handler != HANDLER {
         watch(handler);
     }
-    // What was pending until this day is overdue now. It is no part of the row.
+    // Timers that were pending until this day are overdue now. They are not part of the row.
     let overdue = calendar.due_by(&place, begin - set_up).count();
     watched.pending.wait(overdue).await;
     let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
@@ -79,7 +79,7 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     let (inserted, soon) = insert((&timers, handler), inserts, time, ahead, end).await?;
     span.end(&timers, inserted, &mut sample);
     let slept = control.end().await?;
-    // What is due by now, and still queued, counts with the lateness that it has in the end.
+    // Timers that are due by now, but still queued, count with their final lateness.
     watched.ours.wait(before + soon).await;
     sample.set("syncs a second", f64::midpoint(syncs, place.syncs()?));
     Policies::Off.set_default(&timers).await?;
@@ -94,13 +94,13 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     Ok(sample)
 }
 
-/// The handler's observations.
+/// The observations of the handlers.
 #[derive(Debug, Default)]
 struct Watched {
     ours: Delivered,
-    /// Deliveries of the millions.
+    /// Deliveries from the millions of pending timers.
     pending: Delivered,
-    /// How late ours were, in µs; less than 0 if early.
+    /// The lateness of our own timers, in µs; negative if early.
     late: Mutex<Vec<i64>>,
 }
 
@@ -125,7 +125,7 @@ fn marked() -> Arc<[u8]> {
     Arc::from([OURS; PAYLOAD])
 }
 
-/// Returns how many were inserted, and how many of these were due soon.
+/// Returns the number of inserted timers, and how many of them were due soon.
 async fn insert(
     (timers, handler): (&Durable, &'static str),
     inserts: u32,

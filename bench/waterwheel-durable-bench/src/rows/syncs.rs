@@ -10,7 +10,7 @@ use crate::sample::Sample;
 
 const CALLERS: usize = 64;
 
-/// In this process nothing else syncs.
+/// Runs in a process in which nothing else syncs.
 pub(crate) async fn play(place: Place) -> Played {
     let timers = place.open(Durable::builder()).await?;
     let inserting = timers.clone();
