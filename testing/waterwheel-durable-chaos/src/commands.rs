@@ -105,14 +105,14 @@ impl Flags {
     }
 }
 
-/// A schedule whose children have their file in a folder of their own, and nothing else to be seen to.
+/// A schedule whose children have their file in a folder of their own, and that needs no other preparation.
 fn plain(
     name: &str,
     flags: Flags,
     callers: usize,
     make: impl FnOnce(&mut Rng) -> Schedule,
 ) -> Result<Run, String> {
-    // Said here, and not by each child.
+    // Checked here once, and not by each child.
     crate::planted::check(&flags.fault)?;
     let (seed, callers) = (flags.seed(), flags.callers.unwrap_or(callers));
     let place = temporary_folder()?;
@@ -218,7 +218,7 @@ fn soak(asked: Soak) -> Result<ExitCode, String> {
     run.play(|evidence| evidence.is_flat(time))
 }
 
-/// Reads a log that was kept.
+/// Checks a log that was kept.
 fn check_again(log: &str) -> Result<ExitCode, String> {
     let text = fs::read_to_string(log).map_err(in_words)?;
     let mut checker = Checker::default();

@@ -1,4 +1,4 @@
-//! Copies of the file, made by the parent while the child goes on, as an operator makes them.
+//! Copies of the file that the parent makes while the child runs, as an operator does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::protocol::Line;
 use crate::report::in_words;
 use crate::schedule::Progress;
 
-/// The fault that the file is copied alone, without its WAL.
+/// The fault of copying the file alone, without its WAL.
 const WITHOUT_WAL: &str = "without-wal";
-/// The fault that the copy goes on with the ids of its file.
+/// The fault of a copy that goes on with the ids of its file.
 const SAME_IDS: &str = "same-ids";
-/// Faults that are planted in the copies, and not in the child.
+/// Faults that are planted in the copies, not in the child.
 pub(crate) const FAULTS: [&str; 2] = [WITHOUT_WAL, SAME_IDS];
 
-/// Makes a copy as the command does it, but for the fault.
+/// Makes a copy as the command does, except for the fault.
 fn copy(fault: &str, from: &Path, to: &Path) -> Result<(), String> {
     if fault == WITHOUT_WAL {
         return fs::copy(from, to).map(drop).map_err(in_words);
@@ -39,10 +39,10 @@ fn copy(fault: &str, from: &Path, to: &Path) -> Result<(), String> {
 #[derive(Debug)]
 pub(crate) struct Copies {
     file: PathBuf,
-    /// One of them, or none.
+    /// The name of the planted fault. May be empty.
     fault: String,
     count: u64,
-    /// The one that is being made, or that the child has not confirmed yet.
+    /// The copy that is being made, or that the child has not confirmed yet.
     begun: Option<Begun>,
     pub(crate) made: Vec<Made>,
 }
@@ -61,7 +61,7 @@ struct Begun {
 pub(crate) struct Made {
     pub(crate) number: u64,
     pub(crate) took: Duration,
-    /// The progress from its begin until the child knew of its end.
+    /// The progress from the begin of the copy until the child knew of its end.
     pub(crate) beside: Progress,
 }
 
@@ -80,7 +80,7 @@ impl Copies {
         self.file.with_file_name(format!("copy-{number}.db"))
     }
 
-    /// Begins a copy, in a thread: what the child says is read meanwhile. Returns the line to note.
+    /// Begins a copy in a thread, so that the child's lines are read meanwhile. Returns the line to note.
     pub(crate) fn begin(&mut self, progress: &Progress) -> Line {
         self.count += 1;
         let number = self.count;
@@ -95,7 +95,8 @@ impl Copies {
         Line::Copies { number }
     }
 
-    /// That a copy was made, once it was, for the child to confirm. If the child is over, waits for the copy that is being made, or was not confirmed.
+    /// Returns the line that reports a finished copy, for the child to confirm. If the child is over, waits for a copy that is unfinished or
+    /// unconfirmed.
     pub(crate) fn copied(&mut self, is_over: bool) -> Result<Option<Line>, String> {
         let Some(begun) = &mut self.begun else {
             return Ok(None);
@@ -116,7 +117,7 @@ impl Copies {
         }
     }
 
-    /// A line was read: the child may have confirmed the copy.
+    /// Notes a line: the child may have confirmed the copy.
     pub(crate) fn note(&mut self, line: &Line, progress: &Progress) {
         let Some(begun) = self.begun.take_if(|it| {
             let number = it.number;
@@ -131,9 +132,9 @@ impl Copies {
         });
     }
 
-    /// Puts a copy in the place of the file, as the guide for operators says, and deletes the others. Returns the line to note.
+    /// Replaces the file by a copy, as the guide for operators describes, and deletes the others. Returns the line to note.
     pub(crate) fn restore(&mut self, number: u64) -> Result<Line, String> {
-        // With its note, the file would refuse a faulty copy before the checker sees what that does.
+        // With its note, the file would refuse a faulty copy before the checker sees the effect.
         let note = (!self.fault.is_empty()).then_some("-acknowledged");
         for ending in ["", "-wal", "-shm"].into_iter().chain(note) {
             let mut name = self.file.clone().into_os_string();

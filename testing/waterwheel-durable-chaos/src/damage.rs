@@ -1,4 +1,4 @@
-//! How is the WAL of a file damaged, and what does the store make of it?
+//! Damages the WAL of a file, and checks how the store reacts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 use crate::look::{Look, look_at};
 use crate::report::{in_words, temporary_folder};
 
-/// The fault that the note of what was acknowledged is deleted with the WAL.
+/// The fault of deleting the note of acknowledged commits with the WAL.
 pub(crate) const WITHOUT_NOTE: &str = "without-note";
 
-/// How many ids are given by the service that goes on without what is gone.
+/// The number of ids that are assigned by the service that goes on without the lost work.
 const NEW: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ impl Damage {
         const HEADER: usize = 32;
         const FRAME: usize = 24 + 4_096;
 
-        // A child that was killed early, or after a WAL was copied and cut off, has none.
+        // There is no WAL if the child was killed early, or after a WAL was copied and cut off.
         let Ok(mut bytes) = fs::read(wal) else {
             return Ok(());
         };
@@ -67,7 +67,7 @@ pub(crate) enum Fate {
     Failed,
 }
 
-/// Damages the WAL, and opens the file by the store.
+/// Damages the WAL, and opens the file with the store.
 pub(crate) fn strike(
     file: &Path,
     damage: Damage,
@@ -99,7 +99,7 @@ pub(crate) fn strike(
     })
 }
 
-/// A service that accepts the loss goes on, and gives no id that was given. Returns what is damaged, if the file is.
+/// Accepts the loss: the service goes on, and assigns no id twice. Returns the damage, if the file is damaged.
 pub(crate) fn accept_loss(file: &Path, given: Option<u64>) -> Result<Option<String>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -133,13 +133,13 @@ pub(crate) fn accept_loss(file: &Path, given: Option<u64>) -> Result<Option<Stri
             return Err("no event says so".to_owned());
         }
         look_at(file)?;
-        // What was accepted is not said again.
+        // A loss that was accepted is not reported again.
         SqliteStore::open(file).map_err(in_words)?;
         Ok(None)
     })
 }
 
-/// The contents of a copy of the file and its WAL: to read the file itself would change what is left of it. `None` if it has no tables yet.
+/// Reads a copy of the file and its WAL, since reading the file itself would change it. `None` if it has no tables yet.
 fn copied(file: &Path) -> Result<Option<Look>, String> {
     let place = temporary_folder()?;
     let copy = place.path().join("copy.db");

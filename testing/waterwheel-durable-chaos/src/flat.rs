@@ -1,14 +1,14 @@
-//! Is a service as it was?
+//! Is a service as it was at first?
 
 use crate::gauge::Minute;
 
-/// How much more is still as it was: memory, which an allocator gives back late, and the slowest hundredth.
+/// The growth that still counts as flat: of memory, which an allocator gives back late, and of the slowest hundredth.
 const MEMORY: f64 = 1.2;
 const LATER: f64 = 1.5;
-/// And so many milliseconds: less than that is the machine's.
+/// The increase that still counts as flat, in milliseconds: a smaller one comes from the machine.
 const A_MILLISECOND: f64 = 1.0;
 
-/// Prints a table of the quarters. Holds the last one against the first, and the last third of its minutes against the third before.
+/// Prints a table of the quarters. Compares the last one to the first, and the last third of its minutes to the third before.
 pub(crate) fn judge(quarters: &[Vec<Minute>]) -> bool {
     println!(
         "| medians of the minutes | memory, MB | file, MB | p50, ms | p99, ms | highest p99, ms |"
@@ -47,7 +47,7 @@ pub(crate) fn judge(quarters: &[Vec<Minute>]) -> bool {
 }
 
 fn print(name: &str, minutes: &[Minute]) {
-    // A minute with a fault counts here.
+    // Minutes with a fault count here.
     let highest = minutes.iter().map(|it| it.p99).fold(f64::NAN, f64::max);
     println!(
         "| {name} | {:.1} | {:.1} | {:.2} | {:.2} | {highest:.2} |",
@@ -58,7 +58,7 @@ fn print(name: &str, minutes: &[Minute]) {
     );
 }
 
-/// A value that was not measured is no number, and not flat.
+/// The median of the measured values. NaN, which is not flat, if there is none.
 fn median(minutes: &[Minute], value: fn(&Minute) -> f64) -> f64 {
     let values = minutes.iter().map(value).filter(|it| it.is_finite());
     let mut values: Vec<f64> = values.collect();
@@ -87,7 +87,7 @@ mod tests {
         for last in [
             quarter(|_| (61e6, 3.0)),
             quarter(|_| (50e6, 5.6)),
-            // It begins with less memory, and ends with more.
+            // A quarter that begins with less memory, and ends with more.
             quarter(|at| (20e6 + 4e6 * f64::from(at), 3.0)),
             Vec::new(),
         ] {

@@ -1,4 +1,4 @@
-//! How much memory has a child, how long is its file, and how late are its deliveries? By the minute.
+//! Measures a child's memory, the size of its file, and the lateness of its deliveries, minute by minute.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -9,12 +9,12 @@ use crate::check::Checker;
 use crate::protocol::{How, Line, MEASURED};
 use crate::schedule::{Progress, Seen};
 
-/// After a start and after a move of the clock, so much of the child's time is not measured: what has come due meanwhile is late.
+/// How long nothing is measured after a start and after a move of the clock: timers that came due meanwhile are late.
 const CATCHING_UP_MICROS: u64 = 5_000_000;
-/// Events that are over for so long are forgotten.
+/// How long timers must be over to be forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 
-/// The measurements of a minute, or of a shorter time where the run is short.
+/// The measurements of a minute, or of a shorter interval in a short run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Minute {
     /// In bytes.
@@ -26,7 +26,7 @@ pub(crate) struct Minute {
     pub(crate) longest: f64,
     pub(crate) seen: Progress,
     pub(crate) failed: u64,
-    /// The faults on purpose.
+    /// The faults that were caused on purpose.
     pub(crate) faults: Vec<String>,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Gauge {
     minutes: Option<Vec<Minute>>,
     present: Minute,
     late: Vec<i64>,
-    /// Before this time of the child, nothing is measured.
+    /// The time of the child before which nothing is measured.
     calm_at: u64,
     begun: Instant,
-    /// Which line was the last one when.
+    /// The number of the last line at each time.
     lines: VecDeque<(Instant, u64)>,
 }
 
 impl Gauge {
-    /// A gauge of a file and its WAL, by intervals of this length.
+    /// Measures a file and its WAL in intervals of this length.
     pub(crate) fn new(file: &Path, length: Duration) -> Gauge {
         Gauge {
             file: file.to_owned(),
@@ -60,7 +60,7 @@ impl Gauge {
         }
     }
 
-    /// The next child is measured.
+    /// Begins to measure the next child.
     pub(crate) fn begin(&mut self) {
         self.minutes = Some(Vec::new());
         self.present = Minute::default();
@@ -68,7 +68,7 @@ impl Gauge {
         self.begun = Instant::now();
     }
 
-    /// The child has ended. Returns its whole minutes.
+    /// Ends the measurement of a child. Returns its whole minutes.
     pub(crate) fn end(&mut self) -> Vec<Minute> {
         self.minutes.take().unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl Gauge {
         }
     }
 
-    /// Ends a minute if it is over, and lets the checker forget what it need not know any more.
+    /// Ends a minute if it is over, and lets the checker forget timers that are over.
     pub(crate) fn turn(&mut self, process: u32, checker: &mut Checker) {
         let now = Instant::now();
         let is_long_ago = |at: &Instant| now.duration_since(*at) > FORGOTTEN_AFTER;
@@ -157,7 +157,7 @@ impl Minute {
     }
 }
 
-/// The most memory that this process had.
+/// The peak memory of this process.
 pub(crate) fn max_memory() -> f64 {
     memory(std::process::id(), "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! A look at a file by some lines of plain SQL, which share no code with the store.
+//! Reads a file by plain SQL, sharing no code with the store.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use rusqlite::{Connection, OpenFlags};
 /// All rows of a query.
 pub(crate) type Rows = Vec<Vec<Value>>;
 
-/// All timers and dead letters, and the rest in short.
+/// All timers and dead letters, and a summary of the rest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Look {
-    /// A dead letter ends with the time since when it is one, and why.
+    /// The rows of timers and dead letters. That of a dead letter ends with when and why it became one.
     pub(crate) rows: Rows,
-    /// How many notes there are of timers that are due at another time than their handles say.
+    /// The number of notes of timers whose due time differs from the one in their handles.
     pub(crate) moved: i64,
-    /// How many timers are archived.
+    /// The number of archived timers.
     pub(crate) archived: i64,
     pub(crate) settings: Rows,
     /// The numbers of commands, whether they were taken, and their answers.
@@ -31,7 +31,7 @@ const ROWS: &str =
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
     ('archive', 'commands', 'dead', 'handlers', 'meta', 'moved', 'settings', 'timers')";
 
-/// In the header of a file: `WWdt`.
+/// The application id in the header of a file: `WWdt`.
 const APPLICATION: i64 = 0x5757_6474;
 
 impl Look {
@@ -51,7 +51,7 @@ pub(crate) fn look_at(path: &Path) -> Result<Option<Look>, String> {
     look(&connection.map_err(|error| format!("the file cannot be opened: {error}"))?)
 }
 
-/// `None` if there are no tables yet. An error if the file is damaged, or has half of them.
+/// Reads the contents. `None` if there are no tables yet; an error if the file is damaged or lacks some of them.
 pub(crate) fn look(connection: &Connection) -> Result<Option<Look>, String> {
     read(connection).unwrap_or_else(|error| Err(format!("the file cannot be read: {error}")))
 }
@@ -125,7 +125,7 @@ mod tests {
             Value::Null,
         ]);
         assert!(is_typed(&row) && is_typed(&[text.clone(), blob]));
-        // No handler has its number, and a dead letter has no reason.
+        // A timer whose handler is unknown, a payload of the wrong type, and a dead letter without a reason.
         for (column, wrong) in [(2, Value::Null), (6, text), (8, number())] {
             let mut row = row.clone();
             row[column] = wrong;

@@ -1,4 +1,4 @@
-//! Who starts the children, reads their lines, and kills them.
+//! Starts the children, reads their lines, and kills them.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -18,32 +18,32 @@ use crate::protocol::{ChildOptions, Line};
 use crate::report::in_words;
 use crate::schedule::{Progress, Step};
 
-/// How many timers of earlier rounds a child learns of.
+/// The number of timers of earlier rounds that a child learns of.
 const KNOWN: usize = 300;
-/// A child that says nothing for so long has nothing more to say, even on a busy machine.
+/// How long a child must be silent to have nothing more to say, even on a busy machine.
 const SILENCE: Duration = Duration::from_secs(30);
-/// A child whose timers are delivered says nothing for so long.
+/// How long a child must be silent once its timers are delivered.
 const QUIET: Duration = Duration::from_millis(700);
-/// With so many broken promises, a child does not play its steps to their end.
+/// The number of broken promises after which a child does not finish its steps.
 const ENOUGH_TO_END: usize = 50;
-/// This long for a commit to be met.
+/// How long to wait for a commit.
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
-/// After so long, a child that is stopped has said its last line, and it was read.
+/// How long after it is stopped a child has written its last line, and it was read.
 const STILL: Duration = Duration::from_millis(10);
-/// So many lines are read before the present step is looked at.
+/// The number of lines that are read before the current step is looked at.
 const AT_ONCE: usize = 1_000;
-/// A step for whose end there is no evidence after so long has failed, even on a busy machine.
+/// How long a step may take without evidence of its end before it has failed, even on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 pub(crate) struct Parent {
     pub(crate) checker: Checker,
     log: Log,
-    /// Lines that a kill has cut off.
+    /// The number of lines that a kill has cut off.
     pub(crate) torn: usize,
     pub(crate) gauge: Option<Gauge>,
     pub(crate) copies: Option<Copies>,
-    /// The progress in the present round.
+    /// The progress in the current round.
     progress: Progress,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct Parent {
 pub(crate) struct Played {
     pub(crate) flight: Flight,
     pub(crate) lived: Duration,
-    /// The progress in each step that had to see something.
+    /// The progress in each step that had to observe something.
     pub(crate) seen: Vec<(&'static str, Progress)>,
-    /// How many bytes another's file had at most.
+    /// The maximum size of the foreign file, in bytes.
     pub(crate) filled: u64,
 }
 
@@ -70,7 +70,7 @@ impl Parent {
         })
     }
 
-    /// Runs one child from its start to its end, with these steps. The file of others that takes space is this one, or in the child's memory.
+    /// Runs one child from its start to its end, with these steps. The foreign file that takes up space is this one, or in the child's memory.
     pub(crate) fn play(
         &mut self,
         options: &ChildOptions,
@@ -147,7 +147,7 @@ impl Parent {
         Ok(())
     }
 
-    /// Plays the present step. Returns whether it is done, and the next one may be as well.
+    /// Plays the current step. Returns whether it is done, so that the next one may follow at once.
     fn step(&mut self, round: &mut Round) -> Result<bool, String> {
         if self.checker.broken().len() > ENOUGH_TO_END && round.is_followed() {
             round.kill();
@@ -172,7 +172,7 @@ impl Parent {
             Step::Delivered if silent < QUIET => false,
             Step::Delivered => match self.checker.owed() {
                 0 => true,
-                // What is lost is never delivered.
+                // Timers that are lost are never delivered.
                 owed if silent > SILENCE => {
                     let text = format!("{owed} timers that were due were not delivered");
                     self.note(Line::Wrong { text })?;
@@ -191,7 +191,7 @@ impl Parent {
                 true
             }
             Step::Copy => {
-                // What was read so far is in the copy.
+                // The copy contains everything that was read up to here.
                 if let Some(copies) = &mut self.copies {
                     let line = copies.begin(&self.progress);
                     self.note(line)?;
@@ -203,7 +203,7 @@ impl Parent {
                 true
             }
             Step::Stop => {
-                // The end of its input is the child's command to stop.
+                // The end of its input is the child's request to stop.
                 round.stopped_at = Some(Instant::now());
                 round.input = None;
                 true
@@ -258,17 +258,17 @@ struct Round {
     input: Option<ChildStdin>,
     steps: VecDeque<Step>,
     foreign: Option<PathBuf>,
-    /// The progress before the present step, which has begun then.
+    /// The progress before the current step began.
     before: Progress,
     since: Instant,
     seen: Vec<(&'static str, Progress)>,
     filled: u64,
     last_line: Instant,
     is_killed: bool,
-    /// It was killed because it did not end.
+    /// Whether it was killed because it did not end.
     is_hung: bool,
     stopped_at: Option<Instant>,
-    /// When a signal has stopped it, to see whether its store is busy.
+    /// When a signal stopped the child, to see whether its store is busy.
     frozen_at: Option<Instant>,
 }
 
@@ -277,13 +277,13 @@ impl Round {
         self.is_killed || self.stopped_at.is_some()
     }
 
-    /// Whether something must be seen that a service which breaks promises may not come to.
+    /// Whether a remaining step needs an observation that a service with broken promises may never make.
     fn is_followed(&self) -> bool {
         let mut steps = self.steps.iter();
         steps.any(|step| matches!(step, Step::Until(..)))
     }
 
-    /// A child that is to shut down, and does not, hangs.
+    /// Kills a child that should shut down, but hangs.
     fn ends_in_time(&mut self) {
         if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) && !self.is_killed {
             self.is_hung = true;
@@ -291,8 +291,8 @@ impl Round {
         }
     }
 
-    /// Whether the store is busy with a commit, and stays so: the child is stopped. A line alone comes too late for that, on a machine with much to do. So the child is
-    /// stopped when a commit has begun. If the commit has returned by then, the child goes on.
+    /// Whether the store is busy with a commit, and stays so because the child is stopped. On a busy machine, the line alone comes too late. So the child is stopped
+    /// when a commit has begun. If the commit has returned by then, the child goes on.
     fn is_in_commit(&mut self, checker: &Checker) -> bool {
         match self.frozen_at {
             None if checker.is_in_commit() => {
@@ -311,18 +311,18 @@ impl Round {
         false
     }
 
-    /// A child that has ended by itself gets none: its status says so.
+    /// Sends a signal, unless the child has ended by itself: its status tells so.
     fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
     fn kill(&mut self) {
         self.is_killed = true;
-        // It may have ended by itself: its status says so.
+        // The child may have ended by itself: its status tells so.
         let _ = self.child.kill();
     }
 
-    /// A child that has ended by itself reads nothing: its status says so.
+    /// Sends a line. A child that has ended by itself reads nothing: its status tells so.
     fn send(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
@@ -339,7 +339,7 @@ fn start_child(options: &ChildOptions) -> io::Result<Child> {
         .spawn()
 }
 
-/// Reads what the child says, in a thread, until its end of the pipe is closed. What it had said before a kill is all there.
+/// Reads the child's lines in a thread until its end of the pipe is closed. All lines from before a kill are there.
 fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     let output = child.stdout.take();
@@ -354,10 +354,10 @@ fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// With so many bytes, the file gets the name of the one before, and another one is begun. Other commands than `soak` do not come to that.
+/// The size in bytes at which the log is renamed, replacing the previous one, and a new one begins. Only `soak` reaches it.
 const LARGEST_LOG: usize = 1 << 29;
 
-/// Where the lines are kept: the last of them, if they are many.
+/// Where the lines are kept: only the last ones, if there are many.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,

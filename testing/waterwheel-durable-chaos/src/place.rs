@@ -1,4 +1,4 @@
-//! Where is the disk that becomes full, and how is it filled?
+//! The disk that becomes full, and how it is filled.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -10,23 +10,23 @@ use tempfile::TempDir;
 
 use crate::report::{in_words, temporary_folder};
 
-/// How many MiB the small file system has, and the disk in memory.
+/// The size of the small file system or of the disk in memory, in MiB.
 const SIZE: usize = 48;
-/// More is not filled: it is no small file system, and others need it.
+/// The most that is filled: a larger file system is not a small one, and others need it.
 const LARGEST: u64 = 2 << 30;
 
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The folder of the file; of one in memory, what is left of it between two lives.
+    /// The folder of the file. For a disk in memory, the folder that keeps its files between two lives.
     pub(crate) path: PathBuf,
-    /// How many bytes the disk in the child's memory has. If it is 0, the file system is real.
+    /// The size of the disk in the child's memory, in bytes. If it is 0, the file system is real.
     pub(crate) capacity: usize,
     pub(crate) in_words: String,
     _temporary: Option<TempDir>,
 }
 
 impl Place {
-    /// A real file system. `is_own`: it was mounted for this, and is gone afterwards.
+    /// A real file system. `is_own`: it was mounted for this run, and is unmounted afterwards.
     pub(crate) fn folder(path: &str, is_own: bool) -> Result<Place, String> {
         let path = fs::canonicalize(path).map_err(|error| format!("--folder {path}: {error}"))?;
         let shown = path.display();
@@ -61,7 +61,7 @@ impl Place {
         })
     }
 
-    /// The file of others that takes the space. `None` if the child's disk is in its memory.
+    /// The foreign file that takes up the space. `None` if the child's disk is in its memory.
     pub(crate) fn foreign(&self) -> Option<PathBuf> {
         (self.capacity == 0).then(|| self.path.join("foreign"))
     }
@@ -69,19 +69,19 @@ impl Place {
     /// Copies the file to a folder that is kept.
     pub(crate) fn keep(&self, folder: &Path) {
         for name in ["timers.db", "timers.db-wal"] {
-            // The WAL may not be there.
+            // The WAL may be missing.
             let _ = fs::copy(self.path.join(name), folder.join(name));
         }
     }
 }
 
-/// Fills the disk by a file of others, or takes that away. Returns its length.
+/// Fills the disk with a foreign file, or deletes it. Returns its length.
 pub(crate) fn change(path: &Path, fills: bool) -> std::io::Result<u64> {
     if !fills {
         return fs::remove_file(path).map(|()| 0);
     }
     let mut file = File::create(path)?;
-    // Random, so that nothing is compressed.
+    // Random bytes, which no file system can compress.
     let piece: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
         .take(65_536)
         .collect();
@@ -106,7 +106,7 @@ fn is_full(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Runs this command once more, with a small file system of its own. That needs no rights where users may have namespaces. `None` if it is not possible.
+/// Runs this command again, with its own small file system. This needs no privileges where users may create namespaces. `None` if it is not possible.
 pub(crate) fn in_a_namespace(seed: u64) -> Result<Option<ExitCode>, String> {
     let place = temporary_folder()?;
     let mount = format!("mount -t tmpfs -o size={SIZE}m tmpfs \"$0\"");

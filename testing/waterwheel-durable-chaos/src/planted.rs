@@ -39,7 +39,7 @@ fn named(name: &str) -> Result<(), String> {
     }
 }
 
-/// Whether there is a fault of this name.
+/// Checks that a fault of this name exists.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     named(name).map(drop)
 }

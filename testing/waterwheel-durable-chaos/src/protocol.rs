@@ -1,10 +1,10 @@
-//! The protocol of parent and child: how a child is to live, and the lines by which it says what it does. Both are JSON.
+//! The protocol of parent and child: the options of a child, and the lines that report what it does. Both are JSON.
 //!
-//! A line that announces something is in the pipe before it is done, and a line that reports something is in the pipe after it: between the two, it may have
-//! happened or not. What is in the pipe outlives a kill.
+//! A line that announces something is in the pipe before it is done, and a line that reports something is in the pipe after it: in between, it may have
+//! happened or not. Lines in the pipe outlive a kill.
 //!
-//! Requests and ends name the thread that has written the line. A thread that writes another line after an end has returned from the handler by then, and handed
-//! the end to the engine: there is no `await` in between.
+//! Requests and ends name the thread that wrote the line. A thread that writes another line after an end has returned from the handler by then, and handed the
+//! end to the engine: there is no `await` in between.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The delays after the failures of a timer. After the last one, a failure makes it a dead letter.
+/// The delays after each failure of a timer. The failure after the last delay makes it a dead letter.
 pub(crate) const RETRY_DELAYS_MILLIS: [i64; 3] = [30, 100, 300];
 
 pub(crate) fn retry_delays() -> [Duration; RETRY_DELAYS_MILLIS.len()] {
     RETRY_DELAYS_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs()))
 }
 
-/// How many threads the runtime of a child has, unless it has one.
+/// The number of threads of a child's runtime, unless it is single-threaded.
 pub(crate) const WORKERS: usize = 4;
-/// The handler whose lateness counts: its namespace has no trouble of its own.
+/// The handler whose lateness is measured: its namespace has no faults of its own.
 pub(crate) const MEASURED: &str = "plain";
-/// How long the machine is suspended each time, and how often in the life of a soak.
+/// The hours of each suspension of the machine, and the number of suspensions in the life of a soak.
 pub(crate) const SUSPENDED_HOURS: i64 = 25;
 pub(crate) const SUSPENSIONS: i64 = 2;
-/// The fault that the store has no reserve. It is planted by opening the store without one.
+/// The fault of a store without a reserve. It is planted by opening the store without one.
 pub(crate) const WITHOUT_RESERVE: &str = "without-reserve";
 
 /// Options of a child process.
@@ -36,30 +36,30 @@ pub(crate) struct ChildOptions {
     pub(crate) file: PathBuf,
     pub(crate) round: u64,
     pub(crate) seed: u64,
-    /// A runtime with one thread.
+    /// Whether the runtime has one thread.
     pub(crate) single: bool,
-    /// By how many microseconds its wall clock is ahead of the machine's.
+    /// How far its wall clock is ahead of the machine's, in microseconds.
     pub(crate) shift: i64,
-    /// None: only what is there is delivered.
+    /// The number of callers. Without any, the child only delivers existing timers.
     pub(crate) callers: usize,
-    /// The clock is moved while it runs.
+    /// Whether the clock is moved while it runs.
     pub(crate) moves: bool,
-    /// How many bytes payloads have at most, but for a few.
+    /// The maximum length of payloads in bytes, apart from a few.
     pub(crate) largest: usize,
-    /// How many bytes the file may have. No limit, if it is 0.
+    /// The maximum size of the file in bytes, or 0 for no limit.
     pub(crate) limit: u64,
-    /// How many bytes the disk in memory has. If it is 0, the file is a real one.
+    /// The size of the disk in memory in bytes, or 0 if the file is a real one.
     pub(crate) memory: usize,
-    /// A service with namespaces and a calendar, in whose life of so many milliseconds this and that goes wrong. Not so, if it is 0.
+    /// The length of a soak's life in milliseconds: a service with namespaces, a calendar and faults. 0 if this is not a soak.
     pub(crate) soak: u64,
-    /// How many requests all callers make in a second. As many as they can, if it is 0.
+    /// The number of requests that all callers make in a second, or 0 for as many as they can.
     pub(crate) rate: u32,
-    /// None if empty.
+    /// The planted fault, or empty for none.
     pub(crate) fault: String,
 }
 
 impl ChildOptions {
-    /// Options of the first child: the clock is the machine's, and stays so.
+    /// The options of the first child, whose clock equals the machine's.
     pub(crate) fn new(folder: &Path, callers: usize, fault: String) -> ChildOptions {
         ChildOptions {
             file: folder.join("timers.db"),
@@ -75,7 +75,7 @@ impl ChildOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Line {
-    /// The parent: a child is started.
+    /// The parent: a child was started.
     Round {
         number: u64,
     },
@@ -107,11 +107,11 @@ pub(crate) enum Line {
     CommitBegins {
         steps: usize,
     },
-    /// So many deliveries were settled, moved to be tried again, or made dead letters.
+    /// A commit returned, which settled this many deliveries, moved them for a retry, or made them dead letters.
     CommitReturned {
         settled: u64,
     },
-    /// The wall clock is about to be moved. It showed this.
+    /// The wall clock is about to be moved from this time.
     ClockMoves {
         at: u64,
         wall: i64,
@@ -121,21 +121,21 @@ pub(crate) enum Line {
     },
     /// All moves of the clock were played.
     ClockDone,
-    /// A dead letter that is there at the end.
+    /// A dead letter that exists at the end.
     DeadLetter {
         id: u64,
         attempts: u32,
     },
-    /// A namespace is paused, by an answer. From then on nothing of it begins.
+    /// A pause was answered. From then on nothing in the namespace begins.
     Paused {
         at: u64,
         namespace: String,
     },
-    /// It is about to be resumed.
+    /// A namespace is about to be resumed.
     Resumes {
         namespace: String,
     },
-    /// A calendar's handler has been called, for the occurrence of this time, in microseconds.
+    /// A calendar's handler was called for the occurrence at this time, in microseconds.
     Occurred {
         at: u64,
         wall: i64,
@@ -145,23 +145,23 @@ pub(crate) enum Line {
     Copies {
         number: u64,
     },
-    /// The copy was made. The child says so after it has learned that from the parent, or the parent after the child's end.
+    /// The copy was made. Sent by the child after it has learned that from the parent, or by the parent after the child's end.
     Copied {
         number: u64,
     },
-    /// The parent: the copy is in the place of the file.
+    /// The parent: the copy has replaced the file.
     Restored {
         number: u64,
     },
-    /// The parent to the child: a file of others takes all space, or is gone.
+    /// The parent to the child: a foreign file takes up all space, or is deleted.
     Disk {
         is_full: bool,
     },
-    /// Something goes wrong on purpose, or does no longer. It is for a reader of the log.
+    /// A fault on purpose begins or ends. For readers of the log.
     Fault {
         text: String,
     },
-    /// The child has seen something that must not be.
+    /// The child has seen something that must not happen.
     Wrong {
         text: String,
     },
@@ -191,9 +191,9 @@ pub(crate) enum Answer {
     Created(Named),
     /// A timer of the handler has the key of an insert.
     Existing(Named),
-    /// An insert was refused for want of space: the timer is not there.
+    /// An insert was refused for lack of space: the timer does not exist.
     Full,
-    /// An insert of a batch of which some were refused: it was done or not.
+    /// An insert of a partly refused batch: it was done or not.
     Unknown,
     /// The answers to a cancel, a reschedule or a redrive.
     Done,
@@ -231,12 +231,12 @@ pub(crate) struct Named {
 pub(crate) enum How {
     Well,
     Failed,
-    /// It has panicked, or was dropped.
+    /// The handler has panicked, or its future was dropped.
     Dropped,
     Dead,
 }
 
-/// Timers of earlier rounds: what the parent says before the child begins.
+/// Timers of earlier rounds, which the parent sends before the child begins.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) alive: Vec<Named>,

@@ -7,15 +7,15 @@ use tempfile::TempDir;
 
 use crate::check::{Checker, Rule};
 
-/// How many broken promises of a kind are printed. The log has all.
+/// The number of broken promises of a kind that are printed. The log has all.
 const PRINTED: usize = 3;
 
-/// With so many broken promises, a command ends.
+/// The number of broken promises at which a command ends.
 pub(crate) const ENOUGH: usize = 1_000;
 
 /// Prints the counts and the verdict.
 pub(crate) fn verdict(checker: &mut Checker) -> bool {
-    // What was not delivered is lost only if there was time for it.
+    // Undelivered timers are lost only if there was time to deliver them.
     if checker.broken().len() <= ENOUGH {
         checker.finish();
     }
@@ -40,7 +40,7 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
     broken.is_empty()
 }
 
-/// The exit code. What is needed to look into a failure is kept.
+/// Returns the exit code. Keeps the files that are needed to investigate a failure.
 pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
     if is_kept {
         println!("every promise was kept");
@@ -54,7 +54,7 @@ pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Where a command has its file and its log.
+/// The folder for a command's file and log.
 pub(crate) fn temporary_folder() -> Result<TempDir, String> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("waterwheel-durable-chaos-");

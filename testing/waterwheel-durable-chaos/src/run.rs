@@ -21,10 +21,10 @@ use crate::protocol::{ChildOptions, Line};
 use crate::report::{ENOUGH, end, in_words, log_of, verdict};
 use crate::schedule::{Act, Child, Clock, DAY, GONE_BY, LARGEST, Limit, Schedule, Seen, interval};
 
-/// In a shorter soak, a few moments decide, and the start of a process.
+/// The shortest soak that is judged: in a shorter one, a few moments and the start of a process dominate.
 const JUDGED_FROM: Duration = Duration::from_secs(10 * 60);
 
-/// The mark of a damage that broke a promise.
+/// The mark of damage that broke a promise.
 const BROKEN: &str = "broken";
 
 /// A schedule that is being played.
@@ -32,26 +32,26 @@ pub(crate) struct Run {
     schedule: Schedule,
     pub(crate) options: ChildOptions,
     pub(crate) parent: Parent,
-    /// Where the disk is that becomes full, if one does.
+    /// The disk that becomes full, if one does.
     pub(crate) place: Option<Place>,
     seed: u64,
     rng: Rng,
     folder: TempDir,
-    /// The summary before the present child.
+    /// The summary before the current child.
     before: Summary,
     evidence: Evidence,
 }
 
-/// The evidence that a schedule must have produced, so that it proves something.
+/// The evidence that a schedule must produce to prove something.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// Kills in the middle of a commit, with requests that had no answer.
+    /// The number of kills in the middle of a commit, with unanswered requests.
     pub(crate) in_commit: u64,
-    /// Lines that a kill has cut off.
+    /// The number of lines that a kill has cut off.
     pub(crate) torn: usize,
-    /// Requests that were answered while copies were made.
+    /// The number of requests that were answered while copies were made.
     pub(crate) beside: u64,
-    /// The results of each damage.
+    /// The number of each result of each kind of damage.
     damages: BTreeMap<(Damage, &'static str), u32>,
     quarters: Vec<Vec<Minute>>,
 }
@@ -77,14 +77,14 @@ impl Run {
         })
     }
 
-    /// Memory and lateness are measured by intervals that fit into this time.
+    /// Measures memory and lateness in intervals that fit into this time.
     pub(crate) fn measure(&mut self, time: Duration) {
         let length = interval(time);
         println!("a line of measurements is {length:?}");
         self.parent.gauge = Some(Gauge::new(&self.options.file, length));
     }
 
-    /// Plays the schedule to its end, and says whether each promise was kept, and whether the evidence is enough.
+    /// Plays the schedule to its end, and returns whether each promise was kept and the evidence is sufficient.
     pub(crate) fn play(
         mut self,
         is_enough: impl FnOnce(&Evidence) -> bool,
@@ -101,7 +101,7 @@ impl Run {
             }
         }
         if let Some(foreign) = self.place.as_ref().and_then(Place::foreign) {
-            // It may not be there.
+            // The file may be missing.
             let _ = fs::remove_file(foreign);
         }
         let mut is_kept = true;
@@ -124,7 +124,7 @@ impl Run {
         self.options.seed = self.rng.u64(..);
         let by_chance = self.rng.bool();
         set(&mut self.options, child.clock, &mut self.rng);
-        // Also the last children know the namespaces of a soak.
+        // Even the last children know the namespaces of a soak.
         self.options.soak = child.soak.map_or(0, millis);
         let mut options = ChildOptions {
             single: child.single.unwrap_or(by_chance),
@@ -135,7 +135,7 @@ impl Run {
             Limit::None => 0,
             Limit::Bytes(limit) => limit,
             Limit::Growth(growth, least) => {
-                // As much as they can, and longer payloads: a file of an hour has many pages that are free.
+                // As fast as possible, and with longer payloads: after an hour, a file has many free pages.
                 (options.rate, options.largest) = (0, LARGEST);
                 let file = options.file.metadata().map_or(0, |data| data.len());
                 least.max(file + growth)
@@ -192,7 +192,7 @@ impl Run {
         }
     }
 
-    /// Puts one of the copies in the place of the file. Returns whether there was one, and it is sound by itself.
+    /// Replaces the file by one of the copies. Returns whether there was one, and it is sound by itself.
     fn restore(&mut self) -> Result<bool, String> {
         let Some(copies) = self.parent.copies.as_mut().filter(|it| !it.made.is_empty()) else {
             return Ok(false);
@@ -206,7 +206,7 @@ impl Run {
         let before = self.parent.checker.summary().undone;
         self.parent.note(line)?;
         let undone = self.parent.checker.summary().undone;
-        // It is read before the service has it.
+        // Read the copy before the service opens it.
         let timers = match look_at(&self.options.file) {
             Ok(look) => look.map_or(0, |it| it.timers()),
             Err(text) => {
@@ -225,18 +225,18 @@ impl Run {
         Ok(true)
     }
 
-    /// Damages the WAL of the file, and looks at what the store makes of it. Then another file begins.
+    /// Damages the WAL of the file, and checks how the store reacts. Then another file begins.
     fn damage(&mut self, how: Damage, has_note: bool) -> Result<(), String> {
         let (fate, text) = strike(&self.options.file, how, has_note, &mut self.rng)?;
         let mut seen = Vec::new();
-        // The note says how it went on, and the error what was broken.
+        // The fate has a short form for the tally, and an error if a promise was broken.
         let went = match fate {
             Fate::Opened => {
                 seen.push("opened");
                 set(&mut self.options, Clock::OnBy(60 * DAY), &mut self.rng);
-                // Now the promises are looked at as after any kill.
+                // From here on, check the promises as after any kill.
                 let mut options = self.options.clone();
-                // A file that the store should not have opened may be beyond reading.
+                // A file that the store should not have opened may be unreadable.
                 let is_empty = deliver_all(&mut self.parent, &mut options);
                 match (self.parent.checker.finish().first(), is_empty) {
                     (Some(broken), _) => Err(format!("{broken:?}")),
@@ -267,7 +267,7 @@ impl Run {
         self.begin_afresh(is_broken)
     }
 
-    /// The next child has a file of its own. That of a broken promise is kept.
+    /// Gives the next child a new file. A file with a broken promise is kept.
     fn begin_afresh(&mut self, keeps: bool) -> Result<(), String> {
         let name = format!("after-{}", self.options.round);
         let place = self.folder.path().join(name);
@@ -298,7 +298,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Children that are not killed, until the file is empty.
+/// Runs children that are not killed until the file is empty.
 fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, String> {
     if parent.checker.broken().len() > ENOUGH {
         println!("enough is broken: what is left is not delivered");
@@ -317,7 +317,7 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
             break;
         }
     }
-    // The store's own check, of the keys as well.
+    // Run the store's own check, which covers the keys as well.
     let mut found = Vec::new();
     let mut note = |finding: Finding| found.push(finding.to_string());
     check(&options.file, &mut note).map_err(in_words)?;
@@ -329,7 +329,7 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
 }
 
 impl Evidence {
-    /// Nothing was broken by a damaged WAL.
+    /// Whether no damaged WAL broke a promise.
     pub(crate) fn is_undamaged(&self) -> bool {
         for ((damage, seen), count) in &self.damages {
             println!("{damage:?}: {count} {seen}");
@@ -337,7 +337,7 @@ impl Evidence {
         !self.damages.keys().any(|(_, seen)| *seen == BROKEN)
     }
 
-    /// The last quarter of a soak is as the first.
+    /// Whether the last quarter of a soak is like the first.
     pub(crate) fn is_flat(&self, time: Duration) -> bool {
         let is_flat = judge(&self.quarters);
         println!("the checker took {:.0} MB at most", max_memory() / 1e6);

@@ -1,4 +1,4 @@
-//! Which children live, and what happens to them and to their file, in which order? Each command is such a schedule.
+//! The order of children, and what happens to them and to their file. Each command is such a schedule.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::protocol::{Answer, Line, SUSPENDED_HOURS, SUSPENSIONS};
 
 const HOUR: i64 = 3_600_000_000;
 pub(crate) const DAY: i64 = 24 * HOUR;
-/// After a kill, the wall clock goes on by so much at most: far timers come nearer.
+/// The most that the wall clock advances after a kill, so that far timers come nearer.
 const LONGEST_OFF: i64 = 3 * HOUR;
 
 /// The acts of a run, one after the other.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pub(crate) acts: Vec<Act>,
-    /// By how much the wall clock is ahead, or goes on, at the end, so that all is delivered. `None` if each file has come to its end before.
+    /// The clock at the end, so that everything is delivered. `None` if each file has come to its end before.
     pub(crate) end: Option<Clock>,
 }
 
@@ -30,37 +30,37 @@ impl Schedule {
 #[derive(Debug)]
 pub(crate) enum Act {
     Child(Child),
-    /// One of the copies is put in the place of the file.
+    /// Replaces the file by one of the copies.
     Restore,
-    /// The WAL of the file is damaged, which is that file's end.
+    /// Damages the WAL of the file, which ends that file.
     Damage {
         damage: Damage,
         has_note: bool,
     },
 }
 
-/// A process: what it is to do, and what is done to it.
+/// A process: its work, and what is done to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Child {
     pub(crate) steps: Vec<Step>,
-    /// The clock, when it starts.
+    /// The clock when it starts.
     pub(crate) clock: Clock,
-    /// The clock is moved while it runs.
+    /// Whether the clock is moved while it runs.
     pub(crate) moves: bool,
-    /// A runtime with one thread. By chance, if it is not said.
+    /// Whether its runtime has one thread. `None` decides by chance.
     pub(crate) single: Option<bool>,
-    /// How many bytes the file may have; or how many more than it has, and at least so many.
+    /// The maximum size of the file.
     pub(crate) limit: Limit,
-    /// A service with namespaces, in whose life of this length this and that goes wrong.
+    /// The length of a soak's life: a service with namespaces and faults.
     pub(crate) soak: Option<Duration>,
-    /// Its memory and lateness are measured.
+    /// Whether its memory and lateness are measured.
     pub(crate) is_measured: bool,
 }
 
-/// By how many microseconds the wall clock is ahead of the machine's.
+/// How many microseconds the wall clock is ahead of the machine's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Clock {
-    /// So much more than before, at most, by chance.
+    /// A random amount further ahead than before, at most this one.
     OnUpTo(i64),
     OnBy(i64),
     At(i64),
@@ -70,31 +70,31 @@ pub(crate) enum Clock {
 pub(crate) enum Limit {
     None,
     Bytes(u64),
-    /// So far may the file grow, and the limit is at least the second number.
+    /// The most that the file may grow, and the lowest limit.
     Growth(u64, u64),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
-    /// At least so much more is seen. The name is of the step in words.
+    /// Waits for at least this progress. The name describes the step.
     Until(&'static str, Progress),
-    /// So much time passes.
+    /// Waits for this time.
     Pass(Duration),
-    /// The store is busy with a commit, and a request waits for its answer.
+    /// Waits until the store is busy with a commit while a request waits for its answer.
     Commit,
-    /// All timers that are due were delivered.
+    /// Waits until all due timers were delivered.
     Delivered,
-    /// Another's file takes all space that is left.
+    /// Lets a foreign file take up all free space.
     Fill,
-    /// It is gone.
+    /// Deletes the foreign file.
     Free,
-    /// A copy of the child's file is begun.
+    /// Begins a copy of the child's file.
     Copy,
     Kill,
     Stop,
 }
 
-/// How often each of these was seen so far.
+/// How often each of these was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress([u64; 7]);
 
@@ -102,7 +102,7 @@ pub(crate) struct Progress([u64; 7]);
 pub(crate) enum Seen {
     /// Inserts that were answered with a new timer.
     Created,
-    /// Inserts that were refused for want of space.
+    /// Inserts that were refused for lack of space.
     Full,
     /// Cancels, reschedules and redrives that were answered.
     Answered,
@@ -147,7 +147,7 @@ impl Progress {
         Progress(std::array::from_fn(|at| self.0[at] - before.0[at]))
     }
 
-    /// Whether each of these is at least as much.
+    /// Whether each of these is at least the minimum.
     pub(crate) fn has(&self, min: &Progress) -> bool {
         self.0.iter().zip(min.0).all(|(it, min)| *it >= min)
     }
@@ -166,14 +166,14 @@ impl Child {
         }
     }
 
-    /// One that is killed after so long: as soon as it is busy with a commit then, or at once.
+    /// A child that is killed after this time: as soon as it is busy with a commit then, or at once.
     fn killed(after: Duration, in_commit: bool, clock: Clock) -> Child {
         let commit = in_commit.then_some(Step::Commit);
         let steps = [Step::Pass(after)].into_iter().chain(commit);
         Child::new(steps.chain([Step::Kill]).collect(), clock)
     }
 
-    /// One without callers, that only delivers what is there. Its clock is as it was.
+    /// A child without callers, which only delivers existing timers. Its clock is unchanged.
     pub(crate) fn last() -> Child {
         Child {
             single: Some(false),
@@ -192,7 +192,7 @@ fn lifetime(rng: &mut Rng) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Children that are killed, one after the other, on one file.
+/// Children that are killed one after the other, on one file.
 pub(crate) fn kills(rounds: u64, rng: &mut Rng) -> Schedule {
     let kill = |_| {
         let (after, in_commit) = (lifetime(rng), rng.u8(..20) > 0);
@@ -201,7 +201,7 @@ pub(crate) fn kills(rounds: u64, rng: &mut Rng) -> Schedule {
     Schedule::with_end((0..rounds).map(kill).collect())
 }
 
-/// A service whose clock is moved while it runs, and was set while it was down: forward, and then back.
+/// A service whose clock is moved while it runs, and was set while it was down: first forward, then back.
 pub(crate) fn clocks(rounds: u64) -> Schedule {
     let moved = |round| {
         let all = Step::Until("all moves of the clock", Progress::once(Seen::ClockDone));
@@ -220,20 +220,20 @@ pub(crate) fn clocks(rounds: u64) -> Schedule {
     };
     Schedule {
         acts: (1..=rounds).map(moved).collect(),
-        // The clock was ahead by more than two years, and timers were made then.
+        // The clock was ahead by more than two years, and timers were inserted then.
         end: Some(Clock::At(1_200 * DAY)),
     }
 }
 
-/// How long payloads are at most, where a disk is to be full.
+/// The maximum length of payloads where a disk is to be full.
 pub(crate) const LARGEST: usize = 1_500;
-/// How long the file may be, where that is what makes it full.
+/// The maximum size of the file where that makes it full.
 const LIMIT: u64 = 6 << 20;
 
-/// By turns: another's file, and a limit.
+/// Alternates between a foreign file and a limit.
 pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
     let mut acts = Vec::new();
-    // What was far is near.
+    // By then, far timers are near.
     let mut add = |steps, limit| {
         acts.push(Act::Child(Child {
             limit,
@@ -248,13 +248,13 @@ pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
             add(steps, Limit::Bytes(LIMIT));
             continue;
         }
-        // The disk is filled and freed twice, under one child; or the child is killed while it is full for the second time.
+        // The disk is filled and freed twice under one child, or the child is killed while it is full for the second time.
         let ends_full = round % 4 == 3 && is_real;
-        // A service without a reserve may go on for a while, in the space that its WAL has. It has written over that several times by then.
+        // A service without a reserve can continue for a while in the space of its WAL. By this time it has overwritten that several times.
         let goes_on = seen("on a full disk", [0, 500, 3_000, 300, 300]);
         let loads = seen("with space", [3_000, 0, 0, 0, 500]);
         let mut steps = vec![loads, Step::Fill, goes_on, Step::Free];
-        // Timers that come due while the disk is full once more. Most of those before have come due by then.
+        // Load timers that come due while the disk is full again. Most of the earlier ones have come due by then.
         let loads_again = seen("with space again", [3_000, 0, 0, 0, 0]);
         steps.extend([loads_again, Step::Fill, goes_on]);
         match ends_full {
@@ -271,7 +271,7 @@ pub(crate) fn full_disks(rounds: u64, is_real: bool) -> Schedule {
     Schedule::with_end(acts)
 }
 
-/// At least so many inserts, refused inserts, other answers, deliveries, and settled ones.
+/// Waits for at least this many inserts, refused inserts, other answers, deliveries, and settled deliveries.
 fn seen(name: &'static str, [created, full, answered, delivered, settled]: [u64; 5]) -> Step {
     let min = [created, full, answered, delivered, settled, 0, 0];
     Step::Until(name, Progress(min))
@@ -285,10 +285,10 @@ fn inserts_again() -> Step {
     seen("with space again", [300, 0, 0, 0, 50])
 }
 
-/// Copies that are made in each life, of which one is restored.
+/// The number of copies in each life, one of which is restored.
 const COPIES: usize = 2;
 
-/// A service under load is copied some times, and goes on after each copy. Then another one goes on, and one of the copies is restored.
+/// A service under load is copied several times, and goes on after each copy. Then another one goes on, and one of the copies is restored.
 pub(crate) fn copies(rounds: u64) -> Schedule {
     let load = |name| seen(name, [300, 0, 300, 0, 200]);
     let killed = |mut steps: Vec<Step>| {
@@ -302,7 +302,7 @@ pub(crate) fn copies(rounds: u64) -> Schedule {
             let copied = Step::Until("a copy", Progress::once(Seen::Copies));
             steps.extend([Step::Copy, copied, load("after a copy")]);
         }
-        // Another opening of the file gives ids, which a copy must not give.
+        // Another opening of the file assigns ids, which a copy must not assign again.
         acts.extend([
             killed(steps),
             killed(vec![load("in another life")]),
@@ -313,7 +313,7 @@ pub(crate) fn copies(rounds: u64) -> Schedule {
     Schedule::with_end(acts)
 }
 
-/// Kills under load, after which the WAL is damaged: each time with a file of its own.
+/// Kills under load, after each of which the WAL is damaged: each time with a new file.
 pub(crate) fn damaged_wals(rounds: u64, has_note: bool, rng: &mut Rng) -> Schedule {
     let mut acts = Vec::new();
     for damage in Damage::ALL {
@@ -329,22 +329,22 @@ pub(crate) fn damaged_wals(rounds: u64, has_note: bool, rng: &mut Rng) -> Schedu
     Schedule { acts, end: None }
 }
 
-/// Lives of a soak that are measured: the last one is held against the first.
+/// The number of measured lives of a soak: the last one is compared to the first.
 const QUARTERS: u32 = 4;
-/// Children that are killed before each of them.
+/// The number of children that are killed before each measured life.
 const KILLS: u64 = 3;
-/// How far the file may grow before it counts as full, at least, and how long it is then.
+/// The least that the file may grow before it counts as full, and its length then.
 const GROWTH: u64 = 2 << 20;
 const LEAST_LIMIT: u64 = 6 << 20;
 
-/// How long a line of the table of a soak is.
+/// The interval of a line in the table of a soak.
 pub(crate) fn interval(time: Duration) -> Duration {
     Duration::from_secs(60).min(time / QUARTERS / 5)
 }
 
-/// A service in its usual life, in which this and that goes wrong. Kills and a limit come before each quarter, so that the quarters are alike.
+/// A service in its ordinary life, with faults. Kills and a limit come before each quarter, so that the quarters are alike.
 pub(crate) fn soak(time: Duration, rng: &mut Rng) -> Schedule {
-    // In these, nothing else goes wrong.
+    // These have no other faults.
     let calm = Duration::from_secs(3_600);
     let clock = Clock::OnUpTo(HOUR);
     let life = time / QUARTERS;
@@ -374,5 +374,5 @@ pub(crate) fn soak(time: Duration, rng: &mut Rng) -> Schedule {
     Schedule::with_end(acts)
 }
 
-/// By how many microseconds the wall clock goes on in a measured life beside its own time.
+/// How many microseconds the wall clock advances in a measured life on top of the elapsed time.
 pub(crate) const GONE_BY: i64 = SUSPENSIONS * SUSPENDED_HOURS * HOUR;

@@ -1,4 +1,4 @@
-//! The commands in short, and with faults: a harness that finds no fault is worth nothing.
+//! Runs short commands, with and without faults: a harness that finds no fault is worthless.
 
 use std::process::{Command, Output};
 
@@ -23,7 +23,7 @@ fn is_kept(arguments: &str) -> String {
     text
 }
 
-/// Whether a fault is found. What the command has kept for a look is deleted.
+/// Whether a fault is found. Deletes the files that the command has kept.
 fn is_found(arguments: &str, is_it: impl Fn(&str) -> bool) -> bool {
     let (is_kept, text) = run(arguments);
     if is_kept {
@@ -35,7 +35,7 @@ fn is_found(arguments: &str, is_it: impl Fn(&str) -> bool) -> bool {
     is_it(&text)
 }
 
-/// Whether a rule is counted, in what a command has printed of broken promises.
+/// Whether a command's printed list of broken promises counts a rule.
 fn has(text: &str, rule: &str) -> bool {
     let counts = text.lines().find(|line| line.starts_with("lost "));
     let counts = counts.unwrap().split(", ");
@@ -67,7 +67,7 @@ fn a_full_disk_refuses_inserts_and_breaks_no_promise() {
         ] {
             assert!(text.contains(step), "{step}");
         }
-        // It says where it was. Not every machine can mount something.
+        // The command tells where it ran. Not every machine can mount a file system.
         let first = text.lines().next().unwrap();
         let is_mounted = place == "false" && first.contains("on a tmpfs");
         assert!(first.contains("A DISK IN MEMORY") || is_mounted);
@@ -83,7 +83,7 @@ fn a_damaged_wal_is_refused_or_all_is_there() {
 #[test]
 fn a_copy_made_under_load_keeps_all_promises_as_it_is_restored() {
     let text = is_kept("backup --rounds 2 --seed 5");
-    // Something was undone, so it is the copy that went on.
+    // Something was undone, so the copy was used.
     let count = |name: &str| -> u64 {
         let (_, count) = text.split_once(name).unwrap();
         count.split(',').next().unwrap().parse().unwrap()
@@ -102,7 +102,7 @@ fn a_store_without_a_reserve_is_found() {
 #[test]
 fn a_fault_of_copies_and_of_damaged_wals_is_found() {
     type Sign = fn(&str) -> bool;
-    // On a busy machine, a copy may lack too little for it to be seen, and a WAL have nothing that is not in the file as well.
+    // On a busy machine, a copy may lack too little to be noticed, and a WAL may hold nothing that is not in the file as well.
     for (command, is_it) in [
         ("backup --break without-wal", (|it| has(it, "lost")) as Sign),
         ("backup --break same-ids", |it| has(it, "another id")),

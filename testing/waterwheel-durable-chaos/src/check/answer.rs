@@ -9,7 +9,7 @@ impl Checker {
         let Some(sent) = self.in_flight.remove(&request) else {
             return self.breaks(Rule::Answer, format!("{request} was not asked for"));
         };
-        // Of a commit: what was queued for the store before the request is on disk.
+        // An answer that comes from a commit: everything queued for the store before the request is on disk.
         if !matches!(answer, Answer::AlreadyFired | Answer::Unknown) {
             self.seal.answered(sent.thread, sent.line);
         }
@@ -45,7 +45,7 @@ impl Checker {
                 if rounded_up(new.due) != named.due || new.handler != named.handler {
                     self.breaks(Rule::Answer, format!("{insert:?} has the handle {named:?}"));
                 }
-                // It may have been delivered before the answer was noted.
+                // The timer may have been delivered before the answer was noted.
                 self.is_of(named.id, &insert);
                 let timer = self.timers.get(&named.id).and_then(|it| it.insert);
                 if timer != Some(insert.request) {
@@ -57,9 +57,9 @@ impl Checker {
                 self.summary.inserts += 1;
                 self.exists(&named, &insert);
             }
-            // From now on, no timer is from it.
+            // No timer may come from this insert from now on.
             Answer::Full => self.summary.full += 1,
-            // Whether it was done will not be answered.
+            // No answer will say whether the insert was done.
             Answer::Unknown => drop(self.unanswered.insert(insert.request, insert)),
             answer => {
                 let text = format!("{insert:?} is answered with {answer:?}");
@@ -68,11 +68,11 @@ impl Checker {
         }
     }
 
-    /// A timer is of this insert, unless it is known to be of another one.
+    /// Assigns a timer to this insert, unless it is known to belong to another one.
     pub(super) fn is_of(&mut self, id: u64, insert: &Insert) {
         match self.timers.get_mut(&id) {
             None => self.is_seen(id, insert, true),
-            // An "existing" has named it.
+            // An "existing" answer has named the timer.
             Some(timer) if timer.insert.is_none() => {
                 timer.insert = Some(insert.request);
                 let new = &insert.new;
@@ -89,7 +89,7 @@ impl Checker {
         }
     }
 
-    /// A timer is seen for the first time.
+    /// Notes a timer that is seen for the first time.
     pub(super) fn is_seen(&mut self, id: u64, insert: &Insert, is_its_own: bool) {
         let new = &insert.new;
         let first = Wanted {
@@ -114,9 +114,9 @@ impl Checker {
         }
     }
 
-    /// Two timers never have a key at the same time.
+    /// Checks that no two timers have a key at the same time.
     pub(super) fn claims(&mut self, id: u64) {
-        // It may be over by now: the lines of its life came before the answer to its insert.
+        // The timer may be over by now: the lines of its life came before the answer to its insert.
         let timer = self.timers.get(&id).filter(|it| it.has_key());
         let name = timer.and_then(|it| Some((it.handler.clone(), it.key.clone()?)));
         let other = name.and_then(|name| self.keys.insert(name, id));
@@ -128,14 +128,14 @@ impl Checker {
         }
     }
 
-    /// An insert was answered with the timer that has its key.
+    /// Notes that an insert was answered with the timer that has its key.
     fn exists(&mut self, named: &Named, insert: &Insert) {
         let (id, new) = (named.id, &insert.new);
         let is_gone_by = |line: Option<At>| line.is_some_and(|line| line < insert.sent);
         let is_possible = match self.timers.get(&id) {
             _ if self.over.has(id) => insert.sent < self.over.until,
             _ if new.key.is_none() || named.handler != new.handler => false,
-            // Its own insert is not answered yet, or never was. It is durable.
+            // That timer's own insert has no answer yet, or never got one. The timer is durable.
             None => {
                 let new = NewTimer {
                     due: named.due * 1_000,
@@ -159,7 +159,7 @@ impl Checker {
         }
     }
 
-    /// A cancel or a reschedule was answered.
+    /// Checks the answer to a cancel or a reschedule.
     fn moved(&mut self, id: u64, request: u64, sent: At, is_cancel: bool, answer: &Answer) {
         if self.over.has(id) {
             if *answer != Answer::NotFound && sent >= self.over.until {
@@ -183,7 +183,7 @@ impl Checker {
             return self.done(id, request, sent, is_cancel);
         }
         timer.wanted.retain(|it| it.request != request);
-        // Before it was redriven, it was a dead letter.
+        // The timer was a dead letter before it was redriven.
         let was_dead = timer.may_be_redriven || sent <= timer.redriven;
         if *answer == Answer::NotFound && !was_dead {
             timer.not_found = Some(self.line);
@@ -194,19 +194,19 @@ impl Checker {
         }
     }
 
-    /// A cancel or a reschedule was answered with "done".
+    /// Notes that a cancel or a reschedule was answered with "done".
     fn done(&mut self, id: u64, request: u64, sent: At, is_cancel: bool) {
         let (line, round) = (self.line, self.round);
         let Some(timer) = self.timers.get_mut(&id) else {
             return;
         };
         let was_cancelled = timer.cancelled.is_some_and(|line| line < sent);
-        // A reschedule may have been done before the delivery, and be answered after it.
+        // A reschedule may have been done before the delivery and answered after it.
         let last = timer.last.filter(|last| is_cancel || last.line < sent);
         if is_cancel {
             timer.cancelled = Some(line);
         } else {
-            // What was done before this one was asked for is over.
+            // Due times that were replaced before this request was sent no longer apply.
             timer
                 .wanted
                 .retain(|it| it.done_by.is_none_or(|by| by >= sent));
@@ -217,7 +217,7 @@ impl Checker {
         }
         let timer = timer.clone();
         let is_over = last.is_some_and(|last| {
-            // A handler's lines come before what the engine learns of it.
+            // A handler's lines come before the engine learns of them.
             let is_here = last.round == round;
             is_here && last.state == State::Begun
                 || timer.has_ended() && (is_here || self.is_settled(&last))
@@ -235,7 +235,7 @@ impl Checker {
         let Some(timer) = self.timers.get_mut(&id) else {
             return self.breaks(Rule::Answer, format!("{id:x} was never inserted"));
         };
-        // Without the mark, it was delivered since.
+        // Without the mark, the timer was delivered since.
         if !is_done || !timer.may_be_redriven {
             return;
         }

@@ -1,8 +1,8 @@
 //! The knowledge of a service that goes on from a copy of its file.
 //!
-//! A copy is what some commit has left, after the copy was begun and before it was made. Whatever was certain when it was begun is in it, and what was announced
-//! after it was made is not. In between, nothing is certain but what was announced: as if the child had been killed there, with no answer to any of it. So that is
-//! what a checker of its own is handed, from the line at which the copy was begun. It takes the place of the other one when the copy is restored.
+//! A copy is the state after some commit between the begin of the copy and its end. It contains everything that was certain when it began, and nothing that was
+//! announced after it was made. In between, nothing is certain but what was announced, as if the child had been killed there with no answer to any of it. A
+//! separate checker is fed exactly that, from the line at which the copy began. It replaces the other checker when the copy is restored.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl Copied {
                 past.feed(line.clone());
             }
             Line::Asked { .. } => past.feed(line.clone()),
-            // An answer names the timer: it may be moved from now on. It is in the copy or not.
+            // An answer names the timer, which may be moved from now on. The copy may contain it or not.
             Line::Answered { request, answer } => {
                 let sent = past.in_flight.get(request).cloned();
                 let insert = sent.and_then(|sent| sent.insert(*request));
@@ -42,9 +42,9 @@ impl Copied {
 }
 
 impl Checker {
-    /// The parent begins a copy. What was read so far is in it.
+    /// Notes that the parent begins a copy, which contains everything that was read so far.
     pub(super) fn copies(&mut self, number: u64) {
-        // It knows of no other copies.
+        // The copy's checker knows of no other copies.
         let others = std::mem::take(&mut self.copies);
         let copied = Copied {
             past: self.clone(),
@@ -56,7 +56,7 @@ impl Checker {
         self.copies.insert(number, copied);
     }
 
-    /// A copy was made. What is announced from now on is not in it.
+    /// Notes that a copy was made: nothing that is announced from now on is in it.
     pub(super) fn copied(&mut self, number: u64) {
         match self.copies.get_mut(&number) {
             Some(copied) if !copied.is_made => copied.is_made = true,
@@ -64,14 +64,14 @@ impl Checker {
         }
     }
 
-    /// Before each line: it may be part of the copies that are being made.
+    /// Feeds a line to the copies in progress, which may contain it, before the line is checked.
     pub(super) fn note_for_copies(&mut self, line: &Line) {
         for copied in self.copies.values_mut().filter(|it| !it.is_made) {
             copied.note(line);
         }
     }
 
-    /// A copy is in the place of the file. The other copies are gone.
+    /// Replaces the state by that of a copy, which has replaced the file. The other copies are gone.
     pub(super) fn restored(&mut self, number: u64) {
         let Some(copied) = self.copies.remove(&number).filter(|it| it.is_made) else {
             return self.breaks(Rule::Other, format!("copy {number} was not made"));
@@ -85,10 +85,10 @@ impl Checker {
         past.line = self.line;
         let before = past.summary.in_flight;
         past.ends_round(false);
-        // As at a kill, some of them come again.
+        // As after a kill, some of them are delivered again.
         self.summary.in_flight += past.summary.in_flight - before;
         for (id, timer) in &mut past.timers {
-            // It was first seen while the copy was made. Its insert may have been later than that.
+            // The timer was first seen while the copy was made. It may have been inserted too late for the copy.
             timer.may_be_cancelled |= !known.contains(id);
         }
         for (id, (from, may_be_dead)) in delivered {
@@ -100,7 +100,7 @@ impl Checker {
                 State::Begun | State::Well | State::Dead => last.attempt,
             });
             timer.copied = Some((from, to));
-            // It was redriven meanwhile: it may be a dead letter still, or delivered and gone.
+            // The timer was redriven meanwhile: it may still be a dead letter, or may be delivered and gone.
             timer.may_be_cancelled |= may_be_dead;
         }
         self.summary.undone = self.undone(&past);
@@ -117,7 +117,7 @@ impl Checker {
         *self = past;
     }
 
-    /// The lowest attempt that a timer may have next, by what is certain, and whether it may be a dead letter that was redriven.
+    /// Returns the lowest attempt that a timer may certainly have next, and whether it may be a redriven dead letter.
     fn next_attempt(&self, id: u64) -> (u32, bool) {
         let Some(timer) = self.timers.get(&id) else {
             return (1, false);
@@ -132,7 +132,7 @@ impl Checker {
         (attempt, timer.may_be_redriven)
     }
 
-    /// The work that is undone once this is the past again.
+    /// Counts the work that is undone by going back to this past.
     fn undone(&self, past: &Checker) -> Undone {
         let mut undone = self.summary.undone;
         for (id, timer) in &self.timers {
@@ -148,7 +148,7 @@ impl Checker {
         undone
     }
 
-    /// An id is one timer's, whatever was restored.
+    /// Checks that an id belongs to one timer, also across restores.
     pub(super) fn is_its_own_id(&mut self, id: u64, request: u64) {
         let was = self.earlier.requests.get(&id);
         if let Some(was) = was.filter(|was| **was != request) {

@@ -4,9 +4,9 @@ use super::timer::{Last, ON_ITS_WAY_MICROS, State, Timer, rounded_up};
 use super::{Checker, Rule};
 use crate::protocol::{Begin, How, RETRY_DELAYS_MILLIS, WORKERS};
 
-/// An occurrence that is later than this may be from before the clock was moved, or from before a misfire. The engine takes a minute for a misfire.
+/// An occurrence that is later than this may come from before a move of the clock or a misfire. The engine's own threshold for a misfire is a minute.
 const IN_TIME_MICROS: i64 = 30_000_000;
-/// The engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
+/// The tolerance for retries: the engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
 const RETRY_TOLERANCE_MICROS: i64 = 2_000;
 
 impl Checker {
@@ -35,7 +35,7 @@ impl Checker {
         self.is_not_early(&timer, begin);
         self.is_not_twice(&timer, begin);
         let timer = Timer {
-            // What a cancel before a kill may have done, it has not.
+            // Cancels that may have been done before a kill were not done.
             may_be_cancelled: false,
             may_be_redriven: false,
             copied: None,
@@ -54,7 +54,7 @@ impl Checker {
         self.claims(id);
     }
 
-    /// A timer that is delivered was inserted, even if that was never answered.
+    /// Notes that a timer was inserted, since it is delivered, even if the insert never got an answer.
     fn is_known(&mut self, id: u64, request: u64) {
         let sent = self.in_flight.get(&request).cloned();
         let in_flight = sent.and_then(|sent| sent.insert(request));
@@ -72,9 +72,9 @@ impl Checker {
             due,
             ..
         } = *begin;
-        // In milliseconds, as a delivery says it.
+        // In milliseconds, as reported by a delivery.
         let reported = due.div_euclid(1_000);
-        // Since the failure that this attempt follows, if it is not the first one.
+        // The line of the failure that this attempt follows, unless it is the first attempt.
         let since = match attempt as usize {
             0..2 => 0,
             number => timer.failures.get(number - 2).copied().unwrap_or(0),
@@ -83,7 +83,7 @@ impl Checker {
         let mut wanted = wanted.filter(|it| it.done_by.is_none_or(|line| line > since));
         let was_moved = wanted.clone().any(|it| it.is_done && it.sent > since);
         let is_wanted = wanted.any(|it| rounded_up(it.due) == reported);
-        // Whether the due time may be another than what was asked for: after a failure or a redrive, unless it was moved since.
+        // Whether the due time may differ from the requested one: after a failure or a redrive, unless the timer was moved since.
         let is_own = attempt > 1 && !was_moved || timer.was_dead;
         let tolerated = match timer.last.filter(|last| last.state == State::Failed) {
             Some(last) if last.attempt < attempt && self.was_still_since(&last) => {
@@ -109,15 +109,15 @@ impl Checker {
         self.breaks(Rule::Early, format!("{id:x} {text}: {timer:?}"));
     }
 
-    /// Whether the wall clock was not moved since a delivery began. The engine's time may be a moment older than that.
+    /// Whether the wall clock was not moved since a delivery began. The engine's time may be slightly older than that.
     fn was_still_since(&self, last: &Last) -> bool {
         self.summary.clock_moves == 0
             || last.round == self.round
                 && self.moved_at.is_some_and(|at| at + 10_000 < last.begun_at)
     }
 
-    /// Whether the wall clock may have shown this time as the handler was about to be called, before it was set back and the handler has read it. It is looked at just before
-    /// that, so each thread of the runtime may have one such delivery at a move of the clock.
+    /// Whether the wall clock may have shown this time just before the handler was called, and then was set back before the handler read it. The engine checks the clock just
+    /// before the call, so each thread of the runtime may have one such delivery per move of the clock.
     fn could_show(&mut self, due: i64, at: u64) -> bool {
         self.moves
             .retain(|it| at.saturating_sub(it.done_at.unwrap_or(at)) < ON_ITS_WAY_MICROS);
@@ -196,11 +196,11 @@ impl Checker {
         if state == State::Failed {
             timer.failures[attempt as usize - 1] = line;
         }
-        // Then its key is free, and stays so.
+        // The key of a dead letter is free, and stays so.
         timer.was_dead |= state == State::Dead;
     }
 
-    /// An occurrence is delivered once, but for one that was in flight at a kill, and not before its time.
+    /// Checks that an occurrence is not early, and is delivered once, unless it was in flight at a kill.
     pub(super) fn occurred(&mut self, at: u64, wall: i64, time: i64) {
         self.summary.occurrences += 1;
         if wall < time && !self.could_show(time, at) {
@@ -212,7 +212,7 @@ impl Checker {
             let text = format!("the occurrence of {time} was delivered before");
             self.breaks(Rule::Twice, text);
         }
-        // A line may have been on its way while the clock was moved: its wall time is from before.
+        // A line may have been on its way while the clock was moved: its wall time is from before the move.
         let is_since = self.moved_at.is_some_and(|moved| at >= moved);
         if is_since && (0..IN_TIME_MICROS).contains(&(wall - time)) {
             let (first, last) = self.service.calm.unwrap_or((time, time));

@@ -5,7 +5,7 @@ use super::{Checker, Flight, Rule, Summary};
 use crate::protocol::{Known, Named, Request};
 
 impl Checker {
-    /// The work that is under way now.
+    /// The work that is in progress now.
     pub(crate) fn flight(&self) -> Flight {
         let mut flight = Flight {
             running: self.running,
@@ -26,7 +26,7 @@ impl Checker {
         flight
     }
 
-    /// Whether the store is busy with a commit, and a request waits for its answer.
+    /// Whether the store is busy with a commit while a request waits for its answer.
     pub(crate) fn is_in_commit(&self) -> bool {
         self.commit.is_some() && !self.in_flight.is_empty()
     }
@@ -50,7 +50,7 @@ impl Checker {
                     .extend(sent.insert(request).map(|it| (request, it))),
                 Request::Cancel { id } => {
                     if let Some(timer) = self.timers.get_mut(&id) {
-                        // A checker that is the past of a copy may have seen the timer after the request.
+                        // A checker that was restored with a copy may have seen the timer only after the request.
                         timer.cancels = timer.cancels.saturating_sub(1);
                         timer.may_be_cancelled = true;
                     }
@@ -62,7 +62,7 @@ impl Checker {
                         it.done_by = Some(line);
                     }
                 }
-                // Noted as possible when it was asked for.
+                // Already noted as possible when it was requested.
                 Request::Redrive { .. } => {}
             }
         }
@@ -87,7 +87,7 @@ impl Checker {
         let timer = self.timers.get(&id);
         let last = timer.and_then(|timer| timer.last);
         let is_last = last.is_some_and(|it| it.state == State::Dead && it.attempt == attempts);
-        // Else it was redriven while the copy was made, and the copy does not have that.
+        // Otherwise it was redriven while the copy was made, and the copy lacks the redrive.
         if !is_last && timer.is_none_or(|it| it.copied.is_none()) {
             let text = format!("{id:x} is a dead letter of {attempts} attempts: {last:?}");
             self.breaks(Rule::Other, text);
@@ -95,12 +95,12 @@ impl Checker {
         self.dead_letters.insert(id);
     }
 
-    /// How many timers are to be delivered for certain.
+    /// The number of timers that certainly have to be delivered.
     pub(crate) fn owed(&self) -> usize {
         self.timers.values().filter(|it| it.is_owed()).count()
     }
 
-    /// Timers that are there for all that is known, and whether they were given up: to be cancelled, moved and redriven by the next child.
+    /// Timers that exist as far as is known, and whether they are dead letters: the next child cancels, moves and redrives them.
     pub(crate) fn known(&self, limit: usize) -> Known {
         let mut known = Known::default();
         for (&id, timer) in &self.timers {
@@ -121,7 +121,7 @@ impl Checker {
         known
     }
 
-    /// The end: each timer was delivered or given up, and no occurrence is missing. Returns what was broken.
+    /// Checks that each timer was delivered or given up, and no occurrence is missing, at the end. Returns the broken promises.
     pub(crate) fn finish(&mut self) -> &[(Rule, String)] {
         let mut lost = Vec::new();
         for (id, timer) in &self.timers {
@@ -155,7 +155,7 @@ impl Checker {
         &self.broken
     }
 
-    /// The highest id that was given. Ids rise from one opening to the next.
+    /// The highest id that was assigned. Ids rise from one opening to the next.
     pub(crate) fn last_id(&self) -> Option<u64> {
         self.timers.keys().max().copied()
     }

@@ -1,7 +1,7 @@
-//! Were the promises kept? By the log alone: what callers asked and were answered, and what handlers saw.
+//! Were the promises kept? Decided by the log alone: the requests and answers of callers, and the deliveries that handlers saw.
 //!
 //! The checker shares no code with the engine. A request without an answer may have been done or not. A delivery was **in flight** at a kill if the log has its
-//! begin and nothing that proves that its end is on disk: no end, or no later request that was answered from a commit.
+//! begin but no proof that its end is on disk: no end, or no later request that was answered from a commit.
 
 mod answer;
 mod copy;
@@ -25,10 +25,10 @@ use timer::{At, Seal, Timer, Wanted};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checker {
-    /// The number of the present line.
+    /// The number of the current line.
     line: At,
     round: u64,
-    /// The seal of the present round, and the seals of those before.
+    /// The seal of the current round, and those of earlier rounds.
     seal: Seal,
     seals: HashMap<u64, Seal>,
     timers: HashMap<u64, Timer>,
@@ -38,7 +38,7 @@ pub(crate) struct Checker {
     in_flight: HashMap<u64, Sent>,
     /// Inserts that were not answered before a kill.
     unanswered: HashMap<u64, Insert>,
-    /// Which timer has a key of a handler.
+    /// The timer that has each key of a handler.
     keys: HashMap<(String, String), u64>,
     /// The ends of this round, to count what is in flight.
     ends: Vec<(At, usize)>,
@@ -47,10 +47,10 @@ pub(crate) struct Checker {
     commit: Option<usize>,
     /// The moves of the wall clock in the last seconds.
     moves: VecDeque<Move>,
-    /// The end of the last one, unless it goes on.
+    /// The end of the last move, unless it is still in progress.
     moved_at: Option<u64>,
     dead_letters: HashSet<u64>,
-    /// The deliveries in flight at the kill of a round, and those that came again.
+    /// The number of deliveries in flight at the kill of each round, and of those that came again.
     kills: HashMap<u64, (usize, usize)>,
     /// Copies of the file, by their numbers.
     copies: BTreeMap<u64, Copied>,
@@ -75,33 +75,33 @@ struct Insert {
     new: NewTimer,
 }
 
-/// A copy that was begun.
+/// A copy that has begun.
 #[derive(Debug, Clone)]
 struct Copied {
     /// The certain part of the state.
     past: Checker,
     is_made: bool,
-    /// The timers that were there when it was begun.
+    /// The timers that existed when the copy began.
     known: HashSet<u64>,
-    /// The lowest attempt that timers may have next which had a delivery meanwhile, and whether they may have been redriven meanwhile.
+    /// For timers that had a delivery meanwhile: the lowest attempt that they may have next, and whether they may have been redriven.
     delivered: HashMap<u64, (u32, bool)>,
 }
 
-/// Which timers had which ids before a copy was restored.
+/// The ids that timers had before a copy was restored.
 #[derive(Debug, Clone, Default)]
 struct Earlier {
     requests: HashMap<u64, u64>,
     ids: HashMap<u64, u64>,
 }
 
-/// The wall clock was moved.
+/// A move of the wall clock.
 #[derive(Debug, Clone, Copy)]
 struct Move {
     at: u64,
     /// The wall clock before the move.
     wall: i64,
     done_at: Option<u64>,
-    /// How many deliveries were early since, and due by the clock as it was.
+    /// The number of early deliveries since then that were due by the clock before the move.
     excused: usize,
 }
 
@@ -166,7 +166,7 @@ impl Checker {
         }
     }
 
-    /// A line that could not be read, or was torn in the middle of a round.
+    /// Counts a line that could not be read, or was torn in the middle of a round.
     pub(crate) fn unreadable(&mut self, text: &str) {
         self.breaks(Rule::Other, format!("this is no line of the log: {text}"));
     }

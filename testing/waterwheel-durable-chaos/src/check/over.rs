@@ -1,20 +1,20 @@
-//! Timers that are certainly over are forgotten, apart from one bit: a soak has millions. Lines about them from then on are held against that bit.
+//! Forgets timers that are certainly over, except for one bit each, since a soak has millions. Later lines about them are checked against that bit.
 
 use std::collections::HashMap;
 
 use super::Checker;
 use super::timer::{At, State, Timer};
 
-/// How the low part of an id counts the timers of an opening, and the rest of it the openings.
+/// The number of low bits of an id that count the timers of an opening. The other bits count the openings.
 const COUNT_BITS: u32 = 40;
 
 /// Timers that were settled or cancelled.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Over {
-    /// A bit for each id, by openings.
+    /// One bit for each id, by opening.
     bits: HashMap<u64, Vec<u64>>,
     pub(super) count: u64,
-    /// Requests before this line may have been made while timers existed that are over now.
+    /// The line before which requests may have been made while the forgotten timers existed.
     pub(super) until: At,
 }
 
@@ -43,12 +43,12 @@ fn place(id: u64) -> (u64, usize, u64) {
 }
 
 impl Checker {
-    /// How many lines were read.
+    /// The number of lines that were read.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Forgets timers that are over for certain, and of which nothing was said since this line.
+    /// Forgets timers that are certainly over, and that no line has mentioned since `before`.
     pub(crate) fn forget(&mut self, before: u64) {
         let over = self.timers.iter();
         let over: Vec<u64> = over
@@ -80,7 +80,7 @@ impl Checker {
         !is_in_flight && is_silent && (is_settled || was_cancelled)
     }
 
-    /// How many timers were forgotten.
+    /// The number of timers that were forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
         self.over.count
     }

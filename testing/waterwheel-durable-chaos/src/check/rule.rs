@@ -1,4 +1,4 @@
-//! Which promises there are, and what was seen of them.
+//! The promises, and the counts of what was seen of them.
 
 /// A promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,21 +9,21 @@ pub(crate) enum Rule {
     Early,
     /// No delivery after a cancel was answered with "done".
     AfterDone,
-    /// No delivery after a settled end, and one at a time.
+    /// No delivery after a settled end, and no two at a time.
     Twice,
-    /// One id in all attempts, and what was inserted with it.
+    /// All attempts have one id, and the data that was inserted with it.
     Id,
     /// The attempts are counted.
     Attempt,
-    /// One timer has a key.
+    /// At most one timer has a key.
     Key,
-    /// An answer can be so.
+    /// Every answer is possible.
     Answer,
     Other,
 }
 
 impl Rule {
-    /// All of them, in words.
+    /// All promises, in words.
     pub(crate) const ALL: [(Rule, &str); 9] = [
         (Rule::Lost, "lost"),
         (Rule::Early, "early"),
@@ -37,12 +37,12 @@ impl Rule {
     ];
 }
 
-/// The work that a restore has undone.
+/// The work that a restore undid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Undone {
     /// Timers that were inserted after the copy was made.
     pub(crate) gone: usize,
-    /// Timers that were delivered or cancelled since, and are there again.
+    /// Timers that were delivered or cancelled after the copy was made, and exist again.
     pub(crate) again: usize,
 }
 
@@ -54,31 +54,31 @@ pub(crate) struct Summary {
     /// Answered inserts.
     pub(crate) inserts: u64,
     pub(crate) created: u64,
-    /// Inserts that were refused for want of space.
+    /// Inserts that were refused for lack of space.
     pub(crate) full: u64,
     pub(crate) cancels: u64,
     pub(crate) cancelled: u64,
     pub(crate) reschedules: u64,
     pub(crate) redrives: u64,
     pub(crate) deliveries: u64,
-    /// Deliveries of what was in flight at a kill.
+    /// Repeated deliveries of timers that were in flight at a kill.
     pub(crate) duplicates: usize,
     pub(crate) in_flight: usize,
     pub(crate) clock_moves: u64,
-    /// Deliveries of calendars.
+    /// Deliveries of calendar occurrences.
     pub(crate) occurrences: u64,
-    /// Handlers that the clock was set back under, between their call and their look at it.
+    /// Handlers that read a clock that was set back just after they were called.
     pub(crate) on_their_way: u64,
-    /// By copies that were restored.
+    /// The work undone by restored copies.
     pub(crate) undone: Undone,
 }
 
-/// The work under way at a kill.
+/// The work in progress at a kill.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Flight {
-    /// Deliveries with their handlers.
+    /// Deliveries that were with their handlers.
     pub(crate) running: usize,
-    /// Ended deliveries that may not be settled.
+    /// Deliveries that have ended, but may not be settled.
     pub(crate) unsettled: usize,
     /// Inserts, cancels, reschedules and redrives that wait for their answers.
     pub(crate) unanswered: [usize; 4],

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use super::timer::ON_ITS_WAY_MICROS;
 
-/// The calendar has an occurrence a second.
+/// The period of the calendar.
 const EACH_MICROS: i64 = 1_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Service {
-    /// Since when, in microseconds since the child's start.
+    /// When each namespace was paused, in microseconds since the child's start.
     paused: HashMap<String, u64>,
-    /// In which round an occurrence was delivered last, by its time.
+    /// The round in which each occurrence was last delivered, by its time.
     pub(super) occurred: HashMap<i64, u64>,
-    /// The first and the last occurrence that came in time since the child's start, or since a move of the clock. All between them have to come.
+    /// The first and the last occurrence that came in time since the child's start or the last move of the clock. All between them must come.
     pub(super) calm: Option<(i64, i64)>,
     /// The calm periods of earlier children and of the time before earlier moves.
     calms: Vec<(i64, i64)>,
@@ -28,18 +28,18 @@ impl Service {
         self.paused.remove(namespace);
     }
 
-    /// Another child does not know yet what is paused, and says so.
+    /// Forgets which namespaces are paused: the next child does not know yet, and will report it.
     pub(super) fn begins_again(&mut self) {
         self.paused.clear();
         self.is_moved();
     }
 
-    /// The clock is moved: what is between the occurrences before and after that may be a misfire.
+    /// Notes that the clock is moved: occurrences between the last one before and the first one after it may be a misfire.
     pub(super) fn is_moved(&mut self) {
         self.calms.extend(self.calm.take());
     }
 
-    /// The occurrences that did not come, and have an earlier and a later one that came in time.
+    /// Returns the occurrences that did not come although an earlier and a later one came in time.
     pub(super) fn missing(&mut self) -> Vec<i64> {
         self.is_moved();
         let mut missing = Vec::new();
@@ -55,7 +55,7 @@ impl Service {
         missing
     }
 
-    /// Whether a delivery of this handler at this time is one of a namespace that is paused, and not one that was on its way to the handler then.
+    /// Whether this handler's namespace was paused, and a delivery at this time was not already on its way to the handler.
     pub(super) fn is_paused(&self, handler: &str, at: u64) -> bool {
         let namespace = handler.split_once('/').map_or("default", |(name, _)| name);
         let since = self.paused.get(namespace);

@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 use super::Checker;
 use crate::protocol::{Line, WORKERS};
 
-/// The rules that a log breaks, which begins in a first round and has its lines in short; and how often something came again, or was in flight.
+/// The rules that a log breaks, which begins in a first round and has its lines in short form; and the numbers of repeated and of in-flight deliveries.
 ///
-/// | in short | is |
+/// | short form | meaning |
 /// |---|---|
 /// | `new plain 1 a 2` | a timer is inserted by request 1, as `a`, for 2 ms |
-/// | `well plain a 1 1 3000 2000` | a whole delivery of that, at 3 000 us by the wall clock, due at 2 000 |
+/// | `well plain a 1 1 3000 2000` | a whole delivery of that timer, at 3 000 us by the wall clock, due at 2 000 |
 /// | `tick 4` | an occurrence of a calendar in the fourth second |
-/// | `forget 2` | what is over is forgotten, which are two timers so far |
+/// | `forget 2` | timers that are over are forgotten, which are two by then |
 const CASES: &str = include_str!("cases.txt");
 
-/// A dead letter, with the round after it.
+/// A dead letter, followed by another round.
 const DEAD: &str = "new fails 1 a 2; dead fails a 1 1 3000 2000; stopped; dead-letter a 1; round 2";
 /// The first attempt is settled by the answer to request 2.
 const ATTEMPTS: &str = "new fails 1 a 2; failed fails a 1 1 3000 2000; insert 2 0 plain 2000 -; full 2; copies 1;
     failed fails a 1 2 40000 39000; begin 30 a 1 3 150000 149000 fails -; copied 1; end 0 a 3 failed 150100;
     well fails a 1 4 500000 499000; restore";
-/// Settled for certain: the thread of its end was answered since. Another one is cancelled.
+/// A timer that is certainly settled, since the thread of its end got an answer later, and a cancelled one.
 const SETTLED: &str =
     "insert 1 0 plain 2000 key; created 1 a 2 plain; begin 10 a 1 1 3000 2000 plain key;
     end 0 a 1 well 3100; insert 2 0 plain 9000 -; created 2 b 9 plain; cancel 3 0 b; done 3";
@@ -59,7 +59,7 @@ fn expanded(text: &str) -> Vec<String> {
     }
 }
 
-/// A line of the log, by its words.
+/// Parses a line of the log from its short form.
 fn line(text: &str) -> Option<Line> {
     let mut words = text.split_whitespace();
     let name = words.next()?;
@@ -98,7 +98,7 @@ fn checked(log: &str) -> Checker {
                 assert_eq!(checker.forgotten().to_string(), count, "{log}");
             }
             (None, Some(line)) => {
-                // It is read as it is written, unless it is cut off.
+                // A line reads back as it is written, unless it is cut off.
                 let text = line.to_string();
                 assert_eq!(text.parse::<Line>().unwrap(), line);
                 let _ = text[..text.len() - 1].parse::<Line>().unwrap_err();

@@ -5,54 +5,54 @@ use crate::protocol::RETRY_DELAYS_MILLIS;
 /// A line's number.
 pub(super) type At = u64;
 
-/// So long after the wall clock was set back, or a namespace was paused, a handler may still read the time, or begin, that was about to be called before. A thread that has to wait
-/// for a processor takes so long at most.
+/// How long after a move of the wall clock or a pause a handler that was about to be called may still read the earlier time, or begin. A thread that waits for a processor takes no
+/// longer.
 pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timer {
     pub(super) handler: String,
     pub(super) key: Option<String>,
-    /// The request that inserted it. Not known of one that only an "existing" has named.
+    /// The request that inserted the timer. Unknown if only an "existing" answer has named it.
     pub(super) insert: Option<u64>,
     /// The due time in its handle, in milliseconds.
     pub(super) handle_due: i64,
-    /// When it may be due, by what was asked for.
+    /// The due times that it may have, by what was requested.
     pub(super) wanted: Vec<Wanted>,
     pub(super) last: Option<Last>,
-    /// Where the log has the failure of each attempt.
+    /// The line of the failure of each attempt.
     pub(super) failures: [At; RETRY_DELAYS_MILLIS.len()],
     /// When a cancel was answered with "done".
     pub(super) cancelled: Option<At>,
-    /// A cancel was not answered before a kill.
+    /// Whether a cancel was not answered before a kill.
     pub(super) may_be_cancelled: bool,
-    /// Cancels that wait for their answers.
+    /// The number of cancels that wait for their answers.
     pub(super) cancels: u32,
-    /// A request was answered with "not found".
+    /// The line of an answer "not found".
     pub(super) not_found: Option<At>,
-    /// It may have been redriven since its last delivery.
+    /// Whether the timer may have been redriven since its last delivery.
     pub(super) may_be_redriven: bool,
-    /// It may have been redriven once. From then on it has no key, and no line says when it is due.
+    /// Whether the timer may ever have been redriven. From then on it has no key, and no line tells when it is due.
     pub(super) was_dead: bool,
-    /// The last line about a redrive of it.
+    /// The last line about a redrive of the timer.
     pub(super) redriven: At,
-    /// The lowest and the highest attempt that may be next: it had deliveries while the copy was made that is in the place of the file.
+    /// The lowest and the highest attempt that may be next, if the timer had deliveries while the restored copy was made.
     pub(super) copied: Option<(u32, u32)>,
 }
 
-/// A due time that was asked for.
+/// A requested due time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) request: u64,
     /// In microseconds.
     pub(super) due: i64,
     pub(super) sent: At,
-    /// If it was done at all, then before this line.
+    /// The line before which the request was done, if at all.
     pub(super) done_by: Option<At>,
     pub(super) is_done: bool,
 }
 
-/// The last that a handler has said of a timer.
+/// The last report of a handler about a timer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Last {
     pub(super) state: State,
@@ -69,20 +69,20 @@ pub(super) struct Last {
 pub(super) enum State {
     Begun,
     Well,
-    /// It is tried again.
+    /// The attempt failed, and another one follows.
     Failed,
     Dead,
 }
 
-/// Up to where the ends of a round are known to be settled.
+/// How much of a round is known to be settled.
 ///
-/// A handler's end is queued for the store when its future returns, and the store's commits are in the order of the queue. So a later request of the same thread,
+/// A handler's end is queued for the store when its future returns, and the store commits in the order of the queue. So a later request of the same thread,
 /// answered from a commit, proves that the end is on disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seal {
     /// For each thread, the line of its latest request that was answered from a commit.
     threads: Vec<At>,
-    /// A shutdown writes all.
+    /// Whether a shutdown has written everything.
     pub(super) is_all: bool,
 }
 
@@ -108,7 +108,7 @@ impl Timer {
         self.cancelled.is_some() || self.may_be_cancelled || self.cancels > 0
     }
 
-    /// Whether it is to be delivered for certain.
+    /// Whether it certainly has to be delivered.
     pub(super) fn is_owed(&self) -> bool {
         !self.may_be_cancelled() && !self.may_be_redriven && !self.has_ended()
     }
@@ -119,13 +119,13 @@ impl Timer {
         self.last.is_some_and(over) && !self.may_be_redriven
     }
 
-    /// Whether it is certain that it has its key.
+    /// Whether it certainly has its key.
     pub(super) fn has_key(&self) -> bool {
         !self.may_be_cancelled() && !self.has_ended() && !self.was_dead
     }
 }
 
-/// In milliseconds.
+/// Rounds up to milliseconds.
 pub(super) fn rounded_up(micros: i64) -> i64 {
     micros.div_euclid(1_000) + i64::from(micros.rem_euclid(1_000) > 0)
 }

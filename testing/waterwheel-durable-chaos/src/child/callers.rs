@@ -1,4 +1,4 @@
-//! Many tasks that insert, cancel, reschedule and redrive at the same time.
+//! Many tasks that insert, cancel, reschedule and redrive concurrently.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::protocol::{ChildOptions, Known, NewTimer};
 
 /// The longest pause between two requests of a caller.
 const PAUSE_MILLIS: u64 = 16;
-/// How many timers a caller remembers, and how many all of them have in common.
+/// The number of timers that a caller remembers, and the number that all callers share.
 const MEMORY: usize = 200;
 const COMMON: usize = 8_192;
 
@@ -26,9 +26,9 @@ const SECOND: i64 = 1_000_000;
 /// The requests of callers, and the weight of each.
 #[derive(Debug, Clone, Copy)]
 enum Load {
-    /// As much as it can, of all kinds.
+    /// Requests of all kinds, as fast as possible.
     Mixed,
-    /// At this distance, for a service in its usual life.
+    /// Requests at this interval, as in the ordinary life of a service.
     Steady(Duration),
 }
 
@@ -39,9 +39,9 @@ struct Caller {
     stop: watch::Receiver<bool>,
     rng: Rng,
     own: Vec<Handle>,
-    /// Timers that several callers know.
+    /// Timers that all callers know.
     common: Arc<Mutex<Vec<Handle>>>,
-    /// To be redriven: each is one caller's.
+    /// Dead letters to redrive: each belongs to one caller.
     dead: Vec<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Caller {
                 Load::Mixed => {
                     Instant::now() + Duration::from_micros(self.rng.u64(..PAUSE_MILLIS * 1_000))
                 }
-                // One that was held up makes nothing good.
+                // A caller that was delayed does not catch up.
                 Load::Steady(pause) => (next + pause).max(Instant::now()),
             };
             tokio::time::sleep_until(next).await;
@@ -138,11 +138,11 @@ impl Caller {
         }
     }
 
-    /// A key that many ask for at the same time.
+    /// Inserts timers with a key that many ask for at the same time.
     async fn insert_at_once(&mut self) {
         let mut new = self.new_timer();
         if let Load::Steady(_) = self.load {
-            // Where a key is free again as soon as its timer is settled.
+            // This namespace frees a key as soon as its timer is settled.
             new.handler = "keyed/order".into();
         }
         new.key = Some(format!("at-once-{}", self.rng.u16(..)));
@@ -165,7 +165,7 @@ impl Caller {
         }
         let is_keyed = rng.u8(..5) == 0;
         let handler = rng.choice(NAMES).unwrap_or(NAMES[0]).into();
-        // Most are due soon, and some in all levels of the store.
+        // Most are due soon, and some reach every level of the store.
         let delay = match rng.u8(..100) {
             0..5 => rng.i64(-SECOND..0),
             5..35 => rng.i64(0..300_000),
@@ -199,7 +199,7 @@ impl Caller {
         }
     }
 
-    /// One of its timers, or one that others may have at the same time.
+    /// Chooses one of its timers, or one that others may choose at the same time.
     fn choose(&mut self) -> Option<Handle> {
         if self.rng.u8(..5) == 0 {
             let common = self.common.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,9 +14,9 @@ use crate::protocol::{self, Answer, ChildOptions, Line, Named, Request};
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) log: Arc<Log>,
-    /// The number of the next request. It is another one in each round.
+    /// The number of the next request. Each round uses different numbers.
     next: AtomicU64,
-    /// How many bytes payloads have at most, but for a few of 5 000.
+    /// The maximum length of payloads in bytes, apart from a few of 5 000.
     largest: usize,
 }
 
@@ -40,7 +40,7 @@ impl Calls {
         request
     }
 
-    /// The store of a child has no faults, and a full disk is one for inserts alone: no request fails.
+    /// Notes an answer. The store of a child has no faults, and a full disk affects inserts alone: no request fails.
     fn answers(&self, request: u64, answer: Result<Answer, Error>) -> Option<Answer> {
         match answer {
             Ok(answer) => {
@@ -122,7 +122,7 @@ impl Calls {
         }
     }
 
-    /// Returns whether the timer may still be there.
+    /// Returns whether the timer may still exist.
     pub(crate) async fn cancel(&self, timers: &Durable, handle: &Handle) -> bool {
         let id = handle.id.get();
         let request = self.asks(Request::Cancel { id });
@@ -134,7 +134,7 @@ impl Calls {
         self.answers(request, answer) == Some(Answer::AlreadyFired)
     }
 
-    /// Returns whether the timer may still be there.
+    /// Returns whether the timer may still exist.
     pub(crate) async fn reschedule(&self, timers: &Durable, handle: &Handle, due: i64) -> bool {
         let id = handle.id.get();
         let request = self.asks(Request::Reschedule { id, due });
@@ -158,7 +158,7 @@ impl Calls {
         self.answers(request, answer);
     }
 
-    /// How many bytes follow in the payload of a request: so many at most, but for a few.
+    /// The number of bytes that follow in the payload of a request: less than `largest`, apart from a few.
     fn length(&self, request: u64) -> usize {
         let mut rng = fastrand::Rng::with_seed(!request);
         match rng.u8(..) {
@@ -180,7 +180,7 @@ fn time(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs())
 }
 
-/// The request's number, how many bytes follow, and these, which follow from the number.
+/// The request's number, the length, and that many bytes, which are derived from the number.
 fn payload(request: u64, length: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(request);
     let mut payload = request.to_le_bytes().to_vec();
@@ -189,7 +189,7 @@ fn payload(request: u64, length: usize) -> Vec<u8> {
     payload
 }
 
-/// The request's number, if nothing has become of the payload.
+/// The request's number, if the payload is intact.
 pub(super) fn request_of(read: &[u8]) -> Option<u64> {
     let number = read.get(..8)?.try_into().ok()?;
     let request = u64::from_le_bytes(number);

@@ -1,4 +1,4 @@
-//! The handlers, each with a line at its begin and one at its end.
+//! The handlers, each of which logs a line at its begin and one at its end.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use waterwheel_durable::{Dead, Delivery, Durable, HandlerOptions, Retry};
 use super::calls::{Calls, request_of};
 use crate::protocol::{Begin, ChildOptions, How, Line, NewTimer};
 
-/// `late` is registered when the child has run for a while.
+/// The names of the handlers. `late` is registered after the child has run for a while.
 pub(crate) const NAMES: [&str; 4] = ["plain", "fails", "slow", "late"];
 
-/// Says how the attempt has ended, also if its future panics or is dropped.
+/// Logs how the attempt has ended, also if its future panics or is dropped.
 struct Attempt {
     calls: Arc<Calls>,
     id: u64,
@@ -23,7 +23,7 @@ struct Attempt {
 impl Attempt {
     fn begin(calls: &Arc<Calls>, delivery: &Delivery) -> Attempt {
         let log = &calls.log;
-        // First of all: this is the time that counts.
+        // Read the clock first: this is the time that counts.
         let wall = log.wall();
         let due = delivery.due().duration_since(UNIX_EPOCH);
         let due = due.map_or(0, |since| since.as_micros());
@@ -69,7 +69,7 @@ impl Drop for Attempt {
     }
 }
 
-/// A handler with a line at the begin and one at the end of each attempt.
+/// Registers a handler that logs a line at the begin and one at the end of each attempt.
 pub(super) fn handle<F, A>(
     timers: &Durable,
     calls: &Arc<Calls>,
@@ -87,7 +87,7 @@ pub(super) fn handle<F, A>(
             let attempt = Attempt::begin(&calls, &delivery);
             let how = work(calls, delivery).await;
             if how == How::Dropped {
-                // Prints nothing.
+                // Unlike `panic!`, prints nothing.
                 std::panic::resume_unwind(Box::new("by chance"));
             }
             attempt.end(how);
@@ -141,7 +141,7 @@ pub(super) fn add(
         .concurrency(16)
         .attempt_limit(Duration::from_millis(60));
     handle(timers, calls, "slow", limited, async |_, _| {
-        // Some beyond the limit.
+        // Some take longer than the limit.
         let millis = match fastrand::u8(..) {
             0..4 => 200,
             _ => fastrand::u64(1..15),

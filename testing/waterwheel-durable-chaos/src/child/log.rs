@@ -1,4 +1,4 @@
-//! Where a child says what it does.
+//! The log of a child: what it does, line by line.
 
 use std::io::{Write, stdout};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,12 +15,12 @@ thread_local! {
     static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Where lines go, and the clocks that they are dated by.
+/// The output of the lines, and the clocks that date them.
 #[derive(Debug)]
 pub(super) struct Log {
     start: Instant,
     shift: Arc<Shift>,
-    /// One line is written at a time.
+    /// Lets one line be written at a time.
     out: Mutex<()>,
 }
 
@@ -33,7 +33,7 @@ impl Log {
         }
     }
 
-    /// The clocks that the lines are dated by.
+    /// The clocks that date the lines.
     pub(super) fn clocks(&self) -> Arc<Shift> {
         Arc::clone(&self.shift)
     }
@@ -41,7 +41,7 @@ impl Log {
     pub(super) fn say(&self, line: &Line) {
         let text = format!("{line}\n");
         let _one = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // The parent may be gone. Then this one ends as well, when it is asked to stop.
+        // The parent may be gone. Then this process ends too, when it is asked to stop.
         let _ = stdout().lock().write_all(text.as_bytes());
     }
 
@@ -54,14 +54,14 @@ impl Log {
         THREAD.with(|number| *number)
     }
 
-    /// Microseconds since the child's start.
+    /// The time since the child's start, in microseconds.
     pub(super) fn at(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// The wall clock, in microseconds.
     pub(super) fn wall(&self) -> i64 {
-        // The shift last: it may be moved meanwhile, after the line that says so.
+        // Read the shift last: it may be moved meanwhile, after the line that reports the move.
         let machine = SystemTime::now().duration_since(UNIX_EPOCH);
         let machine = machine.map_or(0, |since| since.as_micros());
         i64::try_from(machine).unwrap_or(i64::MAX) + self.shift.wall()

@@ -1,4 +1,4 @@
-//! The process that is killed: a service with handlers and many callers, which says in lines what it does.
+//! The process that is killed: a service with handlers and many callers, which logs what it does line by line.
 
 mod callers;
 mod calls;
@@ -28,9 +28,9 @@ use log::Log;
 use moves::Mover;
 use watched::Watched;
 
-/// No request waits for so long, even on a busy machine.
+/// Longer than any request waits, even on a busy machine.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
-/// The files of a disk in memory. Without the reserve: at the end there is space.
+/// The files of a disk in memory, without the reserve: at the end there is space.
 const FILES: [&str; 2] = [FILE, WAL];
 
 pub(crate) fn run(options: &str) -> Result<ExitCode, String> {
@@ -58,11 +58,11 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     let disk = disk.transpose()?;
     let (stops, stop) = watch::channel(false);
     let (fills, confirms) = (disk.clone(), Arc::clone(&log));
-    // The end of the input is the parent's command to stop.
+    // The end of the input is the parent's request to stop.
     std::thread::spawn(move || {
         for line in stdin().lines().map_while(Result::ok) {
             match (line.parse(), &fills) {
-                // A copy was made: what is said from now on is not in it.
+                // A copy was made: it contains nothing that is logged from now on.
                 (Ok(line @ Line::Copied { .. }), _) => confirms.say(&line),
                 (Ok(Line::Disk { is_full: true }), Some(disk)) => drop(disk.fill()),
                 (Ok(Line::Disk { is_full: false }), Some(disk)) => disk.set_foreign(0),
@@ -92,7 +92,7 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     if options.moves {
         tasks.push(tokio::spawn(moves::play(mover(), options.seed)));
     }
-    // The thread that reads the input goes last.
+    // Wait for the thread that reads the input.
     let _ = stop.clone().wait_for(|is_set| *is_set).await;
     for task in tasks {
         match tokio::time::timeout(LONGEST_ANSWER, task).await {
@@ -105,7 +105,7 @@ async fn live(options: ChildOptions) -> Result<(), String> {
         Ok(stopped) if stopped.abandoned == 0 => {}
         other => log.wrong(format!("the shutdown: {other:?}")),
     }
-    // To a real folder, now that the store is closed.
+    // Copy the files to a real folder, now that the store is closed.
     for name in FILES {
         if let Some(disk) = &disk {
             let bytes = disk.read(name).unwrap_or_default();
@@ -115,7 +115,7 @@ async fn live(options: ChildOptions) -> Result<(), String> {
     dead_letters(&options, &log).await
 }
 
-/// A disk in memory with a capacity, for machines on which no small file system can be mounted. It has what the file and its WAL have.
+/// A disk in memory with a capacity, for machines on which no small file system can be mounted. It starts with the current file and WAL.
 fn in_memory(options: &ChildOptions) -> Result<Disk, String> {
     let disk = Disk::new()?;
     let read = |name| Some((name, fs::read(options.file.with_file_name(name)).ok()?));
@@ -131,7 +131,7 @@ async fn open(
     rng: &mut fastrand::Rng,
 ) -> Result<Durable, String> {
     let events = Arc::clone(log);
-    // In the end, all is due at once: it must not fit.
+    // In the end, everything is due at once, and must not fit into memory.
     let in_memory = match rng.u8(..3) {
         _ if options.callers == 0 => 200,
         // Of its own accord.
@@ -150,7 +150,7 @@ async fn open(
                 events.wrong(format!("the store has failed: {error}"));
             }
         });
-    // The plain call as well: the marks of commits are of use only where a kill comes.
+    // Use the plain call as well: the marks of commits only matter where a kill comes.
     if options.callers == 0 {
         return builder.open(&options.file).await.map_err(in_words);
     }
@@ -180,7 +180,7 @@ async fn open(
     builder.open_store(store).await.map_err(in_words)
 }
 
-/// Which dead letters are there, after a shutdown and another opening?
+/// Opens the file again after a shutdown, and logs its dead letters.
 async fn dead_letters(options: &ChildOptions, log: &Log) -> Result<(), String> {
     let timers = Durable::open(&options.file).await.map_err(in_words)?;
     let mut after = None;

@@ -1,4 +1,4 @@
-//! The wall clock is moved while the service runs.
+//! Moves the wall clock while the service runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) struct Mover {
     pub(super) timers: Durable,
     pub(super) calls: Arc<Calls>,
     pub(super) shift: Arc<Shift>,
-    /// The parent's command to stop.
+    /// The parent's request to stop.
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -35,11 +35,11 @@ impl Mover {
         self.moves(|shift| shift.set_wall(shift.wall() + micros));
     }
 
-    /// Moves the clock by a second or more: the service notices it.
+    /// Moves the clock by a second or more, and waits until the service notices.
     pub(super) async fn by(&self, micros: i64) {
         let before = self.timers.metrics().clock_jumps;
         self.slew(micros);
-        // It is noticed within moments. On a machine that is busy, that can be long.
+        // The service notices within moments, or later on a busy machine.
         for _ in 0..3_000 {
             if self.timers.metrics().clock_jumps > before {
                 return;
@@ -50,12 +50,12 @@ impl Mover {
         self.calls.log.wrong(text);
     }
 
-    /// Not a jump: both clocks go on.
+    /// Advances both clocks: a suspension is not a jump.
     pub(super) fn suspend(&self, micros: u64) {
         self.moves(|shift| shift.suspend(micros));
     }
 
-    /// Sets the clock back by an hour in the moment at which a timer is due.
+    /// Sets the clock back by an hour at the moment when a timer is due.
     async fn back_at_a_due_time(&self, rng: &mut fastrand::Rng) {
         let log = &self.calls.log;
         let due = (log.wall() + 120_000) / 1_000 * 1_000;
@@ -84,7 +84,7 @@ async fn pause(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
-/// Plays all moves, and then waits for the end.
+/// Plays all moves, and then waits until it is stopped.
 pub(super) async fn play(mover: Mover, seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     pause(300).await;

@@ -1,4 +1,4 @@
-//! A service with namespaces and a calendar, under a steady load, and what goes wrong in its life.
+//! A service with namespaces and a calendar under a steady load, and the faults in its life.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,18 +13,18 @@ use super::moves::{HOUR, Mover};
 use crate::protocol::{ChildOptions, How, Line, MEASURED, NewTimer, SUSPENDED_HOURS, retry_delays};
 use crate::report::in_words;
 
-/// Limited, and paused for a while. What was delivered is kept for a day.
+/// A namespace that is limited, and paused for a while. It keeps delivered timers for a day.
 const LIMITED: &str = "limited";
-/// A quarter of its attempts fail. What was delivered is kept for a day.
+/// A namespace a quarter of whose attempts fail. It keeps delivered timers for a day.
 const RETRYING: &str = "retrying";
-/// Its timers have keys.
+/// A namespace whose timers have keys.
 const KEYED: &str = "keyed";
-/// Its handler hangs for a while.
+/// A namespace whose handler hangs for a while.
 const STUCK: &str = "stuck";
-/// Each second.
+/// A calendar with an occurrence each second.
 const CALENDAR: &str = "tick";
 
-/// So many timers in a hundred are of this handler.
+/// The percentage of timers for each handler.
 const SHARES: [(&str, u8); 8] = [
     (MEASURED, 50),
     ("keyed/order", 15),
@@ -38,7 +38,7 @@ const SHARES: [(&str, u8); 8] = [
 
 const SECOND: i64 = 1_000_000;
 
-/// Creates the namespaces, their handlers and the calendar, and lets things go wrong. Without callers, nothing goes wrong, and the calendar ends.
+/// Creates the namespaces, their handlers and the calendar, and starts the faults. Without callers, there are no faults, and the calendar ends.
 pub(super) async fn set_up(
     mover: Mover,
     options: &ChildOptions,
@@ -81,7 +81,7 @@ async fn begin(mover: Mover, options: &ChildOptions) -> Result<Faults, Error> {
         policy: limited,
         hangs,
     };
-    // A process that was killed may have left it paused.
+    // A process that was killed may have left the namespace paused.
     faults.resume().await?;
     Ok(faults)
 }
@@ -104,7 +104,7 @@ fn add_handlers(Mover { timers, calls, .. }: &Mover, is_hanging: watch::Receiver
     handle(timers, calls, "stuck/call", plain(), move |_, _| {
         let mut is_hanging = is_hanging.clone();
         async move {
-            // The end of the process is the end of it as well.
+            // The end of the process ends the hang as well.
             let _ = is_hanging.wait_for(|is_hanging| !is_hanging).await;
             How::Well
         }
@@ -125,10 +125,10 @@ fn add_handlers(Mover { timers, calls, .. }: &Mover, is_hanging: watch::Receiver
     });
 }
 
-/// A timer of the handler whose lateness is measured is due after so long, at least. One that is due as it is inserted waits for its commit.
+/// The minimum delay of a timer of the handler whose lateness is measured. A timer that is due as it is inserted waits for its commit.
 const AHEAD: i64 = SECOND / 10;
 
-/// When a timer of this handler may be due, as near to `due` as it can be.
+/// The due time for a timer of this handler, as near to `due` as allowed.
 pub(super) fn ahead(handler: &str, due: i64, wall: i64) -> i64 {
     match handler {
         MEASURED => due.max(wall + AHEAD),
@@ -136,7 +136,7 @@ pub(super) fn ahead(handler: &str, due: i64, wall: i64) -> i64 {
     }
 }
 
-/// The requests of a caller: nearly all timers are due within half a minute.
+/// A caller's next timer: nearly all are due within half a minute.
 pub(super) fn new_timer(rng: &mut Rng, wall: i64) -> NewTimer {
     let mut share = rng.u8(..100);
     let chosen = SHARES.iter().find(|(_, of)| {
@@ -179,7 +179,7 @@ enum Fault {
     Policy(usize, u32),
 }
 
-/// The faults, and when they come, in thousandths of a life.
+/// The faults, and when they begin, in thousandths of a life.
 const PLAN: [(u32, &str, Fault); 10] = [
     (100, "the clock goes forward by an hour", Fault::Clock(HOUR)),
     (140, "the clock goes back by an hour", Fault::Clock(-HOUR)),
@@ -187,7 +187,7 @@ const PLAN: [(u32, &str, Fault); 10] = [
     (320, "it goes on", Fault::Hangs(false)),
     (440, "a namespace is paused", Fault::Paused(true)),
     (500, "it is resumed", Fault::Paused(false)),
-    // What is kept expires when the day after the next one begins.
+    // Archived timers expire when the day after the next one begins.
     (600, "a suspension of 25 hours", Fault::Suspended),
     (640, "a suspension of 25 hours", Fault::Suspended),
     (740, "another policy", Fault::Policy(2, 2)),

@@ -1,4 +1,4 @@
-//! A store that says when it is busy with a commit.
+//! A store that logs when it is busy with a commit.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl<S: Store> Store for Watched<S> {
         self.log.say(&Line::CommitBegins { steps: steps.len() });
         let outcomes = self.store.commit(number, steps);
         if let Err(error) = &outcomes {
-            // On a full disk as well: it keeps space for what must be written.
+            // Not even a full disk may fail a commit: the store reserves space for what must be written.
             self.log.wrong(format!("a commit has failed: {error}"));
         }
         let done = outcomes.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The life of a seed, until its power is cut.
+//! The life of a seed, until the power is cut.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,7 +21,7 @@ use crate::report::in_words;
 pub(crate) const FILE: &str = "timers.db";
 pub(crate) const WAL: &str = "timers.db-wal";
 
-/// The files that a disk has.
+/// The files of the store on a disk in memory.
 pub(crate) const IN_MEMORY: Files = Files {
     read: Disk::read_path,
     length: Disk::length_path,
@@ -35,7 +35,7 @@ pub(crate) const IN_MEMORY: Files = Files {
     longest: || None,
 };
 
-/// The circumstances of a power cut: one of the first is what was going on.
+/// The circumstances of a power cut. One of those up to `Nothing` tells what was going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
 pub(super) enum Seen {
     /// The first opening, which creates the tables.
@@ -46,52 +46,52 @@ pub(super) enum Seen {
     Beginning,
     /// A read of a commit.
     CommitRead,
-    /// A write of a commit to the WAL.
+    /// A write to the WAL by a commit.
     CommitWrite,
     /// The sync of a commit.
     CommitSync,
-    /// A read or a sync of the WAL, as it is copied into the file.
+    /// A read or a sync of the WAL during a checkpoint.
     CheckpointRead,
-    /// A write to the file, as the WAL is copied.
+    /// A write to the file during a checkpoint.
     CheckpointWrite,
-    /// The sync of the file, after that.
+    /// The sync of the file at the end of a checkpoint.
     CheckpointSync,
-    /// A write to the WAL after a commit was answered: the keys are put in order, or the file becomes shorter.
+    /// A write to the WAL after a commit was answered: keys are sorted, or the file is shortened.
     MaintainWrite,
     /// A write of the reserve, its sync, or its deletion.
     Reserve,
-    /// A write of the note of what was acknowledged, or its sync.
+    /// A write of the note of acknowledged commits, or its sync.
     Note,
-    /// The end of an orderly life, which copies the WAL and empties it.
+    /// The end of an orderly life, with a checkpoint that empties the WAL.
     Closing,
-    /// Nothing: a commit, or inserts of one, had just been refused, because there was no space.
+    /// Nothing: a commit, or its inserts, had just been refused for lack of space.
     Refusal,
-    /// Nothing: a sync, a read or a write had failed, and the store with it.
+    /// Nothing: a sync, a read or a write had failed, and with it the store.
     Failure,
-    /// None of that: between two calls.
+    /// Nothing: between two calls.
     Nothing,
-    /// The commit that was under way is there, or is gone.
+    /// The commit that was in progress is there.
     Kept,
     Gone,
     /// Something was not synced.
     Unsynced,
-    /// A commit was refused before, because there was no space.
+    /// A commit was refused earlier for lack of space.
     RefusedCommit,
-    /// One was done without its inserts.
+    /// A commit was done without its inserts.
     RefusedInserts,
-    /// Inserts were done after that.
+    /// Inserts were done after a refusal.
     InsertsAgain,
 }
 
-/// How often each of them was seen.
+/// How often each circumstance was seen.
 pub(super) type Tally = BTreeMap<Seen, u64>;
 
-/// The contents if the commit that is under way has done its work.
+/// The possible results of the commit that is in progress.
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
-    /// And what the store answers.
+    /// The contents if it was done, and the store's answers.
     pub(super) done: (Model, Vec<Outcome>),
-    /// The contents if there is no space for its inserts.
+    /// The contents and the answers if there is no space for its inserts.
     pub(super) full: (Model, Vec<Outcome>),
 }
 
@@ -109,11 +109,11 @@ enum Said<T> {
     Done(T),
     /// Nothing was done.
     Refused,
-    /// It is not known what was done, and the life is over.
+    /// It is unknown what was done, and the life is over.
     Failed,
 }
 
-/// A life that goes on after power cuts, on one disk.
+/// A life that continues after power cuts, on one disk.
 pub(super) struct Life<'a> {
     pub(super) rng: Rng,
     disk: &'a Disk,
@@ -123,7 +123,7 @@ pub(super) struct Life<'a> {
     vacuum: Vacuum,
     /// The contents according to the store's answers. `None` before the first opening.
     acknowledged: Option<Model>,
-    /// The contents if the call that is under way has done its work.
+    /// The contents if the call in progress is done.
     pub(super) under_way: Option<UnderWay>,
     pub(super) now: i64,
     pub(super) inserted: u64,
@@ -158,7 +158,7 @@ impl<'a> Life<'a> {
             vacuum: Vacuum {
                 min: 0,
                 step: rng.i64(1..10),
-                // A seed is one life, however busy the machine is.
+                // Time must not matter: a seed gives one life, however busy the machine is.
                 time: Duration::MAX,
             },
             acknowledged: None,
@@ -174,7 +174,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Lives until the power is cut, and looks at what is left.
+    /// Lives until the power is cut, and checks what is left.
     pub(super) fn go_on(&mut self) -> Result<(), String> {
         if self.acknowledged.is_some() && self.rng.u32(0..4) == 0 {
             self.command().map_err(in_words)?;
@@ -188,7 +188,7 @@ impl<'a> Life<'a> {
             self.disk.set_quota(self.rng.u32(0..4) == 0);
         }
         let (moment, after_it) = self.moment();
-        // From the first commit on, or from the opening.
+        // Count from the first commit, or from the opening.
         let is_late = self.rng.bool();
         if !is_late {
             self.disk.cut_at(moment, after_it);
@@ -228,11 +228,11 @@ impl<'a> Life<'a> {
         *self.tally.entry(seen).or_default() += 1;
     }
 
-    /// Another process asks for something, while no store is open.
+    /// Sends a command from another process, while no store is open.
     fn command(&mut self) -> rusqlite::Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let other = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs())?;
-        // As the command does it: copying the WAL is for the store.
+        // As the real command does: the checkpoint is left to the store.
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let sql = "INSERT INTO commands (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
@@ -249,7 +249,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// When the power is cut.
+    /// Chooses when the power is cut.
     fn moment(&mut self) -> (Moment, bool) {
         let rng = &mut self.rng;
         let (call, kind, max) = match rng.u32(0..17) {
@@ -275,7 +275,7 @@ impl<'a> Life<'a> {
         (Moment { call, kind, after }, rng.bool())
     }
 
-    /// How the disk fails, and from when on.
+    /// Chooses how the disk fails, and from when on.
     fn fault(&mut self) -> (Moment, Fault) {
         let rng = &mut self.rng;
         let (call, kind, fault, max) = match rng.u32(0..8) {
@@ -307,8 +307,8 @@ impl<'a> Life<'a> {
         )
     }
 
-    /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end. A cut that is handed over counts from the
-    /// first commit on.
+    /// Opens the store and works with it, until the power is cut or the life is over. Returns what was going on at the end. A given cut counts from the first
+    /// commit.
     fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<Seen, String> {
         let opening = match self.acknowledged {
             None => Seen::Creation,
@@ -369,7 +369,7 @@ impl<'a> Life<'a> {
                     }
                 }
                 Said::Refused => {
-                    // It must not come back, also if nothing is written over what it has left.
+                    // The refused work must not come back, even if nothing overwrites its remains.
                     self.under_way = None;
                     if self.rng.u32(0..3) == 0 {
                         return Ok(Seen::Refusal);
@@ -412,7 +412,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Takes the answer of the store; an error if the store has no reason for one.
+    /// Reads the answer of the store; an error is returned if the store has no reason for one.
     fn said<T, E: Error>(
         &mut self,
         answer: Result<T, E>,
@@ -430,7 +430,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// The work at the end of a life, which may have come before the power cut.
+    /// What was going on at the end of a life: the call that the power cut interrupted, or a failure.
     fn ends(&self, during: Seen) -> Seen {
         match self.disk.cut() {
             Some(_) => during,
@@ -448,7 +448,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// A commit was answered: with its inserts, or without them.
+    /// Notes that a commit was answered: with its inserts, or without them.
     fn is_done(&mut self, outcomes: &[Outcome]) -> Result<(), String> {
         let has = |outcome| outcomes.contains(outcome);
         let under_way = self.under_way.as_ref();
@@ -477,11 +477,11 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// Compares the rest with the answered work, and perhaps the work under way, for plain SQL and for the store that opens it. Says whether it agrees.
+    /// Compares what is left with the answered work or the work in progress, by plain SQL and through the store. Returns whether the latter is there.
     fn check(&mut self) -> Result<Option<bool>, String> {
-        // What looks at the disk writes to it as well.
+        // Looking at the disk writes to it as well.
         let content = self.disk.content();
-        // It has space, too.
+        // This disk has space.
         self.disk.put(content.clone());
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let left = self.disk.read(FILE).map(|_| {
@@ -529,7 +529,7 @@ impl<'a> Life<'a> {
     }
 }
 
-/// The first lines in which two things differ, below the field that they are in.
+/// The first lines in which two values differ, below the field that contains them.
 fn difference<T: Debug>(found: &T, expected: &T) -> String {
     let (found, expected) = (format!("{found:#?}"), format!("{expected:#?}"));
     let mut field = "";

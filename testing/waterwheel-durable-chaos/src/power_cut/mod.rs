@@ -1,11 +1,11 @@
-//! Is each commit that was answered there after a power cut, and nothing else?
+//! Is each answered commit there after a power cut, and nothing else?
 //!
-//! Each seed is a life of a [`SqliteStore`](waterwheel_durable_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its WAL, is closed.
-//! In one of three lives the disk fails before the end, and in one of three it is full now and then, by files of others. At a random moment the power is cut, and the disk keeps what was synced, and of the
-//! rest what it likes. What is left is looked at by plain SQL, and opened by the store: SQLite's integrity check passes, and both show what a store in memory has after
-//! the last commit that was answered, or after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
+//! Each seed is a life of a [`SqliteStore`](waterwheel_durable_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, makes checkpoints, is closed. In one of three lives the disk fails
+//! before the end, and in one of three it is full now and then because of foreign files. At a random moment the power is cut; the disk keeps what was synced, and any part of the rest. The remains are read
+//! by plain SQL and opened by the store: SQLite's integrity check passes, and both show the contents of a store in memory after the last answered commit, or after the one in progress. Nothing is left of a
+//! refused commit. Then the life continues from there.
 //!
-//! The seed decides about the requests to the store and the moment of the power cut. SQLite draws the salt of its WAL itself, so a seed differs in these bytes alone.
+//! The seed determines the requests to the store and the moment of the power cut. SQLite draws the salt of its WAL itself, so runs of a seed differ only in these bytes.
 
 mod life;
 mod model;
@@ -20,13 +20,13 @@ use life::{Life, Seen, Tally};
 use waterwheel_durable_faults::Disk;
 use waterwheel_durable_sqlite::OpenOptions;
 
-/// How many seeds it takes at least that each kind of cut must have occurred.
+/// The number of seeds from which on each kind of cut must have occurred.
 const ENOUGH: u64 = 300;
 
-/// How often the power is cut in the life of a seed.
+/// The number of power cuts in the life of a seed.
 const CUTS: usize = 4;
 
-/// Runs the life of a seed. An error says what was promised and not kept.
+/// Runs the life of a seed. An error tells which promise was not kept.
 fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Result<(), String> {
     let mut life = Life::new(seed, disk, synchronous, tally);
     for cut in 1..=CUTS {

@@ -1,4 +1,4 @@
-//! The contents that a store must have: a store in memory, which gets the same requests, and the parts that it lacks.
+//! The contents that a store must have: a store in memory that gets the same requests, and the parts that it lacks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Model {
     store: MemoryStore,
     epoch: u64,
     commits: u64,
-    /// How many timers each commit has archived: a store lets those of a commit expire together.
+    /// The number of timers that each commit has archived: a store lets those of a commit expire together.
     blocks: BTreeMap<Place, VecDeque<usize>>,
     pending: BTreeMap<Place, usize>,
     /// Commands of other processes, whether they were taken, and their answers.
@@ -28,9 +28,9 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The file is opened once more. Returns which opening it is.
+    /// Opens the file once more. Returns the number of the opening.
     pub(super) fn begin(&mut self) -> u64 {
-        // A process that has ended answers nothing.
+        // A process that has ended gets no answers.
         self.commands
             .retain(|_, (is_taken, answer)| !*is_taken || answer.is_some());
         self.commits = 0;
@@ -42,7 +42,7 @@ impl Model {
         self.epoch
     }
 
-    /// Does a step, as it is promised. `is_full`: there is no space for an insert.
+    /// Carries out a step as promised. `is_full`: there is no space for an insert.
     pub(super) fn step(&mut self, op: &Op, is_full: bool) -> Outcome {
         match op {
             Op::All(steps) => {
@@ -80,14 +80,14 @@ impl Model {
             .unwrap_or(Outcome::Done)
     }
 
-    /// All steps of the commit were done.
+    /// Ends the commit, all of whose steps were done.
     pub(super) fn end_commit(&mut self) {
         for (place, count) in std::mem::take(&mut self.pending) {
             self.blocks.entry(place).or_default().push_back(count);
         }
     }
 
-    /// How many timers expire: those of whole commits, until they are as many as this or a few more.
+    /// Counts the timers that expire: those of whole commits, until they reach the limit.
     fn expire(&mut self, handler: &Arc<str>, before: i64, limit: usize) -> usize {
         let mut gone = 0;
         let days = self
@@ -103,7 +103,7 @@ impl Model {
         gone
     }
 
-    /// Whether a timer is in the second of its due time.
+    /// Whether a timer is stored in the second of its due time.
     fn has(&mut self, row: &Row) -> bool {
         let id = Id::from_stored(row.id.get() - 1);
         let after = RowCursor { id, ..row.cursor() };
@@ -114,12 +114,12 @@ impl Model {
         rows.is_ok_and(|it| it.first().is_some_and(|it| it.id == row.id))
     }
 
-    /// Another process sends a command.
+    /// Adds a command of another process.
     pub(super) fn add_command(&mut self, number: i64) {
         self.commands.insert(number, (false, None));
     }
 
-    /// The store has taken all commands.
+    /// Notes that the store has taken all commands.
     pub(super) fn take_commands(&mut self) {
         for (is_taken, answer) in self.commands.values_mut() {
             *is_taken |= answer.is_none();
@@ -134,7 +134,7 @@ impl Model {
         self.store.len()
     }
 
-    /// All timers of a handler that are near.
+    /// All near timers of a handler.
     pub(super) fn near(&mut self, handler: &str) -> Vec<Row> {
         let all = PageLimit::rows(usize::MAX);
         let rows = self
@@ -176,7 +176,7 @@ impl Model {
         handles: &[Handle],
     ) -> Result<Contents, StoreError> {
         let mut store = self.store.clone();
-        // The look comes where there is space.
+        // There is space while we look.
         store.set_full(false);
         Contents::of(&mut store, buckets, handlers, handles)
     }
@@ -233,11 +233,11 @@ fn to_seconds(bucket: Bucket) -> Op {
     }
 }
 
-/// All that a store replies when it is asked for all.
+/// All replies of a store to a complete set of reads.
 #[derive(Debug, PartialEq)]
 pub(super) struct Contents {
     epoch: u64,
-    /// In far levels, before and after all rows of the buckets were moved to seconds.
+    /// The first buckets of far levels, before and after all rows of the buckets were moved to seconds.
     first: [Option<i64>; 2 * Level::CASCADING.len()],
     handlers: Vec<Arc<str>>,
     rows: Vec<Row>,
@@ -246,15 +246,15 @@ pub(super) struct Contents {
     settings: Vec<Setting>,
     /// The answers to inserts with all keys, and the places of their timers.
     keys: Vec<(Outcome, Option<Handle>)>,
-    /// Which timers are found by their handles, wherever they have moved.
+    /// The timers that are found by their handles, wherever they have moved.
     found: Vec<Outcome>,
 }
 
-/// How many keys there are of each handler: 0, 1 and so on.
+/// The number of keys of each handler: 0, 1 and so on.
 pub(super) const KEYS: u8 = 64;
 
 impl Contents {
-    /// Opens a store once more, and asks it for all. These buckets are all that have rows.
+    /// Opens a store again, and reads everything. Only these buckets have rows.
     pub(super) fn of(
         store: &mut dyn Store,
         buckets: &[Bucket],
@@ -312,7 +312,7 @@ impl Contents {
     }
 }
 
-/// An insert of a timer with this key, which is to tell whether another one has it.
+/// An insert of a timer with this key, which tells whether another one has it.
 fn with_key(epoch: u64, number: u64, handler: &str, key: u8) -> Op {
     let due = Due::from_millis(0);
     let row = Row {

@@ -1,4 +1,4 @@
-//! The commits that a store is asked for.
+//! The commits that a store is asked to make.
 
 use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row};
 
@@ -7,11 +7,11 @@ use super::model::{KEYS, Model};
 
 pub(super) const HANDLERS: [&str; 4] = ["mail", "close", "notify", "end the trial"];
 const DAY: i64 = 86_400_000;
-/// How many handles are remembered. Some are of timers that are gone.
+/// The number of handles that are remembered. Some are of timers that are gone.
 const HANDLES: usize = 300;
 
 impl Life<'_> {
-    /// The steps of a commit, which is under way from now on.
+    /// The steps of a commit, which is in progress from now on.
     pub(super) fn steps(&mut self) -> Vec<Op> {
         let mut done = self.model();
         self.now += match self.rng.u32(0..20) {
@@ -40,7 +40,7 @@ impl Life<'_> {
         steps
     }
 
-    /// A step, or some that stay together.
+    /// One step, or a few that belong together.
     fn some(&mut self, model: &mut Model) -> Op {
         if self.rng.u32(0..30) > 0 {
             return self.one(model);
@@ -88,7 +88,7 @@ impl Life<'_> {
     }
 
     fn one_of_timers(&mut self, model: &mut Model) -> Op {
-        // Else the file grows without end.
+        // Otherwise the file would grow forever.
         let many = model.timers() > 300;
         let (due, bucket) = self.some_due();
         let (near, handle) = (self.near(model), self.rng.choice(&self.handles).cloned());
@@ -179,7 +179,7 @@ impl Life<'_> {
     }
 }
 
-/// Whether a store has answered a commit as it must. How many are left to expire is for the store to say.
+/// Whether a store has answered a commit correctly. The store decides how many timers are left to expire.
 pub(super) fn are_same(outcomes: &[Outcome], expected: &[Outcome]) -> bool {
     outcomes.len() == expected.len()
         && outcomes.iter().zip(expected).all(|both| match both {
