@@ -8,7 +8,7 @@ use super::vfs::{cut_after, failed};
 use super::{Call, Disk, Fault, Kind};
 
 impl Disk {
-    /// Reads a part of a file: so many bytes, or fewer if it ends before.
+    /// Reads a part of a file: up to `limit` bytes, or fewer if the file ends before.
     ///
     /// # Errors
     ///
@@ -22,7 +22,7 @@ impl Disk {
         })
     }
 
-    /// How long a file is.
+    /// Returns the length of a file.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl Disk {
         with(path, |state, name| Ok(state.bytes(name)?.len() as u64))
     }
 
-    /// How many bytes are left for a file. `None` if a quota says so, which a file system does not show.
+    /// The number of bytes that are left for a file. `None` if a quota is the limit, which a file system does not show.
     #[must_use]
     pub fn free_path(path: &Path) -> Option<u64> {
         let left = with(path, |state, _| match state.room.is_quota {
@@ -41,7 +41,7 @@ impl Disk {
         left.ok()
     }
 
-    /// Writes at the end of a file, and creates it if it is not there.
+    /// Appends to a file, creating it if it is missing.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Disk {
         })
     }
 
-    /// Writes over the begin of a file, and creates it if it is not there.
+    /// Overwrites the beginning of a file, creating it if it is missing.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Disk {
         })
     }
 
-    /// Syncs a file, and not the folder.
+    /// Syncs a file, but not the folder.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Disk {
         })
     }
 
-    /// Cuts a file off at this length.
+    /// Truncates a file to this length.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Disk {
     }
 }
 
-/// Does something with a file by its name on its disk.
+/// Calls a function with the state of a file's disk, and the file's name on it.
 fn with<T>(path: &Path, act: impl FnOnce(&mut State, &str) -> Result<T>) -> Result<T> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let disk = path.parent().unwrap_or(path).to_string_lossy();

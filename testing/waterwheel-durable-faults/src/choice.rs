@@ -1,12 +1,12 @@
 use fastrand::Rng;
 
-/// Decides which of the unsynced changes are left.
+/// Decides which of the unsynced changes survive.
 pub trait Choice {
     /// The length of a sector.
     fn sector(&self) -> usize;
 
-    /// How many of the changes of a sector, or of a length, are left: the first ones. Each change is named by the call of the disk that made it, and the file
-    /// by a number.
+    /// Returns how many of the changes of a sector, or of a length, survive: the first ones. A change is identified by the disk call that made it, and the
+    /// file by a number.
     fn keep(&mut self, file: usize, changes: &[u64]) -> usize;
 }
 
@@ -22,16 +22,16 @@ pub struct Chance<'a> {
 enum Way {
     None,
     All,
-    /// Until this call of the disk.
+    /// Keeps the changes up to this call of the disk.
     Until(u64),
-    /// A choice among these files, by the bits of a number.
+    /// Keeps those of some files, chosen by the bits of a number.
     Files(u64),
-    /// So many of a hundred are kept, another part is kept to a point, and the rest is lost.
+    /// Keeps this percentage, keeps another part up to a point, and loses the rest.
     Some(u32),
 }
 
 impl<'a> Chance<'a> {
-    /// A way to lose things, of a disk that has had so many calls.
+    /// Chooses how to lose changes, on a disk that has had this many calls.
     pub fn new(rng: &'a mut Rng, calls: u64) -> Chance<'a> {
         let way = match rng.u32(0..10) {
             0 => Way::None,
@@ -67,17 +67,17 @@ impl Choice for Chance<'_> {
     }
 }
 
-/// Goes through all choices there are: as an odometer does.
+/// Iterates over all possible choices, like an odometer.
 #[derive(Debug)]
 pub struct Each {
     sector: usize,
-    /// The chosen changes, and the most that there were.
+    /// The chosen number of changes, and the maximum, for each digit.
     digits: Vec<(usize, usize)>,
     asked: usize,
 }
 
 impl Each {
-    /// The first of all choices: nothing is left.
+    /// The first choice, which keeps nothing.
     #[must_use]
     pub fn new(sector: usize) -> Each {
         Each {
@@ -87,7 +87,7 @@ impl Each {
         }
     }
 
-    /// Goes on to the next one. False after the last.
+    /// Advances to the next choice. Returns false after the last.
     pub fn advance(&mut self) -> bool {
         self.asked = 0;
         while let Some((chosen, limit)) = self.digits.pop() {

@@ -6,17 +6,17 @@ use super::file::File;
 /// The files of a disk.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
-    /// Also those that are deleted.
+    /// All files, including deleted ones.
     pub(crate) files: Vec<File>,
     pub(crate) names: BTreeMap<String, usize>,
     pub(crate) synced_names: BTreeMap<String, usize>,
-    /// Which name has which file since the folder was synced.
+    /// The changes of the file that each name refers to since the folder was synced.
     pub(crate) name_changes: Vec<(u64, String, Option<usize>)>,
     pub(crate) calls: u64,
 }
 
 impl Content {
-    /// The files of these names, all of them synced.
+    /// A disk with files of these names, all of them synced.
     #[must_use]
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, Vec<u8>)>) -> Content {
         let mut content = Content::default();
@@ -28,7 +28,7 @@ impl Content {
         content
     }
 
-    /// Whether all of it is durable.
+    /// Whether everything is durable.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         self.name_changes.is_empty()

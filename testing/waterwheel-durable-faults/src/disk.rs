@@ -12,7 +12,7 @@ use super::vfs::{cut_after, failed};
 /// SQLite's calls to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
-    /// Opens it, and creates it if it is not there.
+    /// Opens the file, creating it if it is missing.
     Open,
     /// Reads from it.
     Read,
@@ -41,19 +41,19 @@ pub enum Kind {
     Other,
 }
 
-/// A call, by what it is: the `after`th and those that follow are meant, 0 for the next one.
+/// A call to match: the one after the first `after` matching calls, and all that follow it.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The call. `None` is any.
+    /// The type of call. `None` matches any.
     pub call: Option<Call>,
-    /// With a file of this kind. `None` is any.
+    /// The kind of file. `None` matches any.
     pub kind: Option<Kind>,
-    /// How many such calls go well before.
+    /// The number of matching calls that succeed before.
     pub after: u64,
 }
 
 impl Moment {
-    /// The next call of a sort.
+    /// The next call of this type to a file of this kind.
     #[must_use]
     pub fn next(call: Call, kind: Kind) -> Moment {
         Moment {
@@ -63,7 +63,7 @@ impl Moment {
         }
     }
 
-    /// Whether it has come.
+    /// Counts a call, and returns whether the moment has come.
     fn comes(&mut self, call: Call, kind: Kind) -> bool {
         let is_meant =
             self.call.is_none_or(|it| it == call) && self.kind.is_none_or(|it| it == kind);
@@ -78,31 +78,31 @@ impl Moment {
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// An I/O error. What a sync was to make durable is there after a power cut, or not; of a write, nothing was done.
+    /// An I/O error. After a failed sync, a power cut may lose the changes or not; a failed write has written nothing.
     Error,
-    /// An I/O error of a sync, after which the system takes what was not synced for clean: a second sync says that all is well, and it is lost.
+    /// An I/O error of a sync, after which the system considers the unsynced changes clean: a second sync succeeds, and they are lost.
     Dropped,
-    /// There is no space. So many bytes of the write were written.
+    /// No space is left. This many bytes of the write were written.
     NoSpace(usize),
 }
 
-/// The power was cut in this call.
+/// The call in which the power was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The call that was under way.
+    /// The call that was in progress.
     pub call: Call,
-    /// With which file.
+    /// The kind of its file.
     pub kind: Kind,
 }
 
-/// A disk, and a VFS of SQLite on it. A clone is the same disk.
+/// A disk with an SQLite VFS. A clone is the same disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
     name: Arc<str>,
     state: Arc<Mutex<State>>,
 }
 
-/// All disks, by their names.
+/// All disks, by name.
 static DISKS: Mutex<BTreeMap<String, Disk>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, Default)]
@@ -111,33 +111,33 @@ pub(crate) struct State {
     cut_at: Option<(Moment, bool)>,
     cut: Option<Cut>,
     fault: Option<(Moment, Fault)>,
-    /// The fault is gone once the reserve is.
+    /// Whether the fault ends when the reserve is deleted.
     ends_with_reserve: bool,
     counts: BTreeMap<(Call, Kind), u64>,
-    /// How many bytes all files have together at most, by a fault.
+    /// The maximum size of all files together, in bytes, because of a fault.
     space: Option<usize>,
     pub(crate) room: Room,
 }
 
-/// How much fits on the disk.
+/// The space on the disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Room {
-    /// How many bytes all files have together at most. `None` is any number.
+    /// The maximum size of all files together, in bytes. `None` if unlimited.
     capacity: Option<usize>,
-    /// How many of them are another's files.
+    /// The number of these bytes that belong to foreign files.
     foreign: usize,
-    /// Overwritten pages are kept until the file is synced, so they take space as well.
+    /// Whether overwritten pages are kept until the file is synced, and so take up space as well.
     copies_on_write: bool,
-    /// It is a quota that is used up, and not the disk.
+    /// Whether a quota is used up, instead of the disk.
     pub(crate) is_quota: bool,
 }
 
 impl Disk {
-    /// An empty disk.
+    /// Creates an empty disk.
     ///
     /// # Errors
     ///
-    /// SQLite does not take the VFS.
+    /// SQLite rejects the VFS.
     pub fn new() -> Result<Disk, String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("waterwheel-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -145,7 +145,7 @@ impl Disk {
             name: name.as_str().into(),
             state: Arc::default(),
         };
-        // SQLite has it for as long as the process lives.
+        // SQLite keeps the VFS for as long as the process lives.
         sqlite_vfs::register(&name, disk.clone(), false).map_err(|error| error.to_string())?;
         lock(&DISKS).insert(name, disk.clone());
         Ok(disk)
@@ -169,7 +169,7 @@ impl Disk {
         self.state().content.clone()
     }
 
-    /// Has this on it from now on, and power, and no faults.
+    /// Replaces the contents of the disk. It has power and no faults.
     pub fn put(&self, content: Content) {
         *self.state() = State {
             content,
@@ -177,7 +177,7 @@ impl Disk {
         };
     }
 
-    /// The bytes of a file, as the system has them. `None` if there is no such file.
+    /// The bytes of a file, as the system sees them. `None` if there is no such file.
     #[must_use]
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.state();
@@ -185,7 +185,7 @@ impl Disk {
         Some(state.content.files[file].bytes().to_vec())
     }
 
-    /// Cuts the power at that moment, before the call takes effect or after it. Of a write that has taken effect, nothing is durable.
+    /// Cuts the power at that moment, before the call takes effect or after it. A write that has taken effect is not durable.
     pub fn cut_at(&self, moment: Moment, after_it: bool) {
         self.state().cut_at = Some((moment, after_it));
     }
@@ -200,13 +200,13 @@ impl Disk {
         });
     }
 
-    /// In what the power was cut. From then on each call fails, until [`restart`](Disk::restart).
+    /// The call in which the power was cut. From then on each call fails, until [`restart`](Disk::restart).
     #[must_use]
     pub fn cut(&self) -> Option<Cut> {
         self.state().cut
     }
 
-    /// The power is there again. What was not synced is there, or not.
+    /// Turns the power on again. Unsynced changes survive as the choice decides.
     pub fn restart(&self, choice: &mut dyn Choice) {
         let mut state = self.state();
         let left = state.content.left(choice);
@@ -217,33 +217,33 @@ impl Disk {
         };
     }
 
-    /// Lets the calls fail from that moment on, until [`mend`](Disk::mend).
+    /// Makes calls fail from that moment on, until [`mend`](Disk::mend).
     pub fn fail(&self, from: Moment, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((from, fault));
         state.ends_with_reserve = false;
     }
 
-    /// Lets calls fail like this until the reserve is deleted.
+    /// Makes calls fail from that moment on, until the reserve is deleted.
     pub fn fail_beside_reserve(&self, from: Moment, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((from, fault));
         state.ends_with_reserve = true;
     }
 
-    /// Lets all files together have so many bytes at most.
+    /// Limits the size of all files together to this many bytes.
     pub fn limit(&self, bytes: usize) {
         self.state().space = Some(bytes);
     }
 
-    /// The disk has so many bytes from now on, of which `foreign` are another's files; also after a restart, until the next [`put`](Disk::put).
+    /// Sets the size of the disk, of which `foreign` bytes belong to foreign files. It holds across restarts, until the next [`put`](Disk::put).
     pub fn set_capacity(&self, bytes: usize, foreign: usize) {
         let mut state = self.state();
         state.room.capacity = Some(bytes);
         state.room.foreign = foreign;
     }
 
-    /// Another's file takes all that is left. Returns how much that is.
+    /// Lets a foreign file take up all free space. Returns its size.
     pub fn fill(&self) -> usize {
         let mut state = self.state();
         let left = state.left();
@@ -251,47 +251,47 @@ impl Disk {
         left
     }
 
-    /// How many bytes another's files have.
+    /// The size of the foreign files in bytes.
     #[must_use]
     pub fn foreign(&self) -> usize {
         self.state().room.foreign
     }
 
-    /// Another's files have so many bytes from now on.
+    /// Sets the size of the foreign files in bytes.
     pub fn set_foreign(&self, bytes: usize) {
         self.state().room.foreign = bytes;
     }
 
-    /// Whether a write over old bytes takes space as well, until the file is synced.
+    /// Sets whether overwriting bytes takes up space as well, until the file is synced.
     pub fn set_copies_on_write(&self, copies: bool) {
         self.state().room.copies_on_write = copies;
     }
 
-    /// Whether what is missing is a quota.
+    /// Sets whether missing space is reported as a quota.
     pub fn set_quota(&self, is_quota: bool) {
         self.state().room.is_quota = is_quota;
     }
 
-    /// How many bytes all files have together.
+    /// The size of all files together in bytes.
     #[must_use]
     pub fn used(&self) -> usize {
         self.state().content.used()
     }
 
-    /// Nothing fails any more, and there is space.
+    /// Ends all faults, including a lack of space.
     pub fn mend(&self) {
         let mut state = self.state();
         state.fault = None;
         state.space = None;
     }
 
-    /// How many calls of a sort there were, whatever came of them.
+    /// The number of calls of this type to files of this kind, successful or not.
     #[must_use]
     pub fn count(&self, call: Call, kind: Kind) -> u64 {
         self.state().counts.get(&(call, kind)).copied().unwrap_or(0)
     }
 
-    /// How many calls there were since the last [`put`](Disk::put), for [`Chance::new`](crate::Chance::new).
+    /// The number of calls since the last [`put`](Disk::put), for [`Chance::new`](crate::Chance::new).
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.state().content.calls
@@ -304,16 +304,16 @@ impl Disk {
 
 /// The effect of a call.
 pub(crate) enum Verdict {
-    /// It succeeds. It is the call of this number.
+    /// The call of this number succeeds.
     Go(u64),
-    /// That, and then the power is cut.
+    /// The call succeeds, and then the power is cut.
     GoAndCut(u64),
-    /// Not that: this goes wrong.
+    /// The call has this fault.
     Fail(u64, Fault),
 }
 
 impl State {
-    /// Counts a call, and says what becomes of it.
+    /// Counts a call, and decides its effect.
     pub(crate) fn call(&mut self, call: Call, kind: Kind) -> Result<Verdict, Error> {
         if self.cut.is_some() {
             return Err(no_power());
@@ -355,7 +355,7 @@ impl State {
         self.content.name_changes.push(change);
     }
 
-    /// The bytes of a file, as the system has them.
+    /// The bytes of a file, as the system sees them.
     pub(crate) fn bytes(&self, name: &str) -> Result<&[u8], Error> {
         match self.cut {
             Some(_) => Err(no_power()),
@@ -366,7 +366,7 @@ impl State {
         }
     }
 
-    /// Deletes a file that is there.
+    /// Deletes an existing file.
     pub(crate) fn delete(&mut self, name: &str, kind: Kind) -> Result<(), Error> {
         let verdict = self.call(Call::Delete, kind)?;
         match verdict {
@@ -394,7 +394,7 @@ impl State {
         }
     }
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     pub(crate) fn left(&self) -> usize {
         let limit = [self.space, self.room.capacity].into_iter().flatten().min();
         let copied = self.content.files.iter().map(File::copied).sum::<usize>();
@@ -402,7 +402,7 @@ impl State {
         limit.map_or(usize::MAX, |limit| limit.saturating_sub(used))
     }
 
-    /// How many of the bytes of a write there is space for.
+    /// The number of bytes of a write that there is space for.
     pub(crate) fn space_for(&self, file: usize, at: usize, length: usize) -> usize {
         let file = &self.content.files[file];
         let left = self.left();

@@ -3,18 +3,18 @@ use std::ops::Range;
 
 use super::Choice;
 
-/// A file, as the disk has it and as the system does.
+/// A file, both as it is on the disk and as the system sees it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct File {
     synced: Vec<u8>,
     cached: Vec<u8>,
     /// The changes since the last sync, and when they were made.
     changes: Vec<(u64, Change)>,
-    /// The blocks that were written over since, on a disk that keeps the old ones until then.
+    /// The blocks that were overwritten since, on a disk that keeps the old ones until then.
     copied: BTreeSet<usize>,
 }
 
-/// The unit in which a disk that copies on write copies.
+/// The block size of a disk that copies on write.
 const BLOCK: usize = 4_096;
 
 #[derive(Debug, Clone)]
@@ -33,12 +33,12 @@ impl File {
         }
     }
 
-    /// How many bytes the old blocks have.
+    /// The size of the kept old blocks in bytes.
     pub(crate) fn copied(&self) -> usize {
         self.copied.len() * BLOCK
     }
 
-    /// How many of the bytes of a write so much space is enough for, if what is written over is kept.
+    /// The number of bytes of a write that fit into this space, if overwritten blocks are kept.
     pub(crate) fn fits_copied(&self, at: usize, length: usize, mut space: usize) -> usize {
         let mut end = at;
         for block in blocks(at, length) {
@@ -85,7 +85,7 @@ impl File {
         }
     }
 
-    /// Changes that are not synced never will be, although the system has them.
+    /// Makes the unsynced changes impossible to sync, although the system sees them.
     pub(crate) fn drop_changes(&mut self) {
         self.changes.clear();
     }
@@ -94,12 +94,12 @@ impl File {
         self.changes.is_empty()
     }
 
-    /// The contents of the disk after a power cut.
+    /// The contents on the disk after a power cut.
     pub(crate) fn left(&self, number: usize, choice: &mut dyn Choice) -> Vec<u8> {
         let sector = choice.sector();
         let lengths = self.lengths_left(number, choice);
         let length = lengths[lengths.len() - 1].1;
-        // What a change has left of an earlier one that was made in this call.
+        // The shortest length that was set after this call: earlier bytes beyond it are lost.
         let end = |call: u64| {
             let later = lengths.iter().filter(|(at, _)| *at > call);
             later.map(|(_, length)| *length).min().unwrap_or(usize::MAX)
@@ -122,7 +122,7 @@ impl File {
         left
     }
 
-    /// The lengths that the file has had, with the calls in which it got them, up to the one that is left. Calls are counted from 1.
+    /// The lengths that the file has had up to the one that survives, with the calls that set them. Calls are counted from 1.
     fn lengths_left(&self, number: usize, choice: &mut dyn Choice) -> Vec<(u64, usize)> {
         let mut lengths = vec![(0, self.synced.len())];
         for (call, change) in &self.changes {
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::Each;
 
-    /// All that may be left of a file, in sectors of four bytes.
+    /// All possible remains of a file, in sectors of four bytes.
     fn all_left(file: &File) -> BTreeSet<Vec<u8>> {
         let (mut each, mut left) = (Each::new(4), BTreeSet::new());
         loop {
@@ -250,7 +250,7 @@ mod tests {
         file.set_length(0, 1);
         file.write(4, b"wxyz", 2, false);
         let expected = [
-            // Nothing, or the end alone, then the writes.
+            // Nothing, or only the end, then the writes.
             "aaaabbbb",
             "aaaawxyz",
             "",

@@ -1,37 +1,37 @@
-//! A disk in memory on which SQLite has its files, and whose power can be cut: a VFS. Each [`Disk`] is one.
+//! A VFS on which SQLite keeps its files in memory, and whose power can be cut. Each [`Disk`] is one.
 //!
 //! # What is left after a power cut
 //!
-//! A disk keeps what was synced, and of the rest what it likes. [`Disk::restart`] decides:
+//! A disk keeps everything that was synced, and any part of the rest. [`Disk::restart`] decides:
 //!
-//! - A file is cut into sectors, of 512 bytes or of 4 KB. Of each sector the disk has the content as it was synced, or after any of the writes since:
-//!   so a write is lost, is there, or is torn at the borders of sectors, whatever became of writes before and after it, in this file and in others.
-//! - The length of a file is that of the last sync, or after any of the changes since. What is beyond the sectors that were kept is zeros. A file that was
-//!   cut off and has grown again does not show what was there before.
-//! - Files are created and deleted in order, and any number of the last such changes is lost. The first sync of a WAL or a journal that was created syncs the
-//!   folder as well: this is what SQLite's own VFS does.
-//! - A sync makes durable what was written to its file before. One that fails leaves it open, or drops it although the system's cache has it
-//!   ([`Fault::Dropped`]): then a second sync says that all is well.
+//! - A file is divided into sectors of 512 bytes or 4 KB. Each sector has its content as of the last sync, or after any of the writes since: so a
+//! write is lost, survives, or is torn at sector borders, independently of earlier and later writes to this file and to others.
+//! - The length of a file is that of the last sync, or after any of the changes since. Bytes beyond the surviving sectors are zeros. A file that was
+//! truncated and has grown again does not show its earlier bytes.
+//! - Files are created and deleted in order, and any number of the last such changes is lost. The first sync of a new WAL or journal syncs the folder as
+//! well, as in SQLite's own VFS.
+//! - A sync makes earlier writes to its file durable. A failed sync leaves that open, or drops the writes although the system's cache has
+//! them ([`Fault::Dropped`]): then a second sync succeeds.
 //!
-//! A [`Choice`] is asked for each sector: [`Chance`] by a random number, [`Each`] goes through all there are.
+//! A [`Choice`] is made for each sector: [`Chance`] chooses at random, [`Each`] iterates over all possibilities.
 //!
-//! # How much fits on it
+//! # Capacity
 //!
-//! A disk may have a [capacity](Disk::set_capacity), of which others' files take some. It counts bytes, not blocks. If it [copies on
-//! write](Disk::set_copies_on_write), what is written over is kept until the file is synced, and takes space as well. What is missing may be a
-//! [quota](Disk::set_quota): SQLite has no word for that.
+//! A disk may have a [capacity](Disk::set_capacity), of which foreign files take up some. It counts bytes, not blocks. If it [copies on
+//! write](Disk::set_copies_on_write), overwritten blocks are kept until the file is synced, and take up space as well. A lack of space may
+//! come from a [quota](Disk::set_quota), for which SQLite has no error code.
 //!
-//! # What differs from a real file
+//! # Differences from a real file
 //!
-//! One connection at a time has a file: there are no locks between connections. The index of the WAL is the connection's own, and is built again by the
-//! next one, as it is where no process has the file open. SQLite draws the salt of the WAL itself: the same seed repeats all but these bytes.
+//! A file is open in one connection at a time: there are no locks between connections. Each connection has its own index of the WAL, which is rebuilt
+//! by the next one, as when no process has the file open. SQLite draws the salt of the WAL itself: the same seed repeats everything but these bytes.
 //!
 //! | file | question |
 //! |---|---|
 //! | `disk` | when is its power cut, which call fails? |
-//! | `content` | what is on it, and what is left of that? |
-//! | `file` | what is in a file, and what is left of it? |
-//! | `choice` | which of the things that may be left is left? |
+//! | `content` | what is on it, and what survives? |
+//! | `file` | what is in a file, and what survives of it? |
+//! | `choice` | which of the unsynced changes survive? |
 //! | `vfs` | what does SQLite call? |
 //! | `beside` | what else is done with its files? |
 

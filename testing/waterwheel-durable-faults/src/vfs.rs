@@ -64,7 +64,7 @@ impl Vfs for Disk {
 
     fn exists(&self, name: &str) -> Result<bool> {
         let state = self.state();
-        // SQLite asks whether a file is there, and not how long it is: of an empty WAL it does not know.
+        // SQLite asks whether a file exists, not how long it is: it does not know about an empty WAL.
         Ok(state.find(file_name(name)).is_some())
     }
 
@@ -103,7 +103,7 @@ impl DatabaseHandle for Handle {
         let bytes = bytes.get(position(at)?..).unwrap_or_default();
         let length = bytes.len().min(buffer.len());
         buffer[..length].copy_from_slice(&bytes[..length]);
-        // What is not there reads as zeros: SQLite relies on it.
+        // Missing bytes read as zeros: SQLite relies on it.
         buffer[length..].fill(0);
         cut_after(verdict)?;
         match length < buffer.len() {
@@ -126,7 +126,7 @@ impl DatabaseHandle for Handle {
         };
         cut_after(verdict)?;
         match is_full {
-            // SQLite has no word for a quota.
+            // SQLite has no error code for a quota.
             true if state.room.is_quota => Err(failed()),
             true => Err(ErrorKind::WriteZero.into()),
             false => Ok(()),
@@ -151,7 +151,7 @@ impl DatabaseHandle for Handle {
     fn set_len(&mut self, length: u64) -> Result<()> {
         let length = position(length)?;
         let mut state = self.disk.state();
-        // A hint how long the file will be. SQLite's own VFS ignores it, too.
+        // A hint at the future length of the file. SQLite's own VFS ignores it, too.
         if length >= state.file(self.file).bytes().len() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl DatabaseHandle for Handle {
     }
 }
 
-/// The index of the WAL: each connection has its own.
+/// The index of the WAL. Each connection has its own.
 #[derive(Debug)]
 pub struct Index;
 
@@ -201,7 +201,7 @@ impl WalIndex for Index {
     }
 }
 
-/// The end of a call that has taken effect.
+/// Ends a call that has taken effect.
 pub(crate) fn cut_after(verdict: Verdict) -> Result<()> {
     match verdict {
         Verdict::GoAndCut(_) => Err(no_power()),
@@ -209,7 +209,7 @@ pub(crate) fn cut_after(verdict: Verdict) -> Result<()> {
     }
 }
 
-/// Without the name of the disk.
+/// The name of a file, without that of its disk.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

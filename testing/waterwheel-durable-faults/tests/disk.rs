@@ -1,4 +1,4 @@
-//! Does the disk keep what a disk may keep, and nothing else?
+//! Does the disk keep everything that a disk may keep, and nothing else?
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn open(disk: &Disk) -> rusqlite::Result<Connection> {
     Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs())
 }
 
-/// A connection in WAL mode with a table `t`, with this value of `synchronous`, which has copied its WAL.
+/// Opens a connection in WAL mode with a table `t` and this value of `synchronous`, and makes a checkpoint.
 fn table(disk: &Disk, synchronous: &str) -> Connection {
     let connection = open(disk).unwrap();
     let mode: String = connection
@@ -33,7 +33,7 @@ fn insert(connection: &Connection) -> rusqlite::Result<usize> {
     connection.execute("INSERT INTO t VALUES (1)", [])
 }
 
-/// How many rows are left of `t`.
+/// The number of rows of `t` that survive.
 fn left(content: &Content, disk: &Disk, restart: impl FnOnce(&Disk)) -> i64 {
     disk.put(content.clone());
     restart(disk);
@@ -92,7 +92,7 @@ fn a_power_cut_after_the_sync_keeps_what_was_synced() {
     for (after_it, expected) in [(false, 0), (true, 1)] {
         let disk = Disk::new().unwrap();
         let connection = table(&disk, "FULL");
-        // The first sync is that of the header of the WAL, which was emptied.
+        // The first sync is that of the header of the emptied WAL.
         let second = Moment {
             after: 1,
             ..Moment::next(Call::Sync, Kind::Wal)
@@ -108,7 +108,7 @@ fn a_power_cut_after_the_sync_keeps_what_was_synced() {
 
 #[test]
 fn a_sync_after_one_that_dropped_says_that_all_is_well() {
-    // This is why a failed sync is not tried again.
+    // This is why a failed sync is not retried.
     let disk = Disk::new().unwrap();
     let connection = table(&disk, "FULL");
     disk.fail(Moment::next(Call::Sync, Kind::Wal), Fault::Dropped);

@@ -1,4 +1,4 @@
-//! A calendar without a zone's history: whenever the clock on the wall shows a multiple of a period.
+//! A calendar without time zone history: it occurs whenever the clock on the wall shows a multiple of a period.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use waterwheel_durable_core::store::{Due, Setting};
 /// The times of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
-    /// Which declaration it is: those with one number are the same.
+    /// The version of the declaration: declarations with equal versions are equal.
     pub version: u32,
     /// In seconds.
     pub period: i64,
-    /// How many of what was missed come: none, one, or so many.
+    /// The maximum number of missed occurrences that are delivered.
     pub limit: u32,
-    /// The handler, by its place.
+    /// The index of the handler.
     pub handler: usize,
 }
 
-/// A beat in a zone that is so many seconds ahead of UTC.
+/// A beat in a zone that is `ahead` seconds ahead of UTC.
 #[derive(Debug)]
 struct InZone {
     beat: Beat,
@@ -28,7 +28,7 @@ struct InZone {
 }
 
 impl Beat {
-    /// As the engine has it.
+    /// Converts the beat to the engine's type.
     #[must_use]
     pub fn plan(self, name: usize, ahead: i64, handlers: &[&str]) -> Plan {
         let misfire = match self.limit {
@@ -46,14 +46,14 @@ impl Beat {
         }
     }
 
-    /// The last occurrences up to this second, the last one first.
+    /// The last occurrences up to this second, latest first.
     pub fn last(self, second: i64, ahead: i64) -> impl Iterator<Item = i64> {
         let last = (second + ahead).div_euclid(self.period) * self.period - ahead;
         (0..i64::from(self.limit)).map(move |it| last - it * self.period)
     }
 }
 
-/// The calendar of a row, by its place.
+/// The index of a row's calendar.
 #[must_use]
 pub fn name_of(payload: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(payload).ok()?;
@@ -112,7 +112,7 @@ impl Occurrences for InZone {
     }
 }
 
-/// The calendars of a store, in a zone that is so far ahead.
+/// The calendars of a store, in a zone that is this far ahead.
 #[must_use]
 pub fn read(settings: &[Setting], ahead: i64, handlers: &[&str]) -> Vec<Stored> {
     let stored = settings.iter().filter_map(|setting| {

@@ -11,47 +11,47 @@ use crate::model::Kept;
 
 const DAY: i64 = 86_400_000_000;
 
-/// The knowledge about calendars from outside.
+/// The observable state of the calendars.
 #[derive(Debug, Default)]
 pub struct Calendars {
     all: HashMap<usize, Calendar>,
     in_flight: HashMap<Token, InFlight>,
-    /// The occurrences that commits are to file, by the requests to the store.
+    /// The occurrences that commits should file, by request to the store.
     asked_for: HashMap<u64, Vec<(Id, i64)>>,
-    /// The timers that are durable, and how they fare.
+    /// The durable timers, and their state.
     timers: HashMap<Id, Timer>,
-    /// The filed occurrences,
+    /// The filed occurrences.
     filed: HashSet<Occurrence>,
-    /// and what the clock on the wall showed then.
+    /// The civil times of the filed occurrences.
     civil: HashSet<(usize, i64)>,
     /// The occurrences that commits were asked to file, durable or not.
     ids: HashMap<Id, Occurrence>,
     tokens: Token,
 }
 
-/// A calendar by its place, and a second.
+/// The index of a calendar, and a second.
 type Occurrence = (usize, i64);
 
 #[derive(Debug)]
 enum InFlight {
-    /// The time is the earliest one that the clock has shown since.
+    /// A declaration, with the earliest time that the clock has shown since.
     Declare(usize, Beat, i64),
     Remove(usize),
 }
 
 #[derive(Debug, Default)]
 struct Calendar {
-    /// `None` if there is none.
+    /// The declaration, if there is one.
     beat: Option<Beat>,
-    /// All occurrences after this time, in microseconds, have to come.
+    /// The time in microseconds after which all occurrences must come.
     since: i64,
-    /// It is not known which one is there, or what has become of its last occurrences.
+    /// Whether it is unknown which declaration holds, or what became of its last occurrences.
     is_unsure: bool,
-    /// The clock was so far behind that an occurrence may come twice.
+    /// Whether the clock was so far behind that an occurrence may come twice.
     doubles: bool,
     /// The latest time that the clock has shown.
     latest: i64,
-    /// By so much may other rules of the zone have put it ahead of that.
+    /// How far ahead of that other rules of the zone may have put it.
     slack: i64,
 }
 
@@ -72,7 +72,7 @@ enum Process {
 const TOKENS: Token = 1 << 40;
 
 impl Calendars {
-    /// Whether an answer is to be checked here.
+    /// Whether an answer must be checked here.
     #[must_use]
     pub fn is_in_flight(token: Token) -> bool {
         token >= TOKENS
@@ -85,26 +85,26 @@ impl Calendars {
         token
     }
 
-    /// Notes a declaration, and names it.
+    /// Notes a declaration, and returns its token.
     pub fn declares(&mut self, name: usize, beat: Beat, wall: i64) -> Token {
-        // It may begin now.
+        // The new declaration may take effect now.
         let calendar = self.all.entry(name).or_default();
         calendar.latest = calendar.latest.max(wall);
         self.note(InFlight::Declare(name, beat, wall))
     }
 
-    /// Notes a removal, and names it.
+    /// Notes a removal, and returns its token.
     pub fn removes(&mut self, name: usize) -> Token {
         self.note(InFlight::Remove(name))
     }
 
-    /// The last declaration, as far as it is known.
+    /// The last declaration, if it is known.
     #[must_use]
     pub fn beat(&self, name: usize) -> Option<Beat> {
         self.all.get(&name)?.beat
     }
 
-    /// The clock on the wall shows this.
+    /// Notes the time that the clock on the wall shows.
     pub fn shows(&mut self, wall: i64) {
         for calendar in self.all.values_mut() {
             calendar.doubles |= wall < calendar.latest + calendar.slack - DAY;
@@ -124,7 +124,7 @@ impl Calendars {
         latest.max().unwrap_or(i64::MIN)
     }
 
-    /// The zone has other rules from now on: what came by the old ones is not reckoned.
+    /// Notes that the rules of the zone have changed: occurrences by the old ones no longer count.
     pub fn rules_change(&mut self, by_seconds: i64) {
         for calendar in self.all.values_mut() {
             calendar.is_unsure = true;
@@ -187,7 +187,7 @@ impl Calendars {
         }
     }
 
-    /// Checks what a commit is to file. It may be a commit that was asked for before, whose reply was lost.
+    /// Checks the occurrences that a commit should file. It may repeat an earlier commit whose reply was lost.
     ///
     /// # Errors
     ///
@@ -217,12 +217,12 @@ impl Calendars {
         Ok(())
     }
 
-    /// A process begins: it counts its requests anew.
+    /// Begins a process, which numbers its requests anew.
     pub fn begins(&mut self) {
         self.asked_for.clear();
     }
 
-    /// A request was answered: a commit is durable, or was refused.
+    /// Notes that a request was answered: a commit is durable, or was refused.
     pub fn replied(&mut self, number: u64, is_done: bool) {
         let occurrences = self.asked_for.remove(&number).into_iter().flatten();
         for (id, civil) in occurrences.filter(|_| is_done) {
@@ -250,7 +250,7 @@ impl Calendars {
         if row.failures == 0 && row.due.second() != second {
             return Err(format!("of another time: {row:?}"));
         }
-        // Durable without an answer, if it was not known before.
+        // The timer is durable, even if no answer has said so.
         let timer = self.timers.entry(row.id).or_default();
         if timer.is_with_handler || timer.has_ended == Some(Process::This) {
             return Err(format!("delivered twice: {row:?} {timer:?}"));
@@ -259,14 +259,14 @@ impl Calendars {
         Ok(())
     }
 
-    /// The handler of a delivery was not called, since it is not due any more.
+    /// Notes that the handler of a delivery was not called, since the timer is no longer due.
     pub fn withdrawn(&mut self, id: Id) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
         }
     }
 
-    /// A delivery has ended: well, for good, or to be tried again.
+    /// Notes that a delivery has ended: successfully, for good, or to be retried.
     pub fn ended(&mut self, row: &Row, is_over: bool, was_given_up: bool) {
         if let Some(timer) = self.timers.get_mut(&row.id) {
             timer.is_with_handler = false;
@@ -277,7 +277,7 @@ impl Calendars {
         }
     }
 
-    /// The process ends. What was not answered may have been done.
+    /// Ends the process. Unanswered requests may have been done.
     pub fn crashed(&mut self) {
         for request in std::mem::take(&mut self.in_flight).into_values() {
             let (InFlight::Declare(name, ..) | InFlight::Remove(name)) = request;
@@ -301,11 +301,11 @@ impl Calendars {
         }
     }
 
-    /// Checks that the last occurrences of each calendar were filed, as its policy says. All that has come by this second was looked at.
+    /// Checks that the last occurrences of each calendar were filed, as its policy requires. All that have come by this second were looked at.
     ///
     /// # Errors
     ///
-    /// One was not.
+    /// An occurrence is missing.
     pub fn is_complete(&self, second: i64, ahead: i64) -> Kept {
         for (name, calendar) in &self.all {
             let Some(beat) = calendar.beat.filter(|_| !calendar.is_unsure) else {

@@ -1,4 +1,4 @@
-//! The store of a life: its work, and its state after a crash.
+//! The store of a life: its work, its faults, and its state after a crash.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::namespaces::Terms;
 /// A fault that is planted in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// A cascade deletes the rows, and writes them in another transaction.
+    /// A cascade deletes the rows, and writes them in a second transaction.
     CascadeInTwo,
-    /// A key is no timer's alone.
+    /// Several timers may have the same key.
     KeysIgnored,
-    /// A key stays taken once its timer was settled.
+    /// A key stays taken after its timer was settled.
     KeysKept,
-    /// The handle of the timer that has a key is that of another one.
+    /// An insert with a taken key returns the handle of another timer.
     KeyOfAnother,
     /// Dead letters are deleted.
     DeadLettersLost,
-    /// It is not counted how often a timer has failed.
+    /// The number of a timer's failures is not counted.
     FailuresForgotten,
     /// Noted starts are not loaded.
     StartsForgotten,
     /// Timers have the payloads of others.
     PayloadsSwapped,
-    /// Timers to be archived are deleted.
+    /// Timers that should be archived are deleted.
     ArchiveLost,
-    /// Archived timers are deleted whatever their day.
+    /// Archived timers are deleted regardless of their day.
     ExpiresAll,
     /// A setting is not written.
     SettingsLost,
@@ -40,10 +40,10 @@ pub enum Broken {
     FullAndWritten,
 }
 
-/// Who has the keys of handlers.
+/// The timers that have the keys of handlers.
 type Keys = HashMap<(Arc<str>, Arc<[u8]>), Handle>;
 
-/// The fault, of a hundred, that is a commit whose sync has failed.
+/// The value, of a hundred, that makes the sync of a commit fail.
 const FAILS: u32 = 5;
 
 /// A reply, with the number of the request.
@@ -59,7 +59,7 @@ impl Replied {
         matches!(self, Replied::Commit(_, Ok(_)))
     }
 
-    /// The reply to this request is an error.
+    /// Turns the reply to this request into an error.
     fn failed(self, error: StoreError) -> Replied {
         match self {
             Replied::Commit(number, _) => Replied::Commit(number, Err(error)),
@@ -75,21 +75,21 @@ impl Replied {
     }
 }
 
-/// A store with one thread, which answers in order, later.
+/// A store with one thread, which answers later, in order.
 #[derive(Debug)]
 pub(crate) struct Disk {
     store: MemoryStore,
-    /// A commit was made, and perhaps not synced.
+    /// Whether a commit was made that may not be synced.
     is_unsynced: bool,
-    /// The store as it may be after a crash then.
+    /// The possible states of the store after a crash.
     unsynced: Vec<MemoryStore>,
-    /// Commits and reads.
+    /// The commits and reads that were requested.
     in_flight: VecDeque<Output>,
     replies: VecDeque<Replied>,
     broken: Option<Broken>,
-    /// The keys that were to be free again.
+    /// The keys that should be free again.
     kept: Keys,
-    /// How many of a hundred calls it refuses.
+    /// The percentage of calls that it refuses.
     refuses: u32,
     /// The last commit that was done.
     done: u64,
@@ -114,7 +114,7 @@ impl Disk {
         &mut self.store
     }
 
-    /// A new process opens the store.
+    /// Opens the store in a new process.
     pub(crate) fn begin(
         &mut self,
         config: &Config,
@@ -132,12 +132,12 @@ impl Disk {
         engine
     }
 
-    /// There is space for inserts from now on, or none.
+    /// Sets whether there is no space for inserts.
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.store.set_full(is_full);
     }
 
-    /// An earlier process has created these namespaces.
+    /// Creates these namespaces, as an earlier process.
     pub(crate) fn create<'a>(&mut self, namespaces: impl Iterator<Item = (&'a str, &'a Terms)>) {
         let create = |(name, terms): (&str, &Terms)| {
             let name = format!("namespace/{name}").into();
@@ -152,7 +152,7 @@ impl Disk {
         self.in_flight.push_back(request);
     }
 
-    /// Whether a commit was made that is not answered.
+    /// Whether a commit was made that has no answer yet.
     pub(crate) fn is_unsynced(&self) -> bool {
         self.is_unsynced
     }
@@ -170,16 +170,16 @@ impl Disk {
         !self.replies.is_empty()
     }
 
-    /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one. `stops`: the machine is
-    /// to stop before a commit is synced.
+    /// Handles the next request, and replies, if nothing goes wrong. Returns whether it has replied, or had no request. `stops`: the machine will stop before a
+    /// commit is synced.
     pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool, stops: bool) -> bool {
         let Some(request) = self.in_flight.pop_front() else {
             return true;
         };
-        // It has one thread: what came before is synced.
+        // The store has one thread: earlier commits are synced.
         self.is_synced();
         let fault = if has_faults { rng.u32(0..100) } else { 100 };
-        // What was done cannot be refused when it is asked again.
+        // A commit that was done cannot be refused when it is requested again.
         let is_done = matches!(request, Output::Commit { commit, .. } if commit == self.done);
         let is_refused = has_faults && rng.u32(0..100) < self.refuses && !is_done;
         let fault = if is_refused { 100 } else { fault };
@@ -190,7 +190,7 @@ impl Disk {
                 commit,
                 ops,
             } => {
-                // A copy costs more than all else. Without one, the commit was synced just before the machine stops.
+                // A copy costs more than everything else. Without one, the commit was synced just before the machine stops.
                 let copies = stops || fault == FAILS;
                 let outcomes = match is_refused {
                     true => Err(error()),
@@ -230,7 +230,7 @@ impl Disk {
         true
     }
 
-    /// `copies`: the store as it is before is what a crash may leave.
+    /// Makes a commit. `copies`: a crash may leave the store as it was before.
     fn commit(
         &mut self,
         number: u64,
@@ -248,7 +248,7 @@ impl Disk {
         Ok(self.broken_outcomes(steps, outcomes))
     }
 
-    /// The next reply. That to a read may be late.
+    /// Takes the next reply. Replies to reads may be delayed.
     pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<Replied> {
         let is_commit = |it: &Replied| matches!(it, Replied::Commit(..) | Replied::Read(_, Err(_)));
         let first = match rng.bool() {
@@ -257,13 +257,13 @@ impl Disk {
         };
         let reply = self.replies.remove(first);
         if reply.as_ref().is_some_and(Replied::is_done) {
-            // It was synced before it was answered.
+            // The commit was synced before it was answered.
             self.is_synced();
         }
         reply
     }
 
-    /// The machine stops. What was not synced is there afterwards, or not.
+    /// Stops the machine. Unsynced commits survive, or not.
     pub(crate) fn crash(&mut self, rng: &mut Rng) {
         if !self.unsynced.is_empty() && rng.bool() {
             let left = rng.usize(0..self.unsynced.len());
@@ -271,7 +271,7 @@ impl Disk {
         }
     }
 
-    /// A process ends. What it had asked for is not done, or is not answered.
+    /// Ends a process. Its pending requests are not done, or not answered.
     pub(crate) fn restart(&mut self) {
         self.done = 0;
         self.in_flight.clear();
@@ -302,7 +302,7 @@ impl Disk {
             }
             (Some(Broken::KeysIgnored), Op::Insert(row, bucket)) => {
                 let mut row = row.clone();
-                // Each is another key.
+                // Make each key unique.
                 let own = |key: &Arc<[u8]>| [&key[..], &row.id.get().to_le_bytes()].concat();
                 row.key = row.key.as_ref().map(|key| own(key).into());
                 Op::Insert(row, *bucket)
@@ -365,7 +365,7 @@ impl Disk {
     }
 }
 
-/// Who has the key of a row, which was to be free.
+/// The timer that still has the key of a row, although the key should be free.
 fn kept_by<'a>(kept: &'a Keys, row: &Row) -> Option<&'a Handle> {
     kept.get(&(Arc::clone(&row.handler), Arc::clone(row.key.as_ref()?)))
 }

@@ -1,18 +1,18 @@
-//! Runs the engine of durable timers through a life that a seed decides: requests, deliveries that fail, clocks that jump, a store that is slow, refuses,
-//! loses and doubles replies, and crashes that lose what was not synced. A [`Model`](model::Model) of what was promised watches.
+//! Runs the engine of durable timers through a life that a seed determines: requests, failing deliveries, jumping clocks, a store that is slow, refuses
+//! requests, loses and duplicates replies, and crashes that lose unsynced work. A [`Model`](model::Model) checks the promises.
 //!
 //! | file | question |
 //! |---|---|
-//! | `life` | what comes of the life of a seed, and of some of its steps? |
+//! | `life` | what is the outcome of the life of a seed, and of some of its steps? |
 //! | `shrink` | which few steps are enough to break a promise? |
 //! | `world` | what happens next? |
-//! | `disk` | what does the store do, and what is left of it after a crash? |
+//! | `disk` | what does the store do, and what survives a crash? |
 //! | `model` | what was promised, and was it kept? |
-//! | `namespaces/` | and of namespaces? |
-//! | `calendars` | and of calendars? |
-//! | `beat` | when do these come? |
+//! | `namespaces/` | were the promises about namespaces kept? |
+//! | `calendars` | were the promises about calendars kept? |
+//! | `beat` | when do calendars occur? |
 //!
-//! `cargo run --release -p waterwheel-durable-simulator -- --seeds 100000` runs seeds. One that fails is shrunk to a few of its
+//! `cargo run --release -p waterwheel-durable-simulator -- --seeds 100000` runs seeds. A failing seed is shrunk to a few of its
 //! steps, which are printed with the command that repeats them.
 
 pub mod beat;

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use crate::disk::Broken;
 use crate::world::World;
 
-/// A promise that was not kept in the life of a seed.
+/// A promise that was broken in the life of a seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broke {
     /// The seed that repeats it.
     pub seed: u64,
-    /// After how many steps.
+    /// The number of steps before it was broken.
     pub step: usize,
     /// The broken promise, in words.
     pub what: String,
@@ -36,27 +36,27 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
     Life::record(seed, broken).1
 }
 
-/// The steps of the life of a seed. Each is known by the state of the random numbers before it, so it has the same fate whichever
-/// steps came before: a life may be repeated without some of them.
+/// The steps of the life of a seed. Each is identified by the random state before it, so it has the same outcome whichever steps
+/// came before: a life may be repeated without some of them.
 #[derive(Debug)]
 pub struct Life {
     seed: u64,
     broken: Option<Broken>,
     steps: Vec<u64>,
-    /// The state before all that is left comes up, if the life came to that.
+    /// The random state before the final phase, if the life reached it.
     end: Option<u64>,
 }
 
-/// A step that is left of a life. Its text form is its number, and a `+` if the store rests.
+/// A step that remains of a life. Its text form is its number, followed by `+` if the store comes to rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Its number in the life.
     pub number: usize,
-    /// Whether the store does and answers all that it was asked after this step, in place of the steps of the life by which it did.
+    /// Whether the store handles and answers all pending requests after this step, in place of the steps of the life that did so.
     pub rests: bool,
 }
 
-/// Is handed each step that is replayed, in words.
+/// Receives each replayed step, in words.
 pub type Tell<'a> = &'a mut dyn FnMut(Step, &str);
 
 impl fmt::Display for Step {
@@ -78,7 +78,7 @@ impl FromStr for Step {
 }
 
 impl Life {
-    /// Runs the life of a seed, and returns its steps and what came of them.
+    /// Runs the life of a seed, and returns its steps and the outcome.
     pub fn record(seed: u64, broken: Option<Broken>) -> (Life, Result<(), Broke>) {
         let mut life = Life {
             seed,
@@ -91,7 +91,7 @@ impl Life {
             world.trace_terms();
             lived
         });
-        // The step that has failed is among them.
+        // Include the failing step.
         let failed = usize::from(life.end.is_none());
         let step = life.steps.len().saturating_sub(failed);
         (life, lived.map_err(|what| Broke { seed, step, what }))
@@ -106,19 +106,19 @@ impl Life {
         world.come_to_an_end()
     }
 
-    /// How many steps there were.
+    /// The number of steps.
     #[must_use]
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether there were none.
+    /// Whether there are no steps.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Runs the life once more with these steps alone, each of which it has had, and lets all that is left come up. `told` is handed each step in words.
+    /// Replays the life with only these of its steps, and its final phase. `told` receives each step in words.
     ///
     /// # Errors
     ///

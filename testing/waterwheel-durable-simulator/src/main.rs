@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use waterwheel_durable_simulator::{Broke, Life, Step, run, shrink};
 
-/// How many lives a thread takes at a time.
+/// The number of lives that a thread takes at a time.
 const AT_A_TIME: u64 = 64;
 
 const USAGE: &str = "usage: waterwheel-durable-simulator [--seeds N] [--from SEED] [--steps N,N+]";
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Steps, in order. None is left of a life that breaks a promise as it begins or ends.
+/// Parses a list of steps, in order. The list is empty for a life that breaks a promise as it begins or ends.
 fn listed(list: &str) -> Option<Vec<Step>> {
     let steps = list.split(',').filter(|it| !it.is_empty());
     let steps: Result<Vec<Step>, _> = steps.map(str::parse).collect();
@@ -71,7 +71,7 @@ fn replay(seed: u64, steps: &[Step]) -> ExitCode {
     }
 }
 
-/// Says which seed repeats what was broken, and which few of its steps.
+/// Prints the seed that repeats the broken promise, and the few steps that are needed.
 fn report(broke: &Broke) {
     let repeat = "cargo run --release -p waterwheel-durable-simulator --";
     let seed = broke.seed;
@@ -92,12 +92,12 @@ fn report(broke: &Broke) {
     eprintln!("repeat them: {repeat} --from {seed} --steps {steps}");
 }
 
-/// Runs these lives, on all processors. The first one in which a promise was not kept.
+/// Runs these lives, on all processors. Returns the first one in which a promise was broken.
 fn live(from: u64, to: u64) -> Option<Broke> {
     let (next, first) = (AtomicU64::new(from), Mutex::new(None::<Broke>));
     let broke = |broke: Broke| {
         let Ok(mut first) = first.lock() else { return };
-        // None after it is of interest.
+        // Later lives are of no interest.
         next.store(to, Ordering::Relaxed);
         if first.as_ref().is_none_or(|it| broke.seed < it.seed) {
             *first = Some(broke);

@@ -3,20 +3,20 @@
 use crate::disk::Broken;
 use crate::life::{Broke, Life, Step};
 
-/// A life of which as few steps are left as break the same promise.
+/// A life that is reduced to as few steps as still break the same promise.
 #[derive(Debug)]
 pub struct Shrunk {
     /// The promise that these steps break.
     pub broke: Broke,
-    /// The steps that are left.
+    /// The steps that remain.
     pub steps: Vec<Step>,
     /// Each step in words.
     pub told: Vec<String>,
 }
 
 /// Shrinks the life of a seed that breaks a promise: leaves out halves of its steps, quarters, and so on to single ones and pairs, as long as the rest
-/// breaks the same promise. Afterwards, each step is needed. Where the promise is broken as well if the store comes to rest after a step, it does, and
-/// the steps by which it did its work need not be there. `None` if the life of the seed breaks no promise.
+/// breaks the same promise. Afterwards, each step is needed. If the promise is still broken when the store comes to rest after a step, it does so, and
+/// the steps that did its work are not needed. `None` if the life of the seed breaks no promise.
 #[must_use]
 pub fn shrink(seed: u64, broken: Option<Broken>) -> Option<Shrunk> {
     let (life, lived) = Life::record(seed, broken);
@@ -29,7 +29,7 @@ pub fn shrink(seed: u64, broken: Option<Broken>) -> Option<Shrunk> {
     let Search { broke, steps, .. } = shortest.min_by_key(|it| it.steps.len())?;
     let mut told = Vec::new();
     let mut tell = |step: Step, text: &str| told.push(format!("{step}: {text}"));
-    // Known to fail, and as before.
+    // This is known to fail in the same way.
     let _ = life.replay(&steps, Some(&mut tell));
     Some(Shrunk { broke, steps, told })
 }
@@ -54,7 +54,7 @@ impl Search<'_> {
         search.is_enough(steps.collect()).then_some(search)
     }
 
-    /// Whether these steps break the promise. From then on, they are all there are.
+    /// Whether these steps break the promise. If so, they replace the current ones.
     fn is_enough(&mut self, steps: Vec<Step>) -> bool {
         match self.life.replay(&steps, None) {
             Err(broke) if promise(&broke.what) == self.promise => {
@@ -71,11 +71,11 @@ impl Search<'_> {
             self.leave_out(size);
             size /= 2;
         }
-        // One may be of no use once a later one is gone, or another one with it, or the store rests.
+        // A step may be superfluous once a later one is gone, or another one with it, or the store rests.
         while self.leave_out(1) || self.leave_out_pair() || self.let_rest() {}
     }
 
-    /// Lets the store rest after one more step. Returns whether it could.
+    /// Lets the store rest after one more step. Returns whether that was possible.
     fn let_rest(&mut self) -> bool {
         let busy = (0..self.steps.len()).filter(|at| !self.steps[*at].rests);
         let busy: Vec<usize> = busy.collect();
@@ -86,7 +86,7 @@ impl Search<'_> {
         })
     }
 
-    /// Leaves out so many at a time. Returns whether it could.
+    /// Leaves out runs of this many steps. Returns whether that was possible.
     fn leave_out(&mut self, size: usize) -> bool {
         let (mut at, before) = (0, self.steps.len());
         while at < self.steps.len() {
@@ -112,7 +112,7 @@ impl Search<'_> {
     }
 }
 
-/// The promise that was broken: the words before what it was broken by, without numbers.
+/// The broken promise: the words before its details, without numbers.
 fn promise(what: &str) -> String {
     let words = what.split([':', '{', '(', '[']).next().unwrap_or_default();
     words.chars().filter(|it| !it.is_ascii_digit()).collect()

@@ -1,15 +1,15 @@
-//! A simulator that finds no fault is worth nothing: each of these is planted in the engine or in the store, and found by several of ten thousand seeds.
+//! A simulator that finds no fault is worthless: each of these is planted in the engine or in the store, and found by several of ten thousand seeds.
 
 use waterwheel_durable_core::engine::planted::{Planted, plant};
 use waterwheel_durable_simulator::{Broke, Broken, Life, Shrunk, run, shrink};
 
 const SEEDS: u64 = 10_000;
-/// How many of them find each fault, at least.
+/// The minimum number of seeds that find each fault.
 const FIND: usize = 5;
-/// How many steps are left of the shortest of these lives, at most, once they are shrunk.
+/// The maximum number of steps of the shortest of these lives, once they are shrunk.
 const LEFT: usize = 20;
 
-/// The first seeds that find it. All of them with `RATES=1`, to see how often it is found.
+/// The first seeds that find the fault. All of them with `RATES=1`, to see how often it is found.
 fn found(broken: Option<Broken>) -> Vec<Broke> {
     let found = (0..SEEDS).filter_map(|seed| run(seed, broken).err());
     let counts_all = std::env::var_os("RATES").is_some();
@@ -31,7 +31,7 @@ fn check(what: &str, found: &[Broke]) {
     }
 }
 
-/// The lives that find a fault are shrunk to a few steps each, which find it as well. Returns the shortest.
+/// Shrinks the lives that find a fault to a few steps each, which find it as well. Returns the shortest.
 fn shortest(found: &[Broke], broken: Option<Broken>) -> Option<Shrunk> {
     let shrunk = found.iter().take(FIND).map(|broke| {
         let shrunk = shrink(broke.seed, broken).expect("the seed finds it again");
@@ -65,7 +65,7 @@ fn is_found_in_the_store(broken: Broken) {
     check_steps(shortest(&found, Some(broken)));
 }
 
-/// A test of each fault: they run side by side.
+/// Defines a test for each fault, so that they run in parallel.
 macro_rules! faults {
     ($found:ident: $($name:ident: $fault:expr,)*) => {
         $(

@@ -1,4 +1,4 @@
-//! A few lives. Many more by the program.
+//! Runs a few lives. The program runs many more.
 
 use waterwheel_durable_simulator::{Broke, Life, Step, run};
 
@@ -24,7 +24,7 @@ fn told(life: &Life) -> Result<Vec<String>, Broke> {
     Ok(all)
 }
 
-// Each map has random keys of its own, so the order of a map shows as well.
+// Each map has its own random keys, so a dependence on the order of a map shows as well.
 #[test]
 fn a_seed_always_has_the_same_life() {
     // In 183, the clocks move while timers of one millisecond wait.

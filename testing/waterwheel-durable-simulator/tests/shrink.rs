@@ -1,8 +1,8 @@
-//! A life that breaks a promise is shrunk to a few steps, which break the same one.
+//! A life that breaks a promise is shrunk to a few steps, which break the same promise.
 
 use waterwheel_durable_simulator::{Broken, Life, Step, run, shrink};
 
-/// How many steps are left at most.
+/// The maximum number of steps that remain.
 const LEFT: usize = 12;
 
 #[test]
@@ -17,7 +17,7 @@ fn a_failing_seed_is_shrunk_to_a_few_steps_that_fail_as_well() {
         assert!(has_two(&shrunk.broke.what), "{shrunk:#?}");
         let (life, lived) = Life::record(seed, broken);
         assert!(life.len() > 2 * shrunk.steps.len());
-        // With all of its steps, it is as it was.
+        // With all of its steps, the life has the same outcome.
         let all: Vec<Step> = (0..life.len())
             .map(|number| Step {
                 number,
@@ -26,7 +26,7 @@ fn a_failing_seed_is_shrunk_to_a_few_steps_that_fail_as_well() {
             .collect();
         let (again, before) = (life.replay(&all, None), lived);
         assert_eq!(again.unwrap_err().what, before.unwrap_err().what);
-        // Each step that is left is needed.
+        // Each step that remains is needed.
         for left_out in &shrunk.steps {
             let rest = shrunk.steps.iter().filter(|it| *it != left_out);
             let rest: Vec<Step> = rest.copied().collect();

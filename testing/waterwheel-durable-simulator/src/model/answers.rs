@@ -1,4 +1,4 @@
-//! Is what an answer says so?
+//! Is an answer correct?
 
 use std::sync::Arc;
 
@@ -84,13 +84,13 @@ impl Model {
                     ));
                 }
                 if !has_fired && !timer.is_starting {
-                    // A later commit is to note its start.
+                    // A later commit should note its start.
                     self.said_to_have_fired.insert(id);
                 }
                 Ok(())
             }
             (InFlight::Cancel(id) | InFlight::Reschedule(id, _), Answer::NotFound) => {
-                // By a command, whose answer comes later.
+                // Possibly cancelled by a command, whose answer comes later.
                 let mut in_flight = self.in_flight.values();
                 let is_in_flight =
                     in_flight.any(|it| matches!(it, InFlight::Cancel(of) if *of == id));
@@ -112,12 +112,12 @@ impl Model {
                     timer.may_be_cancelled = true;
                 }
             }
-            // What is asked was noted as possible.
+            // The requested change was noted as possible.
             InFlight::Redrive(_) | InFlight::Reschedule(..) | InFlight::Insert => {}
         }
     }
 
-    /// Nothing came of this request.
+    /// Notes that this request has had no effect.
     pub(super) fn is_undone(&mut self, token: Token) {
         if let Some(insert) = self.inserts.get_mut(&token) {
             insert.is_undone = true;
@@ -143,11 +143,11 @@ impl Model {
         Ok(())
     }
 
-    /// Checks that a timer which was created has the key of none that is archived.
+    /// Checks that the key of a newly created timer belongs to no archived one.
     ///
     /// # Errors
     ///
-    /// It has.
+    /// An archived timer has the key.
     pub fn has_free_key(&self, handle: &Handle, is_kept: impl Fn(Settled) -> bool) -> Kept {
         let Some(key) = self.timers.get(&handle.id).and_then(|it| it.key.as_ref()) else {
             return Ok(());
@@ -172,7 +172,7 @@ impl Model {
         }
     }
 
-    /// This timer is said to have the key of an insert.
+    /// Notes that this timer is said to have the key of an insert.
     pub(super) fn exists(&self, token: Token, handle: &Handle) -> Kept {
         let insert = &self.inserts[&token].timer;
         let has_key = match self.timers.get(&handle.id) {
@@ -180,7 +180,7 @@ impl Model {
                 let is_free = timer.is_cancelled || timer.has_no_key;
                 timer.key == insert.key && timer.handle == *handle && !is_free
             }
-            // Made by an insert whose answer was lost.
+            // The timer comes from an insert whose answer was lost.
             None => self.inserts.values().any(|it| {
                 it.id.is_none()
                     && !it.is_undone

@@ -1,4 +1,4 @@
-//! Is a delivery one that was to come, and as it was inserted?
+//! Is a delivery expected, and as it was inserted?
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Model {
         Err(format!("{wrong}: {row:?} {timer:?}"))
     }
 
-    /// The handler of a delivery was not called, since it is not due any more.
+    /// Notes that the handler of a delivery was not called, since the timer is no longer due.
     pub fn withdrawn(&mut self, row: &Row) {
         if let Some(timer) = self.timers.get_mut(&row.id) {
             timer.is_with_handler = false;
@@ -55,7 +55,7 @@ impl Model {
         }
     }
 
-    /// A delivery has ended well, or the timer was given up.
+    /// Notes that a delivery has ended successfully, or the timer was given up.
     pub fn ended(&mut self, id: Id, was_given_up: bool) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// A delivery has failed. It is tried again between these times, as a commit will say.
+    /// Notes that a delivery has failed. A commit will tell the time of the retry, which must be within these.
     pub fn failed(&mut self, id: Id, within: (i64, i64)) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    /// A delivery has ended well: whether it is archived, if that is known.
+    /// Notes that a delivery has ended successfully, and whether it is archived, if that is known.
     pub fn settles(&mut self, id: Id, is_archived: Option<bool>, at: Settled) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.archived = match is_archived {
@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Checks what a commit writes of deliveries that have failed, and notes starts.
+    /// Checks what a commit writes about failed deliveries, and notes starts.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Model {
         Ok(())
     }
 
-    /// A request was answered: a commit is durable, or was refused. Returns the timers that it has taken away, or moved to a later attempt.
+    /// Notes that a request was answered: a commit is durable, or was refused. Returns the timers that it has removed, or moved to a later attempt.
     pub fn replied(&mut self, number: u64, is_done: bool) -> Vec<Id> {
         let leaving = self.leaving.remove(&number).filter(|_| is_done);
         let left = leaving.unwrap_or_default();
@@ -150,11 +150,11 @@ impl Model {
         left
     }
 
-    /// Checks that all that is said to have fired was delivered, or that its start was noted, while nothing is to be written.
+    /// Checks, while nothing has to be written, that timers that are said to have fired were delivered, or that their starts were noted.
     ///
     /// # Errors
     ///
-    /// One was not.
+    /// A timer was not.
     pub fn has_fired(&self) -> Kept {
         match self.said_to_have_fired.iter().next() {
             None => Ok(()),
@@ -165,11 +165,11 @@ impl Model {
         }
     }
 
-    /// A timer is given up without a delivery: it was started in so many processes before.
+    /// Checks that a timer that is given up without a delivery was started in this many processes before.
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The timer was started fewer times.
     pub fn poisoned(&mut self, row: &Row, starts: u32) -> Kept {
         let timer = self.known(row.id)?;
         if timer.noted.1 < starts || timer.is_with_handler {
@@ -183,7 +183,7 @@ impl Model {
         Ok(())
     }
 
-    /// The timer of an insert, which has this id, and is due then if it was not known before.
+    /// The timer of an insert, with this id, and with this due time if it is new.
     pub(super) fn timer(&mut self, token: Token, id: Id, due: Due) -> Result<&mut Timer, String> {
         let Some(insert) = self.inserts.get_mut(&token) else {
             return Err(format!("no insert has made {id}"));
@@ -228,7 +228,7 @@ impl Model {
             .ok_or_else(|| format!("{id} was never inserted"))
     }
 
-    /// Checks that a row has what it was inserted with. Returns the token of the insert.
+    /// Checks that a row is as it was inserted. Returns the token of the insert.
     pub(super) fn is_as_inserted(&self, row: &Row) -> Result<Token, String> {
         let token = row.payload.first_chunk().copied().map(Token::from_le_bytes);
         let insert = token.and_then(|token| self.inserts.get(&token));

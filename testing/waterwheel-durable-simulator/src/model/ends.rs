@@ -8,7 +8,7 @@ use super::timer::{Archived, Settled, Timer};
 use super::{InFlight, Kept, Model, Process};
 
 impl Model {
-    /// The service has shut down, in order. If it was idle, nothing is done a second time because of it.
+    /// Checks an orderly shutdown. If the service was idle, nothing is repeated because of it.
     ///
     /// # Errors
     ///
@@ -21,13 +21,13 @@ impl Model {
         }
         self.unclean_ends = 0..=0;
         for timer in self.timers.values_mut() {
-            // A new count begins.
+            // The count of starts begins anew.
             timer.noted = (0, 0);
         }
         Ok(())
     }
 
-    /// The process ends. What was not answered may have been done. `may_be_clean`: perhaps it had noted that it ends in order.
+    /// Ends the process. Unanswered requests may have been done. `may_be_clean`: it may have noted an orderly end.
     pub fn crashed(&mut self, may_be_clean: bool) {
         let (min, max) = (self.unclean_ends.start(), self.unclean_ends.end());
         let min = if may_be_clean { 0 } else { min + 1 };
@@ -46,7 +46,7 @@ impl Model {
             timer.not_before = None;
             timer.retried_within = None;
             timer.least_failures = timer.written_failures;
-            // What had ended may not have been settled.
+            // Deliveries that had ended may not have been settled.
             timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
         }
     }
@@ -61,22 +61,22 @@ impl Model {
         }
     }
 
-    /// Checks that no timer of this handler waits that was certainly due by then.
+    /// Checks that no timer of this handler that was certainly due by then is still waiting.
     ///
     /// # Errors
     ///
-    /// One waits.
+    /// A timer is waiting.
     pub fn is_prompt(&self, handler: &str, wall_micros: i64) -> Kept {
         let timers = self.timers.values().filter(|it| it.is_open());
         let mut late = timers.filter(|it| {
             *it.handle.handler == *handler && it.certain_due().is_some_and(|at| at <= wall_micros)
         });
-        // A request takes the timer out of memory until it is answered.
+        // A request keeps the timer out of memory until it is answered.
         let is_asked_for = |timer: &Timer| {
             let mut in_flight = self.in_flight.values();
             in_flight.any(|it| matches!(it, InFlight::Cancel(id) | InFlight::Reschedule(id, _) if *id == timer.handle.id))
         };
-        // What was with its handler as the process ended may wait until another one was tried.
+        // A timer that was with its handler when the process ended may wait until another one was tried.
         let is_accused = |timer: &Timer| timer.noted.1 > 0;
         match late.find(|timer| !is_asked_for(timer) && !is_accused(timer)) {
             None => Ok(()),
@@ -119,11 +119,11 @@ impl Model {
         }
     }
 
-    /// Checks what is archived of a handler, while nothing is to be written. What has ended and is not there has left its key to others.
+    /// Checks the archive of a handler, while nothing has to be written. A timer that has ended and is not archived has released its key.
     ///
     /// # Errors
     ///
-    /// Something is there that should not be, or twice, or is not there that should be.
+    /// A timer is archived that should not be, or twice, or is missing.
     pub fn is_archived(
         &mut self,
         handler: &str,

@@ -3,8 +3,8 @@
 //! | file | question |
 //! |---|---|
 //! | `timer` | what is known of a timer? |
-//! | `answers` | is what an answer says so? |
-//! | `deliveries` | is a delivery one that was to come, and as it was inserted? |
+//! | `answers` | is an answer correct? |
+//! | `deliveries` | is a delivery expected, and as it was inserted? |
 //! | `ends` | what is left at an end, of a process and of a life? |
 
 mod answers;
@@ -21,30 +21,30 @@ use waterwheel_durable_core::store::{Due, Handle, Id, Row};
 pub use timer::Settled;
 use timer::Timer;
 
-/// The knowledge about the timers from outside: from answers, and from deliveries.
+/// The observable state of the timers: from answers and from deliveries.
 #[derive(Debug)]
 pub struct Model {
     timers: HashMap<Id, Timer>,
     in_flight: HashMap<Token, InFlight>,
-    /// All inserts there were, by their tokens: a payload begins with the token of its insert.
+    /// All inserts, by token: a payload begins with the token of its insert.
     inserts: HashMap<Token, Insert>,
-    /// Requests whose handle is wrong. They may find the timer in spite of it.
+    /// Requests whose handle is wrong. They may find the timer nevertheless.
     forged: HashSet<Token>,
     tokens: Token,
-    /// How many processes in a row have ended without order.
+    /// The possible numbers of consecutive processes that have ended uncleanly.
     unclean_ends: RangeInclusive<u32>,
-    /// These are said to have fired, and were not delivered: their starts are to be noted.
+    /// Timers that are said to have fired, but were not delivered: their starts should be noted.
     said_to_have_fired: HashSet<Id>,
-    /// The timers that commits are to take away, or to move to a later attempt, by the requests to the store.
+    /// The timers that commits should remove, or move to a later attempt, by request to the store.
     leaving: HashMap<u64, Vec<Id>>,
 }
 
 #[derive(Debug)]
 struct Insert {
     timer: Row,
-    /// The timer that it has made.
+    /// The timer that was created.
     id: Option<Id>,
-    /// The answer was that nothing was done.
+    /// Whether the answer was that nothing was done.
     is_undone: bool,
 }
 
@@ -62,7 +62,7 @@ enum InFlight {
     Redrive(Id),
 }
 
-/// A promise that was not kept, in words.
+/// An error is a promise that was broken, in words.
 pub type Kept = Result<(), String>;
 
 impl Default for Model {
@@ -80,11 +80,11 @@ impl Default for Model {
     }
 }
 
-/// After so many unclean ends, starts are noted.
+/// The number of unclean ends after which starts are noted.
 const NOTED_FROM: u32 = 2;
 
 impl Model {
-    /// Notes an insert, names it, and writes its name before the payload.
+    /// Notes an insert, writes its token before the payload, and returns it.
     pub fn inserts(&mut self, timer: &mut Row) -> Token {
         let token = self.note(InFlight::Insert);
         timer.payload = [&token.to_le_bytes()[..], &timer.payload].concat().into();
@@ -97,7 +97,7 @@ impl Model {
         token
     }
 
-    /// Notes a cancel, and names it.
+    /// Notes a cancel, and returns its token.
     pub fn cancels(&mut self, id: Id) -> Token {
         self.note(InFlight::Cancel(id))
     }
@@ -108,10 +108,10 @@ impl Model {
         self.timers.get(&id).is_some_and(|it| it.key.is_some())
     }
 
-    /// Notes a reschedule, and names it.
+    /// Notes a reschedule, and returns its token.
     pub fn reschedules(&mut self, id: Id, due: Due) -> Token {
         if let Some(timer) = self.timers.get_mut(&id) {
-            // From now on it may be due then.
+            // The timer may be due at the new time from now on.
             timer.dues.push(due);
             timer.may_have_moved();
         }
@@ -125,10 +125,10 @@ impl Model {
         in_flight.any(|request| matches!(request, InFlight::Redrive(other) if *other == id))
     }
 
-    /// Notes a redrive, and names it.
+    /// Notes a redrive, and returns its token.
     pub fn redrives(&mut self, id: Id) -> Token {
         if let Some(timer) = self.timers.get_mut(&id) {
-            // It may be delivered again before the answer.
+            // The timer may be delivered again before the answer.
             timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
             (timer.failures, timer.least_failures, timer.written_failures) = (0, 0, 0);
             timer.not_before = None;
@@ -138,7 +138,7 @@ impl Model {
         self.note(InFlight::Redrive(id))
     }
 
-    /// Which timer a request is to take away or to move.
+    /// The timer that a request should remove or move.
     #[must_use]
     pub fn moves(&self, token: Token) -> Option<Id> {
         match self.in_flight.get(&token)? {
@@ -147,7 +147,7 @@ impl Model {
         }
     }
 
-    /// The handle of this request is wrong.
+    /// Notes that the handle of this request is wrong.
     pub fn forges(&mut self, token: Token) {
         self.forged.insert(token);
     }
@@ -158,7 +158,7 @@ impl Model {
         self.tokens
     }
 
-    /// A timer that was inserted, by chance.
+    /// A random timer that was inserted.
     #[must_use]
     pub fn any(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
         let mut ids: Vec<_> = self.timers.keys().copied().collect();
@@ -167,7 +167,7 @@ impl Model {
         Some(self.timers[&id].handle.clone())
     }
 
-    /// One of the timers that are to be delivered next, by chance: most of the engine's work is on them.
+    /// One of the timers that are delivered next, at random: most of the engine's work concerns them.
     #[must_use]
     pub fn any_near(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
         let near = self.timers.values().filter(|it| it.is_open());

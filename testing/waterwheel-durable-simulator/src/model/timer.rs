@@ -1,4 +1,4 @@
-//! The knowledge about one timer.
+//! The observable state of one timer.
 
 use std::sync::Arc;
 
@@ -10,53 +10,53 @@ use super::Process;
 pub(super) struct Timer {
     pub(super) handle: Handle,
     pub(super) key: Option<Arc<[u8]>>,
-    /// When it may be due: more than one if the answer to a reschedule is not known.
+    /// The possible due times: more than one if the answer to a reschedule is not known.
     pub(super) dues: Vec<Due>,
-    /// It is due when it was redriven, which no answer says.
+    /// Whether it was redriven, so that no answer tells when it is due.
     pub(super) was_redriven: bool,
-    /// Its insert was answered.
+    /// Whether its insert was answered.
     pub(super) is_durable: bool,
     pub(super) is_with_handler: bool,
-    /// It came to its end in this process, or in one before.
+    /// Whether it has ended, in this process or in an earlier one.
     pub(super) has_ended: Option<Process>,
-    /// A cancel was answered with "done".
+    /// Whether a cancel was answered with "done".
     pub(super) is_cancelled: bool,
-    /// A cancel was not answered.
+    /// Whether a cancel was not answered.
     pub(super) may_be_cancelled: bool,
-    /// It was given up when it came to its end last.
+    /// Whether it was given up at its last end.
     pub(super) was_given_up: bool,
-    /// How often it has failed,
+    /// The number of its failures.
     pub(super) failures: u32,
-    /// and at least, as far as that was written.
+    /// The minimum number of its failures, by what was written.
     pub(super) least_failures: u32,
-    /// How often it had failed before its last delivery.
+    /// The number of its failures before its last delivery.
     pub(super) written_failures: u32,
-    /// It is not tried again before.
+    /// The time before which it is not retried.
     pub(super) not_before: Option<i64>,
-    /// It was to be tried again between these times. The commit says when.
+    /// The times between which it must be retried. The commit tells the exact one.
     pub(super) retried_within: Option<(i64, i64)>,
-    /// Whether it was archived as it ended well, and when.
+    /// Whether and when it was archived as it ended successfully.
     pub(super) archived: Archived,
-    /// It is certainly gone, and its key with it.
+    /// Whether it and its key are certainly gone.
     pub(super) has_no_key: bool,
-    /// In how many processes before this one its start was noted, since the last one that has ended in order: at least, and at most.
+    /// The minimum and maximum number of earlier processes in which its start was noted, since the last orderly end.
     pub(super) noted: (u32, u32),
-    /// It was, or was to be, in this one.
+    /// Whether its start was, or should be, noted in this process.
     pub(super) is_noted: bool,
-    /// It was delivered after that.
+    /// Whether it was delivered after its start was noted.
     pub(super) was_started: bool,
-    /// It is being noted.
+    /// Whether its start is being noted.
     pub(super) is_starting: bool,
 }
 
-/// Whether a timer that has ended well is archived.
+/// Whether a timer that has ended successfully is archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Archived {
-    /// It is not known.
+    /// It is not known whether it is archived.
     Unknown,
-    /// Not at all.
+    /// It is not archived.
     Not,
-    /// Then.
+    /// It was archived at this time.
     At(Settled),
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Archived {
 pub struct Settled {
     /// In microseconds of the wall clock.
     pub wall: i64,
-    /// How often all that was archived of its handler was to expire before.
+    /// How often the complete archive of its handler had to expire before.
     pub cleared: u64,
 }
 
@@ -74,13 +74,13 @@ impl Timer {
         self.has_ended.is_some() || self.is_cancelled || self.may_be_cancelled
     }
 
-    /// It has moved: what was noted of its starts is gone.
+    /// Notes that it has moved, which deletes its noted starts.
     pub(super) fn was_never_started(&mut self) {
         self.noted = (0, 0);
         (self.is_noted, self.was_started, self.is_starting) = (false, false, false);
     }
 
-    /// It is to move: what was noted of its starts may be gone.
+    /// Notes that it is to move, which may delete its noted starts.
     pub(super) fn may_have_moved(&mut self) {
         (self.noted.0, self.was_started) = (0, false);
     }
@@ -89,7 +89,7 @@ impl Timer {
         self.is_durable && !self.is_with_handler && !self.is_over()
     }
 
-    /// Whether it is due as a row says. That is not known if it was redriven, or has failed and the process has ended since.
+    /// Whether it may be due at the time in a row. That is unknown if it was redriven, or has failed and the process has ended since.
     pub(super) fn may_be_due(&self, row: &Row) -> bool {
         let is_retry = row.failures > 0
             && self
@@ -98,7 +98,7 @@ impl Timer {
         !self.is_durable || self.was_redriven || is_retry || self.dues.contains(&row.due)
     }
 
-    /// Since when it is certainly due, in microseconds. `None` if that is not known: it was redriven, or it has failed and the process has ended since.
+    /// The time since which it is certainly due, in microseconds. `None` if unknown: it was redriven, or has failed and the process has ended since.
     pub(super) fn certain_due(&self) -> Option<i64> {
         if self.was_redriven {
             return None;

@@ -1,34 +1,34 @@
-/// So many in this time, and so many at once.
+/// A rate limit: a count per time, and a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// How many.
+    /// The number of permits.
     pub count: u32,
-    /// In this time.
+    /// The time in which they become available.
     pub per_millis: u64,
-    /// At once, after a time without any.
+    /// The number available at once, after a time without use.
     pub burst: u32,
 }
 
-/// So much later than a limit gives one, in microseconds, it is certainly there: the engine rounds each time up.
+/// How much later than by the limit a permit is certainly available, in microseconds: the engine rounds each time up.
 const ROUNDED: i64 = 1_000;
 
-/// How many a limit gives now, reckoned as what is left of it, to which each microsecond adds.
+/// The permits that a limit gives now, computed as a balance that grows each microsecond.
 #[derive(Debug, Default)]
 pub struct Allowance {
-    /// `None`: there are always more.
+    /// The limit. `None` if there is none.
     limit: Option<Limit>,
     left: Left,
 }
 
-/// In parts: a microsecond adds as many as the limit's count, and one takes as many as its time has microseconds.
+/// The balance in parts: a microsecond adds `count` parts, and a permit takes as many as its time has microseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Left {
     parts: i64,
-    /// In microseconds since boot.
+    /// The time of the balance, in microseconds since boot.
     at: i64,
-    /// When one was taken by this limit, or by the one before it.
+    /// When a permit of this limit, or of the previous one, was last taken.
     taken_at: Option<i64>,
-    /// It was by this one.
+    /// Whether that permit came from this limit.
     is_returnable: bool,
 }
 
@@ -49,7 +49,7 @@ impl Left {
         self.at = at;
     }
 
-    /// Takes one. Whether there was one.
+    /// Takes a permit. Returns whether one was available.
     fn take(&mut self, at: i64, limit: Limit) -> bool {
         self.go_on(at, limit);
         self.taken_at = Some(at);
@@ -58,16 +58,17 @@ impl Left {
         self.parts >= 0
     }
 
-    /// When there is one, as far as it is known now.
+    /// When a permit is available, as far as is known now.
     fn next(&self, limit: Limit) -> i64 {
         let missing = (limit.one() - self.parts).max(0);
         self.at + (missing + limit.count() - 1) / limit.count()
     }
 
-    /// Another limit begins where this one would have given one, or its own time after the last one if that is sooner. It gives none for the change.
+    /// Changes the limit. The new one begins when the old one would give a permit, or its own interval after the last one if sooner. The change gives
+    /// none.
     fn change(&mut self, at: i64, before: Limit, limit: Limit) {
         self.go_on(at, before);
-        // Rounded down, as the engine knows it by the nanosecond.
+        // Rounded down, since the engine computes it in nanoseconds.
         let by_the_other = self.at + (before.one() - self.parts).max(0) / before.count();
         let interval = limit.one() / limit.count();
         let first = self
@@ -79,7 +80,7 @@ impl Left {
 }
 
 impl Allowance {
-    /// The allowance of a limit that begins with so many.
+    /// The allowance of a limit that begins with `count` permits.
     fn with(limit: Option<Limit>, boot: u64, count: impl Fn(Limit) -> u32) -> Allowance {
         let left = Left {
             parts: limit.map_or(0, |it| i64::from(count(it)) * it.one()),
@@ -90,19 +91,19 @@ impl Allowance {
         Allowance { limit, left }
     }
 
-    /// It begins with one: it is not known what came before.
+    /// An allowance that begins with one permit, since earlier use is unknown.
     #[must_use]
     pub fn of_one(limit: Option<Limit>, boot: u64) -> Allowance {
         Allowance::with(limit, boot, |_| 1)
     }
 
-    /// It begins with all that there may be at once.
+    /// An allowance that begins with a full burst.
     #[must_use]
     pub fn of_burst(limit: Option<Limit>, boot: u64) -> Allowance {
         Allowance::with(limit, boot, |it| it.burst)
     }
 
-    /// Another limit holds from now on.
+    /// Replaces the limit from now on.
     pub fn change(&mut self, limit: Option<Limit>, boot: u64) {
         match (self.limit, limit) {
             (before, limit) if before == limit => {}
@@ -114,20 +115,20 @@ impl Allowance {
         }
     }
 
-    /// The allowance of a limit that begins with all that there may be.
+    /// Replaces the limit, and begins with a full burst.
     pub fn renew(&mut self, limit: Option<Limit>, boot: u64) {
         if self.limit != limit {
             *self = Allowance::of_burst(limit, boot);
         }
     }
 
-    /// One has come. Whether the limit gave one.
+    /// Takes a permit for something that has happened. Returns whether one was available.
     pub fn note(&mut self, boot: u64) -> bool {
         self.limit
             .is_none_or(|limit| self.left.take(boot.cast_signed(), limit))
     }
 
-    /// One that was taken then was not used. It is there again if it was the last one.
+    /// Returns an unused permit that was taken then. It is available again if it was the last one.
     pub fn give_back(&mut self, boot: u64) {
         let left = &mut self.left;
         if let Some(limit) = self.limit
@@ -138,13 +139,13 @@ impl Allowance {
         }
     }
 
-    /// Whether there is certainly one.
+    /// Whether a permit is certainly available.
     #[must_use]
     pub fn has_one(&self, boot: u64) -> bool {
         self.waits_at_most(boot) == 0
     }
 
-    /// For how many microseconds there may be none.
+    /// The number of microseconds for which there may be no permit.
     #[must_use]
     pub fn waits_at_most(&self, boot: u64) -> u64 {
         let wait = |limit: Limit| {
@@ -155,7 +156,7 @@ impl Allowance {
         self.limit.map_or(0, wait)
     }
 
-    /// For how many microseconds there is certainly none.
+    /// The number of microseconds for which there is certainly no permit.
     #[must_use]
     pub fn waits_at_least(&self, boot: u64) -> u64 {
         let wait = |limit| (self.left.next(limit) - boot.cast_signed()).max(0);

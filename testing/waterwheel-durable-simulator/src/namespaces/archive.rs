@@ -6,7 +6,7 @@ use super::{CALM, DAY, NAMES, Namespaces, of};
 use crate::model::{Kept, Settled};
 
 impl Namespaces {
-    /// Later commits may ask for everything that may expire now. `is_written`: there is nothing that was to be asked for before.
+    /// Lets later commits ask for everything that may expire now. `is_written`: no earlier requests are pending.
     pub fn look(&mut self, boot: u64, wall: i64, is_written: bool) {
         let today = wall.div_euclid(DAY);
         let is_calm = boot >= self.calm_since + CALM;
@@ -30,7 +30,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// It is too early.
+    /// The archive expires too early.
     pub fn expires(&mut self, steps: &[Op]) -> Kept {
         for op in steps {
             let Op::Expire {
@@ -56,12 +56,11 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Checks that nothing is archived for longer than it is to be: of a handler, this is the first day of which there is something, and nothing keeps the engine from
-    /// letting it expire.
+    /// Checks that nothing is archived for too long: `first` is the first day in the archive of a handler, and nothing keeps the engine from letting it expire.
     ///
     /// # Errors
     ///
-    /// It is overdue.
+    /// That day is overdue.
     pub fn has_expired(&self, handler: &str, first: i64, boot: u64, wall: i64) -> Kept {
         let Some(terms) = self.terms(of(handler)) else {
             return Ok(());
@@ -78,13 +77,13 @@ impl Namespaces {
         }
     }
 
-    /// How often all that was archived of a handler was to expire.
+    /// How often the complete archive of a handler had to expire.
     #[must_use]
     pub fn cleared(&self, handler: &str) -> u64 {
         self.cleared.get(handler).copied().unwrap_or_default()
     }
 
-    /// Whether what was archived of a handler is certainly there.
+    /// Whether an archived timer of a handler is certainly kept.
     #[must_use]
     pub fn is_kept(&self, handler: &str, archived: Settled) -> bool {
         let kept_from = self.kept_from.get(handler).copied();

@@ -1,4 +1,4 @@
-//! May it begin, or be inserted, now?
+//! May a delivery begin, or a timer be inserted, now?
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{InFlight, NAMES, NOT_NOTED, Namespaces, STARTS, of};
 use crate::model::Kept;
 
 impl Namespaces {
-    /// Whether one more delivery would begin at once, certainly, beside so many.
+    /// Whether another delivery would certainly begin at once, while this many are running.
     #[must_use]
     pub fn has_place(&self, at: usize, running: usize, boot: u64) -> bool {
         let Some(terms) = self.terms(at).filter(|_| self.is_open(at) == Some(true)) else {
@@ -17,11 +17,11 @@ impl Namespaces {
         self.all[at].begun.has_one(boot) && terms.concurrency.is_none_or(|max| running < max)
     }
 
-    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its place then.
+    /// Checks that a delivery may begin, with which `running` of its namespace are running. If its start was noted first, it had its place then.
     ///
     /// # Errors
     ///
-    /// It is paused, or beyond a limit.
+    /// The namespace is paused, or beyond a limit.
     pub fn delivered(&mut self, row: &Row, was_noted: bool, running: usize, boot: u64) -> Kept {
         let at = of(&row.handler);
         if self.is_open(at) == Some(false) {
@@ -29,7 +29,7 @@ impl Namespaces {
         }
         let namespace = &mut self.all[at];
         let terms = namespace.terms.last().cloned().unwrap_or_default();
-        // A policy that was changed since it was noted does not send it back.
+        // A change of policy since the start was noted does not send the delivery back.
         let is_bounded = !was_noted || !namespace.has_changed;
         if is_bounded && terms.concurrency.is_some_and(|max| running > max) {
             return Err(format!("{running} of {} go on: {terms:?}", NAMES[at]));
@@ -43,12 +43,12 @@ impl Namespaces {
         }
     }
 
-    /// A delivery that had begun at this time was not made.
+    /// Notes that a delivery that had begun at this time was withdrawn.
     pub fn withdrawn(&mut self, handler: &str, at: u64) {
         self.all[of(handler)].begun.give_back(at);
     }
 
-    /// Checks that an insert was within the quota, or was not and is refused for so long.
+    /// Checks that an insert was within the quota, or was beyond it and is refused for this time.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Namespaces {
         }
     }
 
-    /// How many starts may be noted of a timer before it is given up, at least.
+    /// The minimum number of starts that may be noted of a timer before it is given up.
     #[must_use]
     pub fn starts_noted(&self, handler: &str) -> u32 {
         let at = of(handler);

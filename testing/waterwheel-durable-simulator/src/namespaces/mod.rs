@@ -2,11 +2,11 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `terms` | what is a namespace served by? |
-//! | `limits` | may it begin, or be inserted, now? |
-//! | `archive` | what may expire, and what is certainly kept? |
-//! | `allowance` | how many does a rate give by now, and no more? |
-//! | `shares` | does each get its share where places are short? |
+//! | `terms` | which policy does a namespace have? |
+//! | `limits` | may a delivery begin, or a timer be inserted, now? |
+//! | `archive` | which timers may expire, and which are certainly kept? |
+//! | `allowance` | how many permits does a rate give by now? |
+//! | `shares` | does each namespace get its share when places are short? |
 
 mod allowance;
 mod archive;
@@ -24,14 +24,14 @@ pub use allowance::{Allowance, Limit};
 pub use shares::Shares;
 pub use terms::{Retries, Terms};
 
-/// Those that there are. The first is always there.
+/// The names of all namespaces. The first one always exists.
 pub const NAMES: [&str; 3] = ["default", "shop", "bank"];
 
-/// How many unclean ends a timer may be with its handler at, and at how many of them that is not noted.
+/// The number of unclean ends that a timer may be with its handler at, and how many of them are not noted.
 const STARTS: u32 = 5;
 const NOT_NOTED: u32 = 2;
 
-/// So long after a start and a jump nothing expires, in microseconds.
+/// How long nothing expires after a start or a jump, in microseconds.
 const CALM: u64 = 600_000_000;
 
 const DAY: i64 = 86_400_000_000;
@@ -39,32 +39,32 @@ const DAY: i64 = 86_400_000_000;
 /// Tokens of namespaces, apart from those of timers and of calendars.
 const TOKENS: Token = 1 << 39;
 
-/// The knowledge about namespaces from outside.
+/// The observable state of the namespaces.
 #[derive(Debug)]
 pub struct Namespaces {
     all: [Namespace; NAMES.len()],
     in_flight: HashMap<Token, InFlight>,
     tokens: Token,
-    /// The first day that is certainly kept of a handler: what is older was to expire.
+    /// The first day that is certainly kept, by handler: earlier ones had to expire.
     kept_from: HashMap<String, i64>,
     cleared: HashMap<String, u64>,
-    /// Since then, in microseconds since boot, the clock has not jumped.
+    /// When the clock last jumped, in microseconds since boot.
     calm_since: u64,
-    /// Before which day what is archived may expire.
+    /// The day before which the archive may expire.
     may_expire: [i64; NAMES.len()],
 }
 
 #[derive(Debug)]
 struct Namespace {
-    /// The terms that may hold. The last ones are those that were answered last.
+    /// The terms that may hold. The last ones are those of the last answer.
     terms: Vec<Terms>,
-    /// Whether it is paused, as far as it is known.
+    /// Whether it is paused, if that is known.
     is_paused: Option<bool>,
     is_drained: bool,
-    /// How many deliveries may begin, and timers be inserted.
+    /// The allowance for deliveries to begin, and for timers to be inserted.
     begun: Allowance,
     inserted: Allowance,
-    /// It has had another policy in this process.
+    /// Whether it has had another policy in this process.
     has_changed: bool,
 }
 
@@ -74,7 +74,7 @@ enum InFlight {
     Pause(usize, bool),
 }
 
-/// Which namespace a handler is of.
+/// The index of a handler's namespace.
 #[must_use]
 pub fn of(handler: &str) -> usize {
     let name = handler.split_once('/').map_or(NAMES[0], |(name, _)| name);
@@ -83,7 +83,7 @@ pub fn of(handler: &str) -> usize {
 }
 
 impl Namespaces {
-    /// Namespaces that are served by this, before the first process [begins](Namespaces::begins).
+    /// Namespaces with these terms, before the first process [begins](Namespaces::begins).
     #[must_use]
     pub fn new(terms: [Terms; NAMES.len()], boot: u64) -> Namespaces {
         Namespaces {
@@ -104,7 +104,7 @@ impl Namespaces {
         }
     }
 
-    /// Whether an answer is to be checked here.
+    /// Whether an answer must be checked here.
     #[must_use]
     pub fn is_in_flight(token: Token) -> bool {
         (TOKENS..2 * TOKENS).contains(&token)
@@ -117,17 +117,17 @@ impl Namespaces {
         token
     }
 
-    /// Notes a request for another policy, and names it.
+    /// Notes a request for another policy, and returns its token.
     pub fn asks_for(&mut self, at: usize, terms: Terms) -> Token {
         self.note(InFlight::Policy(at, terms))
     }
 
-    /// Notes a request to pause or to resume, and names it.
+    /// Notes a request to pause or to resume, and returns its token.
     pub fn pauses(&mut self, at: usize, is_paused: bool) -> Token {
         self.note(InFlight::Pause(at, is_paused))
     }
 
-    /// Nothing begins any more in this process, or does again.
+    /// Notes whether the namespace is drained, so that nothing begins in this process.
     pub fn drains(&mut self, at: usize, is_drained: bool) {
         self.all[at].is_drained = is_drained;
     }
@@ -171,7 +171,7 @@ impl Namespaces {
         }
     }
 
-    /// The process ends. What was not answered may have been done.
+    /// Ends the process. Unanswered requests may have been done.
     pub fn crashed(&mut self) {
         for request in std::mem::take(&mut self.in_flight).into_values() {
             self.unknown(request);
@@ -192,11 +192,11 @@ impl Namespaces {
         }
     }
 
-    /// A process begins, with these settings.
+    /// Begins a process with these settings.
     ///
     /// # Errors
     ///
-    /// They are not what was answered.
+    /// They differ from what was answered.
     pub fn begins(&mut self, settings: &[Setting], boot: u64) -> Kept {
         let value = |prefix: &str, name: &str| {
             let mut settings = settings.iter();

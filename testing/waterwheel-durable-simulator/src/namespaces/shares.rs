@@ -2,35 +2,35 @@ use super::NAMES;
 
 const COUNT: usize = NAMES.len();
 
-/// How many deliveries each namespace has begun while another one waited for a place.
+/// The number of deliveries that each namespace has begun while another one waited for a place.
 ///
-/// While one waits, it has its whole quantum in each round. So another one has begun no more than its own quantum for each round of the first, and for two that were
-/// not whole.
+/// A waiting namespace gets its whole quantum in each round. So another one has begun no more than its own quantum for each round of the first, and for two partial
+/// rounds.
 #[derive(Debug, Default)]
 pub struct Shares {
     waits: [bool; COUNT],
-    /// While this one waited, those have begun.
+    /// The number of deliveries that the others have begun while this one waited.
     begun: [[u64; COUNT]; COUNT],
 }
 
 impl Shares {
-    /// All of it is of no consequence any more.
+    /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Shares::default();
     }
 
-    /// A delivery of this namespace has begun.
+    /// Notes that a delivery of this namespace has begun.
     pub fn begins(&mut self, at: usize) {
         for (waits, begun) in self.waits.into_iter().zip(&mut self.begun) {
             begun[at] += u64::from(waits);
         }
     }
 
-    /// Checks that each that waits has its share, with these priorities. Zero: it is not known what it may have.
+    /// Checks that each waiting namespace has its share, with these priorities. A priority of zero is unknown.
     ///
     /// # Errors
     ///
-    /// One has less than its share.
+    /// A namespace has less than its share.
     pub fn look(&mut self, waits: [bool; COUNT], priorities: [u64; COUNT]) -> Result<(), String> {
         for at in 0..COUNT {
             if !waits[at] || !self.waits[at] {

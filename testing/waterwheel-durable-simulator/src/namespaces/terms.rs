@@ -8,36 +8,36 @@ use super::allowance::Limit;
 /// The terms of a namespace, as the simulator knows them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
-    /// How many deliveries begin in a time.
+    /// The rate at which deliveries begin.
     pub rate: Option<Limit>,
-    /// How many timers are inserted in a time.
+    /// The rate at which timers are inserted.
     pub quota: Option<Limit>,
-    /// How many deliveries go on at a time.
+    /// The maximum number of concurrent deliveries.
     pub concurrency: Option<usize>,
-    /// The share of the places where they are short.
+    /// The share of the places when they are short.
     pub priority: Option<u32>,
-    /// How many days what was delivered is kept.
+    /// The number of days that delivered timers are kept.
     pub retention: Option<u32>,
-    /// At how many unclean ends a timer may be with its handler.
+    /// The number of unclean ends that a timer may be with its handler at.
     pub starts: Option<u32>,
-    /// When timers are tried again.
+    /// When timers are retried.
     pub retries: Retries,
 }
 
-/// When timers are tried again.
+/// When timers are retried.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Retries {
-    /// As the service says.
+    /// As configured for the service.
     #[default]
     AsElsewhere,
-    /// After so many seconds.
+    /// After these delays in seconds.
     Delays(Vec<u64>),
-    /// After so many seconds, doubled up to the second number, for so many attempts.
+    /// After the first number of seconds, doubled up to the second, for this many attempts.
     Backoff(u64, u64, u32),
 }
 
 impl Terms {
-    /// Some, by chance: a priority alone where places are short.
+    /// Random terms: only a priority if places are short.
     pub fn by_chance(rng: &mut Rng, is_crowded: bool) -> Terms {
         match is_crowded {
             true => Terms {
@@ -48,7 +48,7 @@ impl Terms {
         }
     }
 
-    /// Some, by chance.
+    /// Random terms.
     fn some(rng: &mut Rng) -> Terms {
         let mut maybe = |limit: u32| rng.u32(0..3 * limit).checked_sub(2 * limit);
         let (concurrency, priority) = (maybe(3), maybe(4));
@@ -74,7 +74,7 @@ impl Terms {
         }
     }
 
-    /// As the engine has it.
+    /// Converts the terms to the engine's type.
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
         if let Some(rate) = self.rate {
@@ -106,13 +106,13 @@ impl Terms {
         }
     }
 
-    /// As a store has it.
+    /// Converts the terms to a store's setting.
     #[must_use]
     pub fn stored(&self) -> Vec<u8> {
         serde_json::to_vec(&self.policy()).unwrap_or_default()
     }
 
-    /// Between which delays, in microseconds, a timer is tried again after so many failures before this one. `None` if it is given up.
+    /// The minimum and maximum delay of the retry, in microseconds, after this many earlier failures. `None` if the timer is given up.
     #[must_use]
     pub fn delays(&self, failures: u32, elsewhere: &[u64]) -> Option<(i64, i64)> {
         let exact = |retry_delays: &[u64]| {
@@ -124,7 +124,7 @@ impl Terms {
             Retries::Delays(delays) => exact(delays),
             Retries::Backoff(first, max, attempts) => {
                 let whole = (first << failures.min(20)).min(*max).cast_signed() * 1_000_000;
-                // It is rounded up to a millisecond.
+                // The engine rounds up to a millisecond.
                 (failures + 1 < *attempts).then_some((whole / 2, whole + 1_000))
             }
         }

@@ -1,21 +1,21 @@
-//! Which calendars are declared and removed, and when are they looked at for the last time?
+//! Declares and removes calendars, and checks them at the end.
 
 use std::sync::Arc;
 
 use super::{HANDLERS, World};
 use crate::beat::Beat;
 
-/// How many calendars there may be.
+/// The maximum number of calendars.
 const NAMES: usize = 3;
 
-/// Some come often, some seldom.
+/// Some calendars occur often, some seldom.
 const PERIODS: [i64; 4] = [20, 60, 3_600, 86_400];
 
-/// No more are filed at once than come to an end in a life.
+/// The catch-up limits: no more are filed at once than end within a life.
 const MAX: [u32; 4] = [0, 1, 3, 40];
 
 impl World {
-    /// A caller declares a calendar, new, changed or as it is; or removes it.
+    /// Lets a caller declare a calendar, new, changed or unchanged; or remove it.
     pub(super) fn ask_for_calendar(&mut self) {
         let name = self.rng.usize(0..NAMES);
         let before = self.calendars.beat(name);
@@ -50,7 +50,7 @@ impl World {
             .handle_calendar(token, &Arc::from(name.to_string()), None);
     }
 
-    /// The zone database is another one in the next process, perhaps.
+    /// Possibly changes the zone database for the next process.
     pub(super) fn change_zone(&mut self) {
         if self.has_calendars && self.rng.u32(0..8) == 0 {
             let by = if self.rng.bool() { 3_600 } else { -3_600 };
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Nothing goes on, and all calendars have been looked at: their last occurrences are there. Then they are removed, so that the life comes to its end.
+    /// Checks the calendars when nothing is running and their last occurrences were filed. Then removes them, so that the life ends.
     pub(super) fn end_calendars(&mut self) -> Result<(), String> {
         let behind = self.calendars.latest() - self.now.wall_micros;
         if behind > 0 {

@@ -1,4 +1,4 @@
-//! Which commands of other processes wait for their answers? The store puts a command out each time that it is asked, until its answer is written.
+//! The commands of other processes that wait for their answers. The store returns a command each time that it is asked, until its answer is written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use waterwheel_durable_core::engine::{Answer, Engine, Token};
 use waterwheel_durable_core::store::{Command, Op};
 
-/// The commands that are not answered.
+/// The unanswered commands.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     all: BTreeMap<u64, Pending>,
     count: u64,
-    /// Which commands the commits answer that were asked for, by the requests to the store.
+    /// The commands that requested commits answer, by request to the store.
     answered: HashMap<u64, Vec<u64>>,
 }
 
@@ -28,7 +28,7 @@ impl Commands {
         !self.all.is_empty()
     }
 
-    /// Another process sends one, which the model knows by this token.
+    /// Sends a command from another process, which the model knows by this token.
     pub(super) fn add(&mut self, command: Command, token: Token) {
         self.count += 1;
         let pending = Pending {
@@ -39,18 +39,18 @@ impl Commands {
         self.all.insert(self.count, pending);
     }
 
-    /// The store is asked for commands.
+    /// Hands the commands that the store has to the engine.
     pub(super) fn read(&self, engine: &mut Engine) {
         for (number, pending) in &self.all {
             engine.handle_command(*number, pending.command.clone());
         }
     }
 
-    /// Checks the answers that a commit is to write. One that was refused comes again, in another commit, and a commit whose reply is late is asked for again.
+    /// Checks the answers that a commit should write. A command whose commit was refused comes again in another one; a late commit is repeated.
     ///
     /// # Errors
     ///
-    /// A command is answered again, or in another way.
+    /// A command is answered again, or differently.
     pub(super) fn commits(
         &mut self,
         request: u64,
@@ -76,7 +76,7 @@ impl Commands {
         Ok(())
     }
 
-    /// A commit is done. Takes out the commands whose answers were written by it.
+    /// Notes that a commit is done. Removes the commands whose answers it wrote.
     pub(super) fn written(&mut self, request: u64) -> Vec<(Token, Answer)> {
         let numbers = self.answered.remove(&request).unwrap_or_default();
         let pending = numbers
@@ -85,7 +85,7 @@ impl Commands {
         let answers = pending.filter_map(|it| {
             let answer = match it.answer.as_deref()? {
                 Command::DONE => Answer::Done,
-                // Since then, it may have failed and wait for its next attempt, or was redriven.
+                // Since then, the timer may have failed and wait for a retry, or it was redriven.
                 Command::FIRED | Command::GONE => Answer::ShuttingDown,
                 other => Answer::Refused(other.into()),
             };
@@ -94,7 +94,7 @@ impl Commands {
         answers.collect()
     }
 
-    /// The process ends, and its commands are withdrawn.
+    /// Withdraws the commands as the process ends.
     pub(super) fn ends(&mut self) {
         self.all.clear();
         self.answered.clear();

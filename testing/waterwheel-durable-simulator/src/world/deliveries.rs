@@ -9,7 +9,7 @@ use crate::model::Settled;
 use crate::namespaces::of;
 
 impl World {
-    /// One of those that go on ends, well or not. If it was on its way, it arrives first.
+    /// Ends a running delivery, successfully or not. If it was on its way, it arrives first.
     pub(super) fn end_delivery(&mut self) -> Result<(), String> {
         if self.with_handlers.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl World {
         Ok(())
     }
 
-    /// The clock was set back while a delivery was on its way: its handler is not called.
+    /// Withdraws a delivery that was on its way when the clock was set back: its handler is not called.
     fn withdraw(&mut self, delivery: Delivery) {
         let row = &delivery.row;
         match row.id.occurrence() {

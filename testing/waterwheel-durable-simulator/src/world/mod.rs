@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `calendars` | which calendars are declared and removed? |
 //! | `deliveries` | how does a delivery end? |
-//! | `namespaces` | which policies are given, and which namespaces are paused? |
+//! | `namespaces` | which policies are set, and which namespaces are paused? |
 //! | `commands` | which commands of other processes wait for their answers? |
 //! | `requests` | what do callers and other processes ask for? |
 //! | `process` | how does a process end, and the next one begin? |
-//! | `watch` | what does the engine put out, and what must hold each time? |
+//! | `watch` | what does the engine output, and what must hold each time? |
 
 mod calendars;
 mod commands;
@@ -39,7 +39,7 @@ const TICK: u64 = 1_000;
 const RETRY_DELAYS: [u64; 3] = [1, 20, 400];
 const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/later", "bank/mail"];
 
-/// A step of a life, with all that chance decides about which one it is.
+/// A step of a life, with all random decisions about its type.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     AskForCalendar,
@@ -51,7 +51,7 @@ enum Action {
     Reschedule,
     Redrive,
     EndDelivery,
-    /// The store does something; and the machine stops before that is synced, or does not.
+    /// The store handles a request, and the machine may stop before the result is synced.
     Work {
         stops: bool,
     },
@@ -73,66 +73,67 @@ pub(crate) struct World {
     engine: Engine,
     model: Model,
     with_handlers: Vec<Row>,
-    /// Those whose handlers are not called yet, and when they were handed out.
+    /// Deliveries whose handlers are not called yet, and when they were handed out.
     on_their_way: HashMap<Id, u64>,
-    /// All that is due from now on comes up, and nothing goes wrong.
+    /// Whether the life is in its final phase: everything comes due, and nothing goes wrong.
     is_ending: bool,
     has_faults: bool,
-    /// The engine was stopped, and the process has not ended yet.
+    /// Whether the engine was stopped, but the process has not ended yet.
     is_stopping: bool,
-    /// The last commit that the engine has asked for, if it was not answered.
+    /// The last commit that the engine has requested, if it has no answer yet.
     writes: Option<u64>,
-    /// The store has no space for inserts now and then.
+    /// Whether the store has no space for inserts now and then.
     fills: bool,
     jumps: bool,
-    /// A crash mends what is wrong in memory alone, and so hides it.
+    /// Whether the machine crashes. A crash repairs faults that exist in memory alone, and so hides them.
     crashes: bool,
-    /// Where it is 1, most of what is due waits for its handler.
+    /// The maximum concurrency of a handler. If it is 1, most due timers wait for their handlers.
     max_concurrency: usize,
-    /// Half of the cancels and reschedules are of what is delivered next.
+    /// Whether half of the cancels and reschedules are of timers that are delivered next.
     asks_for_near: bool,
-    /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
+    /// Whether some cancels and reschedules have a handle with the right id but another fault.
     forges: bool,
-    /// Most timers are due within seconds.
+    /// Whether most timers are due within seconds.
     is_near: bool,
-    /// How large payloads are at most.
+    /// The maximum length of payloads.
     largest: usize,
-    /// How many deliveries of each handler may go on at a time: none while it is missing.
+    /// The maximum number of concurrent deliveries of each handler: zero while it is missing.
     concurrency: [usize; HANDLERS.len()],
-    /// The store has refused, or a reply was lost: until then, in microseconds since boot, the engine may wait before it asks again.
+    /// The time until which the engine may wait before it asks again, in microseconds since boot: the store has refused, or a reply was lost.
     may_wait_until: u64,
     /// The oracle of namespaces, if they have policies.
     namespaces: Namespaces,
     has_policies: bool,
     shares: Shares,
-    /// Namespaces have priorities and nothing else, and most timers wait for a place.
+    /// Whether namespaces have nothing but priorities, and most timers wait for a place.
     is_crowded: bool,
-    /// Something may have been settled or archived, or has expired, since that was looked at.
+    /// Whether something may have been settled or archived, or has expired, since the archive was last checked.
     archives: bool,
-    /// By how much the wall clock was ahead of the other as that was looked at, in microseconds: what is slewed since then adds up.
+    /// How far the wall clock was ahead of the other when last checked, in microseconds: slewing since then adds up.
     ahead_of_boot: i64,
-    /// How often it was set in this process.
+    /// How often the wall clock was set in this process.
     jumps_made: u64,
-    /// Timers whose starts were noted in this process, and those that may wait until another one was tried: they were with their handlers as processes ended.
+    /// Timers whose starts were noted in this process, and those that may wait until another one was tried, as they were with their handlers at a
+    /// process's end.
     starts: HashMap<Id, Arc<str>>,
     accused: HashMap<Id, Arc<str>>,
-    /// Those whose starts are being noted.
+    /// Timers whose starts are being noted.
     starting: HashSet<Id>,
-    /// An insert that was not answered at once, and its handler.
+    /// An insert without an immediate answer, and its handler.
     inserts: Option<(Token, Arc<str>)>,
-    /// The oracle of calendars, if there are some.
+    /// The oracle of calendars, if there are any.
     calendars: Calendars,
     has_calendars: bool,
-    /// By so many seconds is their zone ahead of UTC.
+    /// How many seconds their zone is ahead of UTC.
     ahead: i64,
-    /// How many were declared.
+    /// The number of declarations.
     versions: u32,
-    /// The number of the last commit that was asked for.
+    /// The number of the last requested commit.
     last_commit: u64,
     /// Commands from other processes that have not been answered.
     commands: Commands,
     traces: bool,
-    /// The last step in words, if it is to be told.
+    /// The last step in words, if steps are told.
     told: Option<String>,
     config: Config,
 }
@@ -221,13 +222,13 @@ impl World {
         Ok(world)
     }
 
-    /// How many steps this life has before its end.
+    /// The number of steps of this life before its end.
     pub(crate) fn length(&mut self) -> usize {
         let limit = if self.rng.u32(0..4) == 0 { 1_000 } else { 200 };
         self.rng.usize(20..limit)
     }
 
-    /// The state that decides about all that comes: with the same state, the same step has the same fate.
+    /// The state that determines everything that follows: a step with the same state has the same outcome.
     pub(crate) fn chance(&self) -> u64 {
         self.rng.get_seed()
     }
@@ -236,7 +237,7 @@ impl World {
         self.rng.seed(state);
     }
 
-    /// Steps are told in words from now on.
+    /// Tells steps in words from now on.
     pub(crate) fn tells(&mut self) {
         self.told = Some(String::new());
     }
@@ -252,7 +253,7 @@ impl World {
         self.told.as_deref().unwrap_or_default()
     }
 
-    /// Prints how the life was made, if it is traced.
+    /// Prints the configuration of the life, if it is traced.
     pub(crate) fn trace_terms(&self) {
         if self.traces {
             eprintln!("{:?}\n{:?}", self.config, self.namespaces);
@@ -328,7 +329,7 @@ impl World {
         Ok(())
     }
 
-    /// Time goes on, towards what the engine waits for, or not.
+    /// Lets time pass, possibly until the engine's next timeout.
     fn wait(&mut self) {
         let next = self.engine.poll_timeout();
         let towards = next.map_or(0, |next| next.saturating_sub(self.now.boot_micros));
@@ -363,7 +364,7 @@ impl World {
         }
     }
 
-    /// The wall clock is set.
+    /// Sets the wall clock.
     fn jump(&mut self) {
         let kinds = if self.has_calendars { 9 } else { 5 };
         let by = match self.rng.u32(0..kinds) {
@@ -371,7 +372,7 @@ impl World {
             1 => self.rng.i64(-2 * SECOND..2 * SECOND),
             2 => 3_600 * SECOND,
             3 => -3_600 * SECOND,
-            // So that some occurrences come again, and some are missed.
+            // Some occurrences come again, and some are missed.
             5..7 => self.rng.i64(-100 * SECOND..0),
             7 => self.rng.i64(-DAY..0),
             8 => self.rng.i64(0..2 * DAY),
@@ -382,13 +383,13 @@ impl World {
         self.turn();
     }
 
-    /// The wall clock goes a little faster or slower.
+    /// Makes the wall clock run slightly faster or slower.
     fn slew(&mut self) {
         self.now.wall_micros += self.rng.i64(-500..500);
         self.turn();
     }
 
-    /// A handler that was missing is there.
+    /// Deploys a handler that was missing.
     fn deploy(&mut self) {
         for (handler, places) in HANDLERS.into_iter().zip(&mut self.concurrency) {
             if self.is_ending || self.rng.u32(0..3) > 0 {
@@ -410,7 +411,7 @@ impl World {
         self.may_wait_until = self.may_wait_until.max(until);
     }
 
-    /// A timer was taken away, or has moved: nothing is known any more of its starts.
+    /// Notes that a timer was removed, or has moved: its noted starts no longer count.
     fn has_left(&mut self, id: Id) {
         self.starts.remove(&id);
         self.starting.remove(&id);

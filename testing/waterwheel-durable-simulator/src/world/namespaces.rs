@@ -1,4 +1,4 @@
-//! Which policies are given, and which namespaces are paused?
+//! Changes policies, and pauses namespaces.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{HANDLERS, World};
 use crate::namespaces::{NAMES, Terms, of};
 
 impl World {
-    /// An operator changes a namespace.
+    /// Lets an operator change a namespace.
     pub(super) fn change_namespace(&mut self) {
         let at = self.rng.usize(0..NAMES.len());
         match self.rng.u32(0..8) {
@@ -16,7 +16,7 @@ impl World {
                 let terms = Terms::by_chance(&mut self.rng, self.is_crowded);
                 self.give(at, terms);
             }
-            // Most of the time it goes on.
+            // Most of the time the namespace is running.
             4 => self.pause(at, true),
             5 => {
                 self.engine.handle_drain(NAMES[at], true);
@@ -29,7 +29,7 @@ impl World {
 
     fn give(&mut self, at: usize, terms: Terms) {
         let policy = terms.policy();
-        // One that was created keeps its policy.
+        // An existing namespace keeps its stored policy.
         if self.rng.u32(0..16) == 0
             && let Some(terms) = self.namespaces.terms(at).cloned()
         {
@@ -49,7 +49,7 @@ impl World {
             .handle_pause(token, &Arc::from(NAMES[at]), is_paused);
     }
 
-    /// Nothing is paused any more, so that the life comes to its end. Calendars are looked at where nothing that is due waits.
+    /// Resumes everything, so that the life ends. Calendars are checked where no due timer waits.
     pub(super) fn open_all(&mut self) {
         for (at, name) in NAMES.into_iter().enumerate() {
             if self.has_calendars && self.namespaces.terms(at) != Some(&Terms::default()) {
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// A delivery has begun.
+    /// Notes that a delivery has begun.
     pub(super) fn begins(
         &mut self,
         row: &waterwheel_durable_core::store::Row,
@@ -81,13 +81,13 @@ impl World {
         }
         match was_noted {
             false => self.shares.begins(at),
-            // It has begun before.
+            // A delivery whose start was noted has begun before.
             true => self.shares.clear(),
         }
         Ok(())
     }
 
-    /// Each namespace has its share of the places.
+    /// Checks that each namespace has its share of the places.
     pub(super) fn has_shares(&mut self) -> Result<(), String> {
         if self.config.concurrency.is_none() {
             return Ok(());
@@ -116,7 +116,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that delivered timers are archived, as long as they are to be.
+    /// Checks that delivered timers are archived for as long as they should be.
     pub(super) fn is_archived(&mut self) -> Result<(), String> {
         let is_at_rest = !self.disk.is_in_flight() && !self.disk.has_replied();
         if !self.archives || !is_at_rest || self.engine.unsettled() > 0 {

@@ -1,11 +1,11 @@
-//! How does a process end, and the next one begin?
+//! Ends a process, and begins the next one.
 
 use waterwheel_durable_core::store::{DeadLetters, Scope, Store};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
 
 impl World {
-    /// The service shuts down, as far as it comes, and starts again.
+    /// Shuts the service down, as far as possible, and starts it again.
     pub(super) fn stop(&mut self) -> Result<(), String> {
         self.follow()?;
         if self.traces {
@@ -13,7 +13,7 @@ impl World {
         }
         self.engine.handle_stop();
         self.is_stopping = true;
-        // Perhaps not all deliveries come to an end in time. Then they are given up, or the process is ended without that.
+        // Some deliveries may not end in time. Then they are given up, or the process ends without that.
         let is_patient = self.rng.bool();
         let gives_up = !is_patient && self.rng.bool();
         if gives_up {
@@ -22,7 +22,7 @@ impl World {
         for _ in 0..50_000 {
             self.follow()?;
             let is_written = self.engine.is_written();
-            // Nothing waits until the store is asked again.
+            // No request waits to be repeated.
             let is_given_up = gives_up && is_written && self.engine.poll_timeout().is_none();
             let is_idle = self.engine.is_idle();
             let is_cut = is_written && !is_patient && !gives_up;
@@ -62,7 +62,7 @@ impl World {
 
     /// The machine stops, and starts again after a while.
     pub(super) fn crash(&mut self) -> Result<(), String> {
-        // What was answered was answered.
+        // Answers that were given before the crash count.
         self.follow()?;
         if self.traces {
             eprintln!("the machine stops");
@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells the oracle about a process that has just begun.
+    /// Notifies the oracle of a process that has just begun.
     pub(super) fn process_begins(&mut self) -> Result<(), String> {
         self.jumps_made = 0;
         self.ahead_of_boot = self.now.wall_micros - self.now.boot_micros.cast_signed();
@@ -116,7 +116,7 @@ impl World {
         self.namespaces.begins(&settings, self.now.boot_micros)
     }
 
-    /// The store does and answers all that it was asked, and nothing goes wrong with it.
+    /// Lets the store handle and answer all pending requests without faults.
     pub(crate) fn rest(&mut self) -> Result<(), String> {
         for _ in 0..1_000 {
             if self.disk.has_replied() {
@@ -131,7 +131,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets all that is left come up.
+    /// Plays the final phase, in which everything that is left comes due.
     pub(crate) fn come_to_an_end(&mut self) -> Result<(), String> {
         (self.is_ending, self.has_faults) = (true, false);
         self.disk.set_full(false);
@@ -144,7 +144,7 @@ impl World {
             if self.disk.has_replied() {
                 self.reply()?;
             } else if self.disk.is_in_flight() {
-                // Most cascades are now.
+                // Most cascades happen now.
                 let stops = crashes > 0 && self.rng.u32(0..8) == 0;
                 self.work(false, stops);
                 if stops && self.disk.is_unsynced() {
@@ -155,7 +155,7 @@ impl World {
                 self.end_delivery()?;
             } else {
                 match self.engine.poll_timeout() {
-                    // What is overdue as it is loaded comes up at the next tick.
+                    // A timer that is overdue when it is loaded fires at the next tick.
                     Some(next)
                         if next > self.now.boot_micros + TICK
                             && self.now.boot_micros > self.may_wait_until

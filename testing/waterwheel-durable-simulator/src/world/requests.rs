@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// Perhaps the handle of a request is not as it should be: it was mangled, or made up.
+    /// Possibly forges the handle of a request: it is mangled, or made up.
     pub(super) fn forge(&mut self, token: Token, handle: &mut Handle) {
         if self.forges && self.rng.u32(0..4) == 0 {
             match self.rng.u32(0..3) {
@@ -65,7 +65,7 @@ impl World {
 
     pub(super) fn redrive(&mut self) {
         if self.disk.is_unsynced() {
-            // The store's one thread lists no dead letter before it is durable.
+            // The store's one thread does not list a dead letter before it is durable.
             return;
         }
         let dead = self
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Another process commands a cancel. Timers with keys are left out: that a key is free again is known before the answer is written.
+    /// Commands a cancel from another process. Timers with keys are left out, since their keys are free before the answer is written.
     pub(super) fn command(&mut self) {
         let handle = self.any().filter(|it| !self.model.has_key(it.id));
         let Some(handle) = handle else {
@@ -93,7 +93,7 @@ impl World {
         self.commands.read(&mut self.engine);
     }
 
-    /// A commit is done, and the answers in it are written.
+    /// Notes that a commit is done, including the answers in it.
     pub(super) fn are_answered(&mut self, request: u64) -> Result<(), String> {
         for (token, answer) in self.commands.written(request) {
             if let Some(id) = self.model.moves(token).filter(|_| answer == Answer::Done) {

@@ -9,15 +9,15 @@ use super::{HANDLERS, SECOND, TICK, World};
 use crate::calendars::Calendars;
 use crate::namespaces::{Namespaces, of};
 
-/// More than a row takes beside its payload, as the engine counts.
+/// More than a row needs in addition to its payload, as the engine counts.
 const ROW_BYTES: usize = 300;
 
-/// So late may a timer be, in microseconds, whose handler has a place for it: memory may be full of timers of the same second, a due time is rounded up to a
-/// tick, and the clocks may move against each other by a millisecond before the timers are filed again.
+/// The maximum lateness of a timer whose handler has a place for it, in microseconds: memory may be full of timers of the same second, a due time is rounded
+/// up to a tick, and the clocks may drift by a millisecond before the timers are filed again.
 const LATE: i64 = SECOND + 3_000;
 
 impl World {
-    /// Does what the engine wants done.
+    /// Carries out the outputs of the engine.
     pub(super) fn follow(&mut self) -> Result<(), String> {
         let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
         if self.engine.stats().jumps != self.jumps_made {
@@ -59,7 +59,7 @@ impl World {
                 }
                 Output::Deliver(delivery) => {
                     let row = delivery.row;
-                    // The clock may be set until it arrives.
+                    // The clock may be set before the delivery arrives.
                     if self.rng.bool() {
                         self.on_their_way.insert(row.id, delivery.at);
                     }
@@ -78,7 +78,7 @@ impl World {
                 }
                 Output::Failed(_) => {
                     self.crash()?;
-                    // What the next process wants done as it begins.
+                    // Carry out the outputs of the next process.
                     return self.follow();
                 }
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {
@@ -115,7 +115,7 @@ impl World {
         self.is_prompt()
     }
 
-    /// Checks that a timer which may have ended the process is noted as it starts, and given up in the end.
+    /// Checks that a timer that may have ended the process is noted as it starts, and given up in the end.
     fn note_poison(&mut self, steps: &[Op]) -> Result<(), String> {
         for op in steps {
             match op {
@@ -157,7 +157,7 @@ impl World {
                     let after = over.retry_after.unwrap_or(std::time::Duration::MAX);
                     self.namespaces.inserts(&handler, boot, Some(after))?;
                 }
-                // Which a planted fault answers at once.
+                // A planted fault answers such an insert at once.
                 Answer::Created(_) => self.inserts = Some((token, handler)),
                 _ => {}
             }
@@ -178,10 +178,10 @@ impl World {
         })
     }
 
-    /// Whether the store or the engine may have something to do now, or is not asked to.
+    /// Whether the store or the engine may have work now, or the engine is not asked to do it.
     pub(super) fn may_have_to_do(&self) -> bool {
         let now = self.now.boot_micros;
-        // What is overdue as it is loaded comes up at the next tick.
+        // A timer that is overdue when it is loaded fires at the next tick.
         let is_awake = self
             .engine
             .poll_timeout()
@@ -190,7 +190,7 @@ impl World {
         is_in_flight || is_awake || self.is_stopping || now <= self.may_wait_until
     }
 
-    /// Checks that due timers are with their handlers, or on their way: the store has something to do, or the engine has, or the handler has no place for them.
+    /// Checks that due timers are with their handlers or on their way, unless the store or the engine has work, or the handler has no place.
     fn is_prompt(&self) -> Result<(), String> {
         if self.may_have_to_do() {
             return Ok(());
@@ -199,7 +199,7 @@ impl World {
         for (handler, places) in HANDLERS.into_iter().zip(self.concurrency) {
             let with_handler = self.with_handlers.iter();
             let running = with_handler.filter(|row| *row.handler == *handler).count();
-            // What is with its handler is in memory, and may leave no room there. So is what waits until another one was tried.
+            // A timer that is with its handler is in memory, and may leave no room there. So is one that waits until another one was tried.
             let accused = self.accused.values().filter(|of| ***of == *handler);
             let known = running + accused.count();
             let leaves_room = known == 0
@@ -219,7 +219,7 @@ impl World {
         Ok(())
     }
 
-    /// A load brings no more than may be in memory, but for its last row.
+    /// Checks that a load brings no more than memory may hold, apart from its last row.
     pub(super) fn is_light(&self, limit: PageLimit) -> Result<(), String> {
         let all = self.config.max_bytes_in_memory.max(1);
         match limit.bytes <= all && limit.rows <= self.config.max_in_memory {
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    /// No more is in memory than may be: a floor and a row of each handler beside the bytes.
+    /// Checks that memory holds no more than allowed: the bytes, plus a minimum and a row of each handler.
     pub(super) fn is_bounded(&self) -> Result<(), String> {
         let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
         let (held, bytes) = (self.engine.stats().held, self.engine.stats().held_bytes);
