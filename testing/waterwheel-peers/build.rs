@@ -1,4 +1,4 @@
-//! Here tokio comes without its feature `test-util`: what the tests share then has no paused runtime.
+//! Here tokio is built without its feature `test-util`: the shared test support then has no paused runtime.
 fn main() {
     println!("cargo::rustc-cfg=without_test_util");
 }

@@ -1,3 +1,3 @@
-//! Nothing: this package is its tests. See its README.
+//! Empty: this package consists of its tests. See its README.
 
 #![forbid(unsafe_code)]

@@ -1,3 +1,3 @@
-//! Nothing: this package is its tests. See `Cargo.toml`.
+//! Empty: this package consists of its tests. See `Cargo.toml`.
 
 #![forbid(unsafe_code)]

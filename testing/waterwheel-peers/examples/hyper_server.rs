@@ -23,9 +23,9 @@ use tower::{ServiceBuilder, service_fn};
 use waterwheel::tower::{HttpTimeoutLayer, RespondLayer};
 use waterwheel::{Duration, Instant, Timer, sleep};
 
-/// For a request's header, from the end of the request before.
+/// The limit of a request's header, from the end of the previous request.
 const HEADER: Duration = Duration::from_millis(300);
-/// For a response, from the end of the header to the end of the body.
+/// The limit of a response, from the end of the header to the end of the body.
 const RESPONSE: Duration = Duration::from_millis(200);
 
 #[tokio::main]
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("a request:       {}", ask(&mut polite, "/").await?);
     println!("a slow handler:  {}", ask(&mut polite, "/slow").await?);
 
-    // A byte now and then, and never the end of the header.
+    // Sends a byte now and then, but never the end of the header.
     let begun = Instant::now();
     let mut slowloris = TcpStream::connect(address).await?;
     let header = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".iter();
@@ -78,7 +78,7 @@ async fn handle(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(Response::new(Full::from("hello")))
 }
 
-/// Asks on a connection that stays, and gives the first line of the answer.
+/// Sends a request on a connection that stays open, and returns the first line of the answer.
 async fn ask(stream: &mut TcpStream, path: &str) -> io::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

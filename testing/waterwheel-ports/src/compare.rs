@@ -1,14 +1,14 @@
-//! Runs the tests of both copies of a crate, and again what passes only before.
+//! Runs the tests of both copies of a crate, and repeats tests that pass only before.
 
 use anyhow::bail;
 
 use crate::results::{Again, Compared};
 use crate::run::Tested;
 
-/// How often a test that passes only before is run again.
+/// The number of repetitions of a test that passes only before.
 const RUNS: usize = 3;
 
-/// A program that hangs after the switch is a difference. One that hangs before it is an error: no row could say what is as before.
+/// A program that hangs after the switch is a difference. One that hangs before it is an error, since there is nothing to compare with.
 pub(crate) fn compare(before: &Tested<'_>, after: &Tested<'_>) -> anyhow::Result<Compared> {
     let mut ran_before = before.run()?;
     if let Some(program) = ran_before.hung.take() {
@@ -73,12 +73,12 @@ mod tests {
 ";
     const ENDS: &str = "#[test] fn waits() {}\n";
 
-    /// At once. A test that prints this never ends.
+    /// Whether a test has printed that it will never end.
     fn is_hung(_: Duration, log: &Path) -> bool {
         fs::read_to_string(log).is_ok_and(|printed| printed.contains("hangs here"))
     }
 
-    /// Hands two packages to `found`. The first of their test programs has this one test.
+    /// Calls `found` with two packages. The first of their test programs has this one test.
     fn with_packages<T>(
         before: &str,
         after: &str,
@@ -101,7 +101,7 @@ mod tests {
         found
     }
 
-    /// A package of this name. Of one name, built in one target folder, cargo would take the second for the first.
+    /// A package of this name. If two packages in one target folder had the same name, cargo would mistake the second for the first.
     fn package(folder: &Path, name: &str, test: &str) -> PathBuf {
         let folder = folder.join(name);
         let write = |path: &str, text: &str| fs::write(folder.join(path), text).unwrap();

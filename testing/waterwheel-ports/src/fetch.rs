@@ -1,4 +1,4 @@
-//! The sources of the crates, as published: the registry's packages, which cargo fetches and says where they are.
+//! The published sources of the crates: cargo fetches the registry's packages and tells where they are.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// The folder of each crate, by name. A package in `scratch` depends on all of them, in these very versions.
+/// The folder of each crate, by name. A package in `scratch` depends on exactly these versions of all of them.
 pub(crate) fn sources(
     scratch: &Path,
     crates: &[Published],

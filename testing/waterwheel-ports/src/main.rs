@@ -2,24 +2,24 @@
 //!
 //! ```text
 //! cargo run --release -p waterwheel-ports             # all crates of the table: ten minutes, or more where nothing is compiled yet
-//! cargo run --release -p waterwheel-ports -- tower    # some; the results of the others stay
+//! cargo run --release -p waterwheel-ports -- tower    # some crates; the results of the others stay
 //! ```
 //!
 //! It takes the crates' sources from the registry (`fetch`), copies each (`prepare`), applies the README's command to one copy
 //! (`switch`), splits the imports that the README leaves to be split by hand (`split`), and runs the tests of both (`run`,
 //! `outcome`) to compare them (`compare`). It writes `testing/waterwheel-ports/results.json` and the table in `COMPARISON.md` (`table`). A test
-//! holds that table against that file.
+//! compares that table to that file.
 //!
 //! "As before": each test that passed before passes after, none is missing, and no program hangs. A test that failed before is named,
-//! and not counted. One that fails only after is run again alone, three times before and after, and named with that; the exit
-//! code is 1 then.
+//! but not counted. A test that fails only after is repeated alone, three times before and after, and named with the result; the exit
+//! code is then 1.
 //!
-//! Tests that have not ended after half an hour hang. They are ended, and those that cargo would run next are not run. After the switch
-//! this is a difference: the row names the program, its log names the test, and the next crate follows. Before the switch it is an
-//! error, and the run ends: there is nothing to compare with, and the crate's line in `crates` is wrong, or this machine is.
+//! A test program hangs if it has not ended after half an hour. It is then killed, and the remaining programs are not run. After the
+//! switch this is a difference: the row names the program, its log names the test, and the next crate follows. Before the switch it is
+//! an error that ends the run: there is nothing to compare with, and the crate's line in `crates` or this machine is at fault.
 //!
-//! Besides cargo it needs what the README's command calls: `grep`, `xargs` and `perl`. Where one is missing, it says which package to
-//! install, before it fetches or builds anything.
+//! Apart from cargo it needs the programs that the README's command calls: `grep`, `xargs` and `perl`. If one is missing, it names
+//! the package to install before it fetches or builds anything.
 //!
 //! The builds, and the output of cargo and the tests, are in `ports` under the target folder.
 
@@ -53,7 +53,7 @@ use crate::program::file;
 use crate::results::Port;
 use crate::run::Tested;
 
-/// From the root of the repository.
+/// The path of the results from the root of the repository.
 const RESULTS: &str = "testing/waterwheel-ports/results.json";
 const PAGE: &str = "COMPARISON.md";
 /// The name of the table's block.
@@ -81,7 +81,7 @@ fn root() -> PathBuf {
     root.canonicalize().unwrap_or(root)
 }
 
-/// The crates of these names; all, if there are none.
+/// The crates of these names, or all if there are none.
 fn wanted(names: &[String]) -> anyhow::Result<Vec<Published>> {
     if names.is_empty() {
         return Ok(CRATES.to_vec());
@@ -104,11 +104,11 @@ fn publish(crates: &[Published]) -> anyhow::Result<()> {
     let readme = root.join("README.md");
     let readme = fs::read_to_string(&readme).map_err(file(readme))?;
     let command = switch::command(&readme)?;
-    // Before anything is built.
+    // Checked before anything is built.
     switch::is_installed(&env::var_os("PATH").unwrap_or_default())?;
     let target = target_dir().unwrap_or_else(|| root.join("target"));
     let folder = target.join("ports");
-    // All of them, so that cargo chooses the same versions whatever is wanted.
+    // Fetch all of them, so that cargo chooses the same versions whichever are wanted.
     let sources = fetch::sources(&folder.join("sources"), CRATES)?;
     let results = root.join(RESULTS);
     let mut ports = results::read(&results)?;
@@ -122,7 +122,7 @@ fn publish(crates: &[Published]) -> anyhow::Result<()> {
         }
         ports.retain(|other| other.name != name);
         ports.push(port);
-        // After each crate: what was done is not lost by what comes next.
+        // Write after each crate, so that later failures lose nothing.
         ports.sort_by_key(|port| CRATES.iter().position(|it| it.name == port.name));
         results::write(&results, &ports)?;
     }

@@ -10,16 +10,16 @@ pub(crate) struct Outcomes {
     pub(crate) passed: BTreeSet<String>,
     pub(crate) failed: BTreeSet<String>,
     pub(crate) ignored: BTreeSet<String>,
-    /// The program that had not ended when the run was ended. It, and those that come after it, may have tests without an outcome.
+    /// The program that was still running when the run was ended. It and later programs may have tests without an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hung: Option<String>,
 }
 
-/// In the place of a test: the program ended before all of its tests had.
+/// Stands in for a test if the program ended before all of its tests did.
 const ABORTED: &str = "(the program did not end by itself)";
 
 impl Outcomes {
-    /// Reads the report of a `cargo test` that ended. An error says what is not understood.
+    /// Reads the report of a `cargo test` that ended. An error tells what cannot be parsed.
     pub(crate) fn read(report: &str) -> Result<Self, String> {
         let (mut outcomes, last) = Self::ended(report)?;
         outcomes.close(last);
@@ -29,7 +29,7 @@ impl Outcomes {
         Ok(outcomes)
     }
 
-    /// Reads the report of a `cargo test` that was ended: the program that began last hung. None if none began.
+    /// Reads the report of a `cargo test` that was killed: the program that started last hung. `None` if none started.
     pub(crate) fn read_hung(report: &str) -> Result<Option<Self>, String> {
         let (mut outcomes, last) = Self::ended(report)?;
         if last.name.is_empty() {
@@ -52,7 +52,7 @@ impl Outcomes {
             .any(|set| set.contains(test))
     }
 
-    /// The tests that ended, and the program that began last, which has not been closed.
+    /// The tests that ended, and the program that started last, if it is not complete.
     fn ended(report: &str) -> Result<(Self, Program<'_>), String> {
         let mut outcomes = Self::default();
         let mut program = Program::default();
@@ -83,7 +83,7 @@ impl Outcomes {
             _ => &mut self.ignored,
         };
         let name = format!("{program}: {test}");
-        // Macros make documentation tests of one name.
+        // Macros create several documentation tests with one name.
         let mut numbered = name.clone();
         let mut number = 1;
         while !set.insert(numbered) {
@@ -107,14 +107,14 @@ impl Outcomes {
 #[derive(Clone, Copy, Default)]
 struct Program<'a> {
     name: &'a str,
-    /// It has said that it runs tests, and has not printed its sums, which a program that is aborted does not.
+    /// Whether it has announced tests, but not printed its totals, as an aborted program never does.
     is_open: bool,
-    /// The tests that were read since it printed sums.
+    /// The number of tests that were read since it printed totals.
     read: usize,
 }
 
 impl Program<'_> {
-    /// Against what the program counted.
+    /// Compares the number of tests that were read to the program's own count.
     fn check(&self, counted: usize) -> Result<(), String> {
         let Self { name, read, .. } = self;
         if *read == counted {
@@ -139,14 +139,14 @@ fn begun(line: &str) -> Option<&str> {
 /// The test that ends in this line, and how.
 fn ended(line: &str) -> Option<(&str, &str)> {
     let (test, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    // An ignored test may say why.
+    // An ignored test may give a reason.
     let outcome = outcome.split_once(',').map_or(outcome, |(first, _)| first);
     ["ok", "FAILED", "ignored"]
         .contains(&outcome)
         .then_some((test, outcome))
 }
 
-/// Sums up the tests that a line such as `ok. 7 passed; 1 failed; 2 ignored; …` counts.
+/// Adds up the tests that a line such as `ok. 7 passed; 1 failed; 2 ignored; …` counts.
 fn sum(sums: &str) -> usize {
     let counts = sums.split([';', '.']).filter_map(|part| {
         let (count, what) = part.trim().split_once(' ')?;
@@ -255,7 +255,7 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         assert_eq!(outcomes.failed, set(&["tests/limit/main.rs: rate::slow"]));
         assert!(outcomes.has("src/lib.rs: retry::ok"));
         assert!(!outcomes.has("tests/limit/main.rs: rate::not"));
-        // While documentation tests are built.
+        // The run ends while documentation tests are built.
         let (begun, _) = REPORT.split_once("running 1 test\n").unwrap();
         let outcomes = Outcomes::read_hung(begun).unwrap().unwrap();
         assert_eq!(outcomes.hung.as_deref(), Some("doc"));

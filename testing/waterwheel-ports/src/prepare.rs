@@ -1,4 +1,4 @@
-//! Two copies of a crate: one as it is, one that is to be switched.
+//! Makes two copies of a crate: an unchanged one, and one to be switched.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,7 +8,7 @@ use waterwheel_bench_kit::machine;
 
 use crate::program::{cargo, file, output};
 
-/// The copies of a crate, and what both are built with.
+/// The copies of a crate, and the version of tokio that both are built with.
 pub(crate) struct Copies {
     pub(crate) before: PathBuf,
     pub(crate) after: PathBuf,
@@ -16,11 +16,11 @@ pub(crate) struct Copies {
     pub(crate) tokio: String,
 }
 
-/// Copies a crate to `before` and `after` in a folder, and has the latter depend on waterwheel.
+/// Copies a crate to `before` and `after` in a folder, and makes the latter depend on waterwheel.
 pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> anyhow::Result<Copies> {
     let before = folder.join("before");
     let after = folder.join("after");
-    // A package on its own, wherever the target folder is.
+    // Make it a separate package, wherever the target folder is.
     let alone = "\n[workspace]\n";
     let switched = format!(
         "{alone}\n[dependencies.waterwheel]\npath = {:?}\nfeatures = [\"test-util\"]\n",
@@ -40,7 +40,7 @@ pub(crate) fn copies(source: &Path, folder: &Path, waterwheel: &Path) -> anyhow:
             .write_all(addition.as_bytes())
             .map_err(file(&manifest))?;
     }
-    // Not the versions of the crate's own lock file, which may be older than waterwheel's lowest. And the same ones for both.
+    // Do not use the versions of the crate's own lock file, which may be older than waterwheel's lowest. Both copies use the same ones.
     let lock = after.join("Cargo.lock");
     if lock.exists() {
         fs::remove_file(&lock).map_err(file(&lock))?;

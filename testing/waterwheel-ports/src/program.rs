@@ -1,4 +1,4 @@
-//! A program that is called for what it prints.
+//! Calls a program for its output.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ pub(crate) fn cargo() -> Command {
     Command::new(cargo)
 }
 
-/// Returns its output, if it succeeded.
+/// Returns the output of a program, if it succeeded.
 pub(crate) fn output(program: &'static str, command: &mut Command) -> anyhow::Result<String> {
     let output = command
         .stdin(Stdio::null())

@@ -14,7 +14,7 @@ use crate::program::file;
 pub(crate) struct Port {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// The day.
+    /// The day of the run.
     pub(crate) date: String,
     /// The version of tokio that both were built with.
     pub(crate) tokio: String,
@@ -32,16 +32,16 @@ pub(crate) struct Port {
 pub(crate) struct Compared {
     pub(crate) before: Outcomes,
     pub(crate) after: Outcomes,
-    /// The tests that passed before and not after, each run again.
+    /// The tests that passed before but not after, with their repetitions.
     pub(crate) again: Vec<Again>,
 }
 
-/// A test that was run again, alone, as often before the switch as after it.
+/// A test that was repeated alone, equally often before and after the switch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Again {
     pub(crate) test: String,
     pub(crate) runs: usize,
-    /// How often it passed.
+    /// The number of times that it passed before.
     pub(crate) before: usize,
     pub(crate) after: usize,
 }
@@ -52,7 +52,7 @@ impl Compared {
         self.after.hung.is_none() && self.lost().next().is_none() && self.missing().next().is_none()
     }
 
-    /// Tests that passed before, and after did not: they failed, were ignored or are missing.
+    /// Tests that passed before but not after: they failed, were ignored or are missing.
     pub(crate) fn lost(&self) -> impl Iterator<Item = &String> {
         let passed = self.before.passed.difference(&self.after.passed);
         passed.filter(|test| !self.is_unended(test))
@@ -64,7 +64,7 @@ impl Compared {
         ignored.filter(|test| !self.after.has(test) && !self.is_unended(test))
     }
 
-    /// Tests that passed before, and after have no outcome because a program hung.
+    /// Tests that passed before, and have no outcome after because a program hung.
     pub(crate) fn unended(&self) -> impl Iterator<Item = &String> {
         let passed = self.before.passed.iter();
         passed.filter(|test| self.is_unended(test))
@@ -76,7 +76,7 @@ impl Compared {
     }
 }
 
-/// Reads the file. Without one there are no results.
+/// Reads the file. A missing file means no results.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Port>> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -90,7 +90,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Port>> {
     })
 }
 
-/// Writes the file, a line for each test.
+/// Writes the file, one line per test.
 pub(crate) fn write(path: &Path, ports: &[Port]) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(ports)?;
     fs::write(path, text + "\n").map_err(file(path))

@@ -1,4 +1,4 @@
-//! Runs the tests of a crate, within a time.
+//! Runs the tests of a crate, within a time limit.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -12,20 +12,20 @@ use anyhow::{anyhow, bail};
 use crate::outcome::Outcomes;
 use crate::program::{cargo, file, starts};
 
-/// For the build of a crate's tests, on a machine that has other work.
+/// The time limit for building a crate's tests, on a machine that has other work.
 const BUILD_PATIENCE: Duration = Duration::from_secs(60 * 60);
-/// For its tests. Documentation tests are built then.
+/// The time limit for the tests, which includes building documentation tests.
 const TEST_PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// From one look at the process to the next.
+/// The interval at which the process is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A crate in a folder of its own.
+/// A crate in its own folder.
 pub(crate) struct Tested<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) flags: &'a [&'a str],
-    /// Shared by all crates, which have most dependencies in common.
+    /// The target folder, which is shared since the crates have most dependencies in common.
     pub(crate) target: &'a Path,
-    /// Whether tests hang that have run for this long, by what they have printed to this file. [`is_hung`], but for tests.
+    /// Whether tests that have run for this long hang, given the file with their output. Always [`is_hung`], except in tests.
     pub(crate) is_hung: fn(Duration, &Path) -> bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn is_hung(elapsed: Duration, _log: &Path) -> bool {
 }
 
 impl Tested<'_> {
-    /// Runs all tests. What they print is kept beside the folder. A program that hangs is ended, and no other is run then.
+    /// Runs all tests. Their output is kept next to the folder. If a program hangs, it is killed, and no other is run.
     pub(crate) fn run(&self) -> anyhow::Result<Outcomes> {
         let log = self.folder.with_extension("build.log");
         let is_late = |elapsed| elapsed > BUILD_PATIENCE;
@@ -52,7 +52,7 @@ impl Tested<'_> {
         let is_hung = |elapsed| (self.is_hung)(elapsed, &log);
         let ended = run(&mut self.cargo_test(), &log, is_hung)?;
         let report = fs::read_to_string(&log).map_err(file(&log))?;
-        // Not a success if a test fails, which the report has.
+        // A failing test makes this no success, but the report has it.
         let outcomes = match ended {
             Some(_) => Outcomes::read(&report).map(Some),
             None => Outcomes::read_hung(&report),
@@ -69,7 +69,7 @@ impl Tested<'_> {
         self.folder.with_extension("log")
     }
 
-    /// Runs one test alone, given the name that it has in [`Outcomes`]. Whether it passes, which it does not if it hangs.
+    /// Runs one test alone, by its name in [`Outcomes`]. Returns whether it passes; it does not if it hangs.
     pub(crate) fn passes_alone(&self, name: &str) -> anyhow::Result<bool> {
         let log = self.folder.with_extension("alone.log");
         let test = filter(name);
@@ -79,7 +79,7 @@ impl Tested<'_> {
             return Ok(false);
         }
         let report = fs::read_to_string(&log).map_err(file(&log))?;
-        // No test ran: the whole program was to be aborted, or there is no such test.
+        // No test ran: the whole program would be aborted, or the test does not exist.
         Ok(Outcomes::read(&report).is_ok_and(|outcomes| outcomes.passed.contains(name)))
     }
 
@@ -91,10 +91,10 @@ impl Tested<'_> {
             .args(self.flags)
             .env("CARGO_TARGET_DIR", self.target)
             .env("CARGO_TERM_COLOR", "never")
-            // A third of the time and of the space.
+            // Saves a third of the time and of the space.
             .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            // Not those of the workspace that this program was built in.
+            // These flags belong to the workspace of this program.
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("RUSTFLAGS")
             .env_remove("RUSTDOCFLAGS");
@@ -102,7 +102,7 @@ impl Tested<'_> {
     }
 }
 
-/// The build of a crate, or cargo before the first test program, took longer than it may.
+/// The error that building a crate, or cargo before the first test program, took too long.
 fn late(log: &Path) -> anyhow::Error {
     anyhow!(
         "no end in the time that `testing/waterwheel-ports/src/run.rs` gives it, see {}",
@@ -118,8 +118,8 @@ fn filter(name: &str) -> &str {
     said.next().unwrap_or(test)
 }
 
-/// Runs a command to its end, or until it is late, given for how long it has run: it is ended then, and has no status. What it
-/// prints goes to the log in the order in which it comes.
+/// Runs a command until it ends, or until `is_late` says so, given the elapsed time: then it is killed, and has no status. The
+/// log gets its output in order.
 fn run(
     command: &mut Command,
     log: &Path,
@@ -132,7 +132,7 @@ fn run(
         .stdin(Stdio::null())
         .stdout(printed)
         .stderr(errors)
-        // So that the tests end with cargo.
+        // Lets the tests be killed with cargo.
         .process_group(0)
         .spawn()
         .map_err(starts(program))?;
@@ -150,9 +150,9 @@ fn run(
     }
 }
 
-/// Ends a process and those that it started.
+/// Kills a process and those that it started.
 fn kill(child: &mut Child) {
-    // The shell's own `kill`: not every system has a program of that name.
+    // Use the shell's builtin `kill`: not every system has a program of that name.
     let mut shell = Command::new("sh");
     let _ = shell
         .args(["-c", &format!("kill -9 -{}", child.id())])
@@ -197,9 +197,9 @@ mod tests {
         let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else {
             return false;
         };
-        // After the name, which is in brackets.
+        // The state follows the name, which is in parentheses.
         let state = stat.rsplit(") ").next().unwrap_or_default();
-        // A process that has ended stays in the list until its parent has looked.
+        // A process that has ended stays in the list until its parent has waited for it.
         !state.starts_with('Z')
     }
 }

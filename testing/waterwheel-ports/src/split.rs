@@ -1,10 +1,10 @@
 //! Splits `use tokio::{net::TcpStream, time::sleep};` into one import of tokio and one of waterwheel.
 //!
-//! Both stay in the lines of the one, since the names of documentation tests have the number of their line.
+//! Both stay on the lines of the original, since the names of documentation tests contain their line numbers.
 
 const BEGIN: &str = "use tokio::{";
 
-/// The text with its imports split, and how many were. An error is the line of an import that has no end.
+/// Returns the text with its imports split, and their number. An error is the line of an import that has no end.
 pub(crate) fn split(text: &str) -> Result<(String, usize), usize> {
     let mut done = String::new();
     let mut rest = text;
@@ -36,7 +36,7 @@ fn inside(import: &str) -> Option<(&str, &str)> {
     Some((inside, after.strip_prefix("};")?))
 }
 
-/// The items without those of `time`, and those.
+/// The items apart from those of `time`, and those of `time`.
 fn parted(inside: &str) -> (String, Vec<&str>) {
     let mut others = String::new();
     let mut of_time = Vec::new();
@@ -68,7 +68,7 @@ fn parted(inside: &str) -> (String, Vec<&str>) {
     (others, of_time)
 }
 
-/// The parts of an import between its commas, those in inner braces aside.
+/// Splits an import at its commas, except those in inner braces.
 fn items(inside: &str) -> impl Iterator<Item = &str> {
     let mut open = 0;
     inside.split(move |c| {
@@ -81,7 +81,7 @@ fn is_of_time(item: &str) -> bool {
     item == "time" || item.starts_with("time::") || item.starts_with("time as ")
 }
 
-/// The part before an import that belongs to both of its halves: an attribute in a line of its own, and its visibility.
+/// The text before an import that belongs to both halves: an attribute on its own line, and its visibility.
 fn leading(before: &str) -> String {
     let mut lines = before.rsplit('\n');
     let this = lines.next().unwrap_or_default().trim_start();
@@ -113,7 +113,7 @@ mod tests {
                 "use tokio::{time::{self, sleep}, net::{TcpListener, TcpStream}};",
                 "use tokio::{net::{TcpListener, TcpStream}}; use waterwheel::time::{self, sleep};",
             ),
-            // Of many lines.
+            // An import of many lines.
             (
                 "use tokio::{\n    sync::{mpsc, Mutex},\n    time::sleep,\n};\nuse std::io;\n",
                 "use tokio::{\n    sync::{mpsc, Mutex},\n\n}; use waterwheel::time::sleep;\nuse std::io;\n",
@@ -122,7 +122,7 @@ mod tests {
                 "use tokio::{\n    sync::Mutex,\n    task, time,\n};\n",
                 "use tokio::{\n    sync::Mutex,\n    task,\n}; use waterwheel::time;\n",
             ),
-            // In documentation.
+            // An import in documentation.
             (
                 "    /// use tokio::{sync::oneshot, time::Duration};\n",
                 "    /// use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
@@ -131,7 +131,7 @@ mod tests {
                 "/// use tokio::{\n///     time::sleep,\n///     net::TcpStream,\n/// };\n",
                 "/// use tokio::{\n///\n///     net::TcpStream,\n/// }; use waterwheel::time::sleep;\n",
             ),
-            // Both halves have the attribute and are seen alike.
+            // Both halves have the attribute and the visibility.
             (
                 "#[cfg(unix)]\n    pub(crate) use tokio::{net, time};",
                 "#[cfg(unix)]\n    pub(crate) use tokio::{net}; #[cfg(unix)] pub(crate) use waterwheel::time;",

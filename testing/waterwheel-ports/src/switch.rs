@@ -1,4 +1,4 @@
-//! Carries out the README: its command, as it stands there, and then by code the steps that it leaves to be done by hand.
+//! Carries out the README: its command, exactly as it is there, and then in code the steps that it leaves to be done by hand.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use anyhow::{Context as _, anyhow, bail};
 use crate::program::{file, output};
 use crate::split;
 
-/// How the command begins, in a line of the README.
+/// The beginning of the command, on a line of the README.
 const BEGINS: &str = "grep -rl tokio::time ";
 
-/// The programs that the command calls, each with the package that has it.
+/// The programs that the command calls, each with the package that contains it.
 const CALLS: &[(&str, &str)] = &[("grep", "grep"), ("xargs", "findutils"), ("perl", "perl")];
 
 /// The changes of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// By the command.
+    /// The number of lines that the command changed.
     pub(crate) lines: usize,
-    /// By hand: imports of `tokio::{…}` that were split.
+    /// The number of imports of `tokio::{…}` that were split by hand.
     pub(crate) imports: usize,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn command(readme: &str) -> anyhow::Result<&str> {
         .with_context(|| format!("README.md has no line that begins with `{BEGINS}`: name the new command in `testing/waterwheel-ports/src/switch.rs`"))
 }
 
-/// Whether all that the command calls is in a folder of this `PATH`.
+/// Checks that all programs that the command calls are in a folder of this `PATH`.
 pub(crate) fn is_installed(path: &OsStr) -> anyhow::Result<()> {
     for &(program, package) in CALLS {
         if !env::split_paths(path).any(|folder| folder.join(program).is_file()) {
@@ -82,7 +82,7 @@ fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     texts.collect()
 }
 
-/// The source files that the command looks at.
+/// The source files that the command reads.
 fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for part in ["src", "tests"] {

@@ -3,7 +3,7 @@
 use crate::outcome::Outcomes;
 use crate::results::{Again, Compared, Port};
 
-/// A row for each crate, and what they were built with.
+/// A row for each crate, and the versions that they were built with.
 pub(crate) fn table(ports: &[Port]) -> String {
     let mut text = "| crate | lines changed | imports split | tests before | after |\n".to_owned();
     text += "|---|--:|--:|---|---|\n";
@@ -68,7 +68,7 @@ fn code(test: &str) -> String {
     format!("`{}`", test.replace('|', "\\|"))
 }
 
-/// Each combination once: crates may have been run on several days.
+/// Lists each combination once: crates may have been run on several days.
 fn conditions(ports: &[Port]) -> String {
     let mut found = Vec::new();
     for port in ports {
@@ -130,10 +130,10 @@ mod tests {
         let again = "`a: c` (alone it passes 1 of 3 times, before 3)";
         for (before, after, row) in [
             (&all, all.clone(), "| 2 pass, 1 ignored | as before |"),
-            // A test that failed before is named and not counted, whatever becomes of it.
+            // A test that failed before is named, but not counted, whatever its outcome after.
             (&fewer, fewer.clone(), failed_before),
             (&fewer, outcomes(&["a: b", "a: c"], &[], &[]), failed_before),
-            // One that fails only after, with its runs, and those that are missing.
+            // A test that fails only after, with its repetitions, and missing tests.
             (
                 &all,
                 fewer.clone(),
@@ -144,7 +144,7 @@ mod tests {
                 outcomes(&[], &[], &[]),
                 "differ: `a: x` |",
             ),
-            // A program that hangs is named and not its tests. `doc` does so after their sums.
+            // A program that hangs is named instead of its tests. `doc` hangs after their totals.
             (
                 &many,
                 hung("a", &fewer),

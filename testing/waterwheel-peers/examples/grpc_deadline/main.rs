@@ -4,8 +4,8 @@
 //! cargo run --release -p waterwheel-peers --example grpc_deadline
 //! ```
 //!
-//! The client asks A, A asks B. What makes the deadline travel is in `tests/grpc`: `DeadlineLayer` and `RespondLayer` around each server
-//! (`wire`), and `ClientDeadlineLayer` around each channel (`link`).
+//! The client asks A, A asks B. The layers that propagate the deadline are in `tests/grpc`: `DeadlineLayer` and `RespondLayer` around
+//! each server (`wire`), and `ClientDeadlineLayer` around each channel (`link`).
 
 use std::error::Error;
 

@@ -1,15 +1,15 @@
-//! When is a connection cut in time? Real time on a busy machine: held against plain threads, in several rounds.
+//! Checks that connections are cut in time: in real time on a busy machine, compared to plain threads, in several rounds.
 
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
 use waterwheel::{Duration, Instant};
 
-/// A round on a busy machine may go wrong; so many in a row do not.
+/// The maximum number of rounds. One may fail on a busy machine; this many in a row do not.
 const MOST: usize = 20;
-/// A round may go well by chance; so many in a row do not.
+/// The minimum number of rounds. One may succeed by chance; this many in a row do not.
 const LEAST: usize = 3;
-/// How long to wait for a cut that is late.
+/// How long to wait for a late cut.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -17,12 +17,12 @@ pub(crate) struct Round {
     late: Duration,
     /// How late plain threads are for the same deadline.
     machine: Duration,
-    /// Whether all that must be served was.
+    /// Whether everything that must be served was served.
     served: bool,
 }
 
-/// Rounds until one shows that what must be cut is cut no later than so long after its limit, beyond what the machine takes, and
-/// that what must be served is served.
+/// Plays rounds until one shows that connections are cut at most `most` after the limit, in addition to the machine's own delay,
+/// and that everything that must be served is served.
 #[track_caller]
 pub(crate) fn is_cut_within(most: Duration, mut round: impl FnMut() -> Round) {
     let mut rounds = Vec::new();
@@ -35,14 +35,14 @@ pub(crate) fn is_cut_within(most: Duration, mut round: impl FnMut() -> Round) {
     assert!(is_shown, "{rounds:?}");
 }
 
-/// A deadline in one round, by which the server must not cut and after which it must.
+/// A deadline in one round. The server must not cut before it, and must cut after it.
 pub(crate) struct Limit {
     deadline: Instant,
     machine: JoinHandle<Duration>,
 }
 
 impl Limit {
-    /// Beside it, one plain thread sleeps until then and wakes another one, as a driver wakes a worker.
+    /// Starts a plain thread that sleeps until the deadline and wakes another one, as a driver wakes a worker.
     pub(crate) fn at(deadline: Instant) -> Limit {
         let (sender, receiver) = channel();
         thread::spawn(move || {
@@ -56,12 +56,12 @@ impl Limit {
         Limit { deadline, machine }
     }
 
-    /// Until when to wait for the cut.
+    /// The end of the wait for the cut.
     pub(crate) fn patience(&self) -> Instant {
         self.deadline + PATIENCE
     }
 
-    /// When a connection was cut, if it was cut at all, and not early.
+    /// Checks that a connection was cut, and not early. Returns when.
     #[track_caller]
     pub(crate) fn was_kept(&self, cut: Option<Instant>) -> Instant {
         let cut = cut.expect("it is cut");
@@ -69,7 +69,7 @@ impl Limit {
         cut
     }
 
-    /// The round, whose last connection was cut then.
+    /// Ends the round, whose last connection was cut at `last_cut`.
     pub(crate) fn round(self, last_cut: Instant, served: bool) -> Round {
         Round {
             late: last_cut - self.deadline,

@@ -32,7 +32,7 @@ async fn a_client_that_gives_up_ends_both_handlers() {
     clock.advance(MINUTE);
     asked.await.unwrap().expect_err("it takes for ever");
     eventually("both handlers are dropped", || chain.running() == (0, 0));
-    // And the connections are as good as before.
+    // The connections are as good as before.
     let answer = chain.client.ask(Ask { forever: false }).await;
     assert_eq!(answer.unwrap().path, ["A", "B"]);
 }
@@ -61,7 +61,7 @@ impl Chain {
         Chain { client, a, b }
     }
 
-    /// The handlers of A and of B.
+    /// The numbers of running handlers of A and B.
     pub(crate) fn running(&self) -> (usize, usize) {
         (self.a.running(), self.b.running())
     }

@@ -14,10 +14,10 @@ use crate::rounds::{Limit, is_cut_within};
 use crate::support::{HOUR, eventually, ms};
 
 const TIMEOUT: Duration = ms(300);
-/// The request.
+/// The maximum lateness.
 const LATE: Duration = ms(50);
 
-// Nothing but the header of the request says so: the client goes on waiting.
+// Only the header of the request tells the deadline: the client goes on waiting.
 #[test]
 fn the_clients_deadline_ends_both_handlers_in_time() {
     let runtime = runtime();
@@ -26,7 +26,7 @@ fn the_clients_deadline_ends_both_handlers_in_time() {
         let limit = Limit::at(Instant::now() + TIMEOUT);
         let mut ask = Request::new(Ask { forever: true });
         ask.set_timeout(TIMEOUT);
-        // By tokio's timer, so that a deadline which is lost fails the test.
+        // Limited by tokio's timer, so that a lost deadline fails the test.
         let asked = async { timeout_at(limit.patience(), chain.client.ask(ask)).await };
         let status = runtime.block_on(asked).expect("it is cut");
         let answered = Instant::now();
@@ -39,7 +39,7 @@ fn the_clients_deadline_ends_both_handlers_in_time() {
     });
 }
 
-// As an application does it: the client's own end is cut too.
+// As in an application: the client's own call is cut too.
 #[test]
 fn a_scope_of_the_client_ends_both_handlers_in_time() {
     let runtime = runtime();
@@ -53,7 +53,7 @@ fn a_scope_of_the_client_ends_both_handlers_in_time() {
         });
         let given_up = Instant::now();
         if let Ok(answer) = asked {
-            // The first server's answer may come as early as that.
+            // The first server's answer may arrive just as early.
             let status = answer.expect_err("no answer");
             assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
         }
@@ -63,7 +63,7 @@ fn a_scope_of_the_client_ends_both_handlers_in_time() {
     });
 }
 
-// No scope ends it, so the client's layer does, and tonic is to learn why.
+// No scope ends the call, so the client's layer does, and tonic must learn the reason.
 #[test]
 fn a_call_that_comes_too_late_has_exceeded_its_deadline() {
     let runtime = runtime();

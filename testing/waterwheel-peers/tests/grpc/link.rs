@@ -1,4 +1,4 @@
-//! A server that asks the next one: the messages, the handler, and what tonic would generate around it.
+//! A server that asks the next one: the messages, the handler, and the code that tonic would generate around it.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -20,22 +20,22 @@ use crate::wire::Channel;
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Ask {
-    /// The last server never answers.
+    /// Whether the last server never answers.
     #[prost(bool, tag = "1")]
     pub(crate) forever: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Answer {
-    /// The servers that it went through, the first one first.
+    /// The servers that the request passed through, in order.
     #[prost(string, repeated, tag = "1")]
     pub(crate) path: Vec<String>,
-    /// The time that each of them had left of its deadline, in microseconds, if it had one.
+    /// The time that each of them had left until its deadline, in microseconds, if it had one.
     #[prost(uint64, repeated, tag = "2")]
     pub(crate) left: Vec<u64>,
 }
 
-/// Asks by an HTTP/2 connection, and passes the current deadline on.
+/// Sends requests on an HTTP/2 connection, and passes the current deadline on.
 #[derive(Clone)]
 pub(crate) struct Client(client::Grpc<Respond<ClientDeadline<Channel>>>);
 
@@ -43,7 +43,7 @@ impl Client {
     pub(crate) fn new(channel: Channel) -> Client {
         let origin = http::Uri::from_static("http://localhost");
         let channel = ServiceBuilder::new()
-            // Outside, so that what the other layer ends has the status that says so.
+            // The outer layer, so that calls that the inner one ends get the right status.
             .layer(RespondLayer::grpc())
             .layer(ClientDeadlineLayer::new())
             .service(channel);
@@ -61,7 +61,7 @@ impl Client {
     }
 }
 
-/// The handler: asks the next server, if there is one.
+/// The handler: calls the next server, if there is one.
 #[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) name: &'static str,
@@ -126,7 +126,7 @@ impl Drop for Running {
     }
 }
 
-/// As a service of messages.
+/// The handler as a service of messages.
 struct Unary(Link);
 
 impl Service<Request<Ask>> for Unary {
@@ -144,7 +144,7 @@ impl Service<Request<Ask>> for Unary {
     }
 }
 
-/// As a service of HTTP.
+/// The handler as a service of HTTP requests.
 impl Service<http::Request<Incoming>> for Link {
     type Response = http::Response<Body>;
     type Error = Infallible;

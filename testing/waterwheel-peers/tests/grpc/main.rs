@@ -1,4 +1,4 @@
-//! gRPC by hand, without protoc: messages of prost, tonic's codec and calls, and hyper with our timer below them.
+//! gRPC by hand, without protoc: prost messages, tonic's codec and calls, and hyper with our timer below them.
 
 #[path = "../common/rounds.rs"]
 mod rounds;

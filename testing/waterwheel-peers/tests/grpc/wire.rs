@@ -1,4 +1,4 @@
-//! HTTP/2 below: hyper's server and client, with our timer.
+//! The HTTP/2 layer: hyper's server and client, with our timer.
 
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use tower::ServiceBuilder;
 use waterwheel::Timer;
 use waterwheel::tower::{DeadlineLayer, RespondLayer};
 
-/// Serves this on a port of the loopback address, and reads the client's deadline.
+/// Serves this on a loopback port, and reads the client's deadline.
 pub(crate) async fn serve<S>(service: S) -> SocketAddr
 where
     S: Service<Request<Incoming>, Response = Response<Body>> + Clone + Send + 'static,
@@ -41,7 +41,7 @@ where
     address
 }
 
-/// Sends small frames at once. Else one waits for the acknowledgement of the last, which takes the peer up to 40 ms.
+/// Sends small frames at once. Otherwise a frame waits for the acknowledgement of the previous one, which takes the peer up to 40 ms.
 fn at_once(stream: &TcpStream) {
     stream.set_nodelay(true).expect("an open socket");
 }

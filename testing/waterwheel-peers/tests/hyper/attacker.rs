@@ -1,4 +1,4 @@
-//! Clients that hold a connection and do not play by the rules: plain sockets on plain threads.
+//! Clients that hold a connection and break the rules: plain sockets on plain threads.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ pub(crate) const DRIP: Duration = ms(20);
 
 pub(crate) struct Attacker {
     stream: TcpStream,
-    /// All that the server has sent.
+    /// The bytes that the server has sent.
     pub(crate) received: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl Attacker {
         self.stream.write_all(bytes).expect("an open connection");
     }
 
-    /// Reads until this has come.
+    /// Reads until the expected text has arrived.
     pub(crate) fn receive(&mut self, expected: &str) {
         let start = Instant::now();
         while !String::from_utf8_lossy(&self.received).contains(expected) {
@@ -41,8 +41,8 @@ impl Attacker {
         }
     }
 
-    /// Sends one of these bytes at a time, and returns when the server ends the connection. `None` if it has not
-    /// done so by then.
+    /// Sends these bytes one at a time, and returns when the server ends the connection. `None` if it is open
+    /// at `until`.
     pub(crate) fn cut_by(
         &mut self,
         until: Instant,
@@ -60,7 +60,7 @@ impl Attacker {
         None
     }
 
-    /// Reads what comes within `DRIP`. Returns whether the connection is open.
+    /// Reads the bytes that arrive within `DRIP`. Returns whether the connection is open.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 1024];
         match self.stream.read(&mut buffer) {
@@ -74,7 +74,7 @@ impl Attacker {
     }
 }
 
-/// Does this on so many threads at once, and returns the latest of the instants.
+/// Runs `act` on this many threads at once, and returns the latest of the instants.
 pub(crate) fn latest_of(count: usize, act: impl Fn() -> Instant + Sync) -> Instant {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..count).map(|_| scope.spawn(&act)).collect();

@@ -1,4 +1,4 @@
-//! hyper-util's client: its pool and its HTTP/2 keep-alive, on a clock that the test moves.
+//! hyper-util's client: its pool and its HTTP/2 keep-alive, on a clock that the test controls.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -60,8 +60,8 @@ fn the_clients_keep_alive_runs_by_our_clock() {
     let client: Client<HttpConnector, Empty<Bytes>> = Client::builder(TokioExecutor::new())
         .http2_only(true)
         .timer(timer.clone())
-        // Else hyper begins only if its connection is polled once more after the request has begun, and a second worker may
-        // have polled it before.
+        // Otherwise hyper begins only if its connection is polled once more after the request has begun, and a second
+        // worker may have polled it before.
         .http2_keep_alive_while_idle(true)
         .http2_keep_alive_interval(MINUTE)
         .http2_keep_alive_timeout(ms(20_000))
@@ -79,7 +79,7 @@ fn the_clients_keep_alive_runs_by_our_clock() {
     assert_eq!(timer.metrics().fired(), 1);
     assert!(!asked.is_finished());
     clock.advance(ms(1));
-    // By tokio's timer, so that a limit which is lost fails the test.
+    // Limited by tokio's timer, so that a lost limit fails the test.
     let asked = runtime.block_on(async { tokio::time::timeout(LIMIT, asked).await });
     let asked = asked.expect("it is cut").expect("it does not panic");
     let error: Box<dyn Error> = asked.expect_err("no answer");
@@ -90,7 +90,7 @@ fn the_clients_keep_alive_runs_by_our_clock() {
     );
 }
 
-/// A runtime, and a timer whose clock stands.
+/// A runtime, and a timer whose clock stands still.
 fn by_hand() -> (Runtime, ManualClock, Timer) {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -113,7 +113,7 @@ async fn ask(
     Ok(answer.into_body().collect().await?.to_bytes())
 }
 
-/// An HTTP/2 server that sends its settings, and nothing else ever.
+/// An HTTP/2 server that sends its settings, and then nothing.
 struct Deaf {
     address: SocketAddr,
     received: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! The header-read timeout of a server: it ends slow clients, silent ones, and idle keep-alive connections.
+//! The header-read timeout of a server: it ends slow clients, silent clients, and idle keep-alive connections.
 
 use std::io::{Read, Result, Write};
 use std::iter;
@@ -14,12 +14,12 @@ use crate::server::Server;
 use crate::support::{HOUR, ms};
 
 const HEADER_READ_TIMEOUT: Duration = ms(300);
-/// The request.
+/// The maximum lateness.
 const LATE: Duration = ms(100);
 const ATTACKERS: usize = 4;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-/// The beginning of a request whose head goes on and on.
+/// The beginning of a request whose header never ends.
 const SLOW: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
 
 #[test]
@@ -32,14 +32,14 @@ fn a_silent_client_is_cut_at_the_header_read_timeout() {
     is_cut_at_the_timeout(b"", iter::empty);
 }
 
-// It is no timeout of the request's head alone.
+// The timeout covers more than the request's header.
 #[test]
 fn an_idle_keep_alive_connection_is_cut_as_well() {
     let server = Server::http1(HEADER_READ_TIMEOUT);
     is_cut_within(LATE, || {
         let ((limit, cut), served) = beside_a_polite_client(server.address, || {
             let mut idle = Attacker::connect(server.address);
-            // The server begins to wait for the next head after it has written the answer, not before it is asked.
+            // The server begins to wait for the next header after it has written the answer, not when a request arrives.
             let asked = Instant::now();
             idle.send(REQUEST);
             idle.receive("served");
@@ -70,7 +70,7 @@ fn no_client_is_cut_while_the_limit_is_far_away() {
         });
     });
     assert!(served);
-    // And all of them get what they ask for.
+    // In the end each of them gets its answer.
     slow.send(b"\r\n\r\n");
     for mut client in [silent, idle] {
         client.send(REQUEST);
@@ -82,7 +82,7 @@ fn no_client_is_cut_while_the_limit_is_far_away() {
     assert_eq!(metrics.fired(), 0, "{metrics}");
 }
 
-/// Clients that begin so, and go on so slowly.
+/// Checks that clients that begin with these bytes and continue slowly are cut at the timeout.
 #[track_caller]
 fn is_cut_at_the_timeout<I: Iterator<Item = u8>>(begin: &[u8], slowly: impl Fn() -> I + Sync) {
     let server = Server::http1(HEADER_READ_TIMEOUT);
@@ -101,12 +101,12 @@ fn is_cut_at_the_timeout<I: Iterator<Item = u8>>(begin: &[u8], slowly: impl Fn()
         attackers += ATTACKERS;
         limit.round(cut, served)
     });
-    // It was our timer.
+    // It was our timer that fired.
     let metrics = server.timer.metrics();
     assert!(metrics.fired() >= attackers as u64, "{metrics}");
 }
 
-/// Does this while a client asks again and again, each time on a new connection. Returns also whether it got its answers.
+/// Runs `act` while a client sends requests again and again, each on a new connection. Also returns whether it got its answers.
 fn beside_a_polite_client<R>(address: SocketAddr, act: impl FnOnce() -> R) -> (R, bool) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

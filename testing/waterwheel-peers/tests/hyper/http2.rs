@@ -1,4 +1,4 @@
-//! The keep-alive of a server: it ends connections whose client answers no PING.
+//! The keep-alive of a server: it ends connections whose client does not answer PINGs.
 
 use std::iter;
 use std::thread;
@@ -20,7 +20,7 @@ use crate::support::{HOUR, ms};
 
 const INTERVAL: Duration = ms(200);
 const TIMEOUT: Duration = ms(200);
-/// The request.
+/// The maximum lateness.
 const LATE: Duration = ms(100);
 const ATTACKERS: usize = 4;
 
@@ -39,11 +39,11 @@ fn a_client_that_answers_no_ping_is_cut_by_keep_alive() {
             limit.was_kept(cut)
         });
         cut_by_us += ATTACKERS;
-        // The polite client asks nothing for longer than that, and answers each PING.
+        // The polite client sends no request for longer than that, and answers each PING.
         thread::sleep(INTERVAL + TIMEOUT);
         limit.round(cut, polite.is_served())
     });
-    // It was our timer: once for the PING, and once for the answer that did not come.
+    // It was our timer that fired: once for the PING, and once for the missing answer.
     let metrics = server.timer.metrics();
     assert!(metrics.fired() >= 2 * cut_by_us as u64, "{metrics}");
 }
@@ -61,7 +61,7 @@ fn no_deaf_client_is_cut_while_the_limit_is_far_away() {
     assert_eq!(server.connections.ended(), 0);
 }
 
-/// A client of hyper's on one connection.
+/// One of hyper's clients, on one connection.
 struct Polite {
     runtime: Runtime,
     requests: SendRequest<Empty<Bytes>>,

@@ -1,4 +1,4 @@
-//! hyper's servers as a service has them, with a `Timer` of their own.
+//! hyper's servers as in a service, each with its own `Timer`.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,7 +27,7 @@ pub(crate) struct Server {
     _runtime: Runtime,
 }
 
-/// How many connections there were.
+/// The number of connections.
 #[derive(Default)]
 pub(crate) struct Connections {
     accepted: AtomicUsize,
@@ -35,7 +35,7 @@ pub(crate) struct Connections {
 }
 
 impl Server {
-    /// HTTP/1: a request's head must be there within `header_read_timeout`.
+    /// HTTP/1: a request's header must arrive within `header_read_timeout`.
     pub(crate) fn http1(header_read_timeout: Duration) -> Server {
         Server::start(move |stream, timer| async move {
             let mut builder = http1::Builder::new();

@@ -1,4 +1,4 @@
-//! backon: `waterwheel::sleep` is a `backon::Sleeper`, and so is any closure that gives a future.
+//! backon: `waterwheel::sleep` is a `backon::Sleeper`, as is any closure that returns a future.
 
 use std::future::IntoFuture;
 use std::io;

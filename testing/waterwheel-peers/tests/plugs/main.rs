@@ -1,4 +1,4 @@
-//! Plugs of other crates, with our timers in them: a recipe a file.
+//! Extension points of other crates, with our timers: one recipe per file.
 
 #[path = "../../../../tests/support/mod.rs"]
 mod support;

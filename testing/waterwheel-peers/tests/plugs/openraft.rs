@@ -1,4 +1,4 @@
-//! openraft 0.10: an `AsyncRuntime` whose sleeps and timeouts are ours. Tasks and channels stay tokio's.
+//! openraft 0.10: an `AsyncRuntime` with our sleeps and timeouts, and tokio's tasks and channels.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! OpenTelemetry: a `runtime::Runtime` whose delays are ours. Here it times a periodic reader, on a clock that the test moves.
+//! OpenTelemetry: a `runtime::Runtime` with our delays. Here it drives a periodic reader, on a clock that the test controls.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use waterwheel::{Duration, ManualClock, Timer};
 
 use crate::support::eventually;
 
-/// For a batch span processor too, which wants a channel besides (`RuntimeChannel`): take that of `runtime::Tokio`.
+/// Also suits a batch span processor, which needs a channel as well (`RuntimeChannel`): use that of `runtime::Tokio`.
 #[derive(Clone, Debug)]
 pub(crate) struct Waterwheel(Timer);
 
@@ -39,7 +39,7 @@ async fn a_periodic_reader_exports_by_our_clock() {
     calls.add(1, &[]);
 
     let exported = || !exporter.get_finished_metrics().unwrap().is_empty();
-    // It leaves out the first tick, which it takes for one at the start.
+    // It skips the first tick, expecting one at the start.
     for _ in 0..2 {
         eventually("the reader waits", || timer.metrics().pending() == 1);
         assert!(!exported());

@@ -1,4 +1,4 @@
-//! quinn: a `Runtime` whose timers are ours, with the sockets of quinn's runtime for tokio. Here its clock is moved by the test.
+//! quinn: a `Runtime` with our timers, and the sockets of quinn's runtime for tokio. Here the test controls the clock.
 
 use std::error::Error;
 use std::future::Future;
@@ -53,7 +53,7 @@ impl AsyncTimer for QuicTimer {
     }
 }
 
-/// quinn's default.
+/// The default of quinn.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +61,7 @@ async fn quic_echoes_and_its_idle_timeout_comes_by_our_clock() -> Result<(), Box
     let clock = ManualClock::new();
     let timer = Timer::builder().clock(clock.clone()).start()?;
     let (server_config, client_config) = configs()?;
-    // The server has real time, so that it is the client that finds the connection idle.
+    // The server uses real time, so it is the client that finds the connection idle.
     let server = endpoint(Some(server_config), &Timer::current())?;
     let mut client = endpoint(None, &timer)?;
     client.set_default_client_config(client_config);
@@ -76,7 +76,7 @@ async fn quic_echoes_and_its_idle_timeout_comes_by_our_clock() -> Result<(), Box
 
     clock.advance(IDLE_TIMEOUT / 2);
     assert_eq!(connection.close_reason(), None);
-    // More than once: a packet that was on its way makes it begin anew.
+    // Advance more than once: a packet in flight restarts the timeout.
     eventually("an idle timeout", || {
         clock.advance(IDLE_TIMEOUT);
         connection.close_reason().is_some()
@@ -117,7 +117,7 @@ fn endpoint(config: Option<ServerConfig>, timer: &Timer) -> io::Result<Endpoint>
     Endpoint::new(EndpointConfig::default(), config, socket, runtime)
 }
 
-/// A certificate made for this run, and trust in it.
+/// A certificate made for this run, and a client that trusts it.
 fn configs() -> Result<(ServerConfig, ClientConfig), Box<dyn Error>> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());

@@ -1,5 +1,5 @@
-//! reqwest has no plug for a timer: its own timeouts are tokio's. A limit of ours goes around the call, as a future or as a layer, and
-//! around the connector, as a layer.
+//! reqwest accepts no timer: its own timeouts are tokio's. Our limit goes around the call, as a future or as a layer, and around the
+//! connector, as a layer.
 
 use std::error::Error;
 use std::future::pending;
@@ -73,7 +73,7 @@ async fn a_layer_of_the_connector_limits_the_time_to_connect() {
     assert!(causes.any(|it| it.is::<Elapsed>()), "{error:?}");
 }
 
-/// It knows no name, and never says so.
+/// A resolver that never answers.
 struct NeverResolves;
 
 impl Resolve for NeverResolves {
@@ -82,13 +82,13 @@ impl Resolve for NeverResolves {
     }
 }
 
-/// By tokio's timer, so that a limit which is lost fails the test.
+/// Limits a future by tokio's timer, so that a lost limit fails the test.
 async fn in_time<F: Future>(future: F) -> F::Output {
     let limited = tokio::time::timeout(LIMIT, future);
     limited.await.expect("a limit of ours")
 }
 
-/// Until the limit is armed.
+/// Waits until the limit is armed.
 async fn armed(timer: &Timer) {
     while timer.metrics().pending() == 0 {
         tokio::task::yield_now().await;
@@ -99,12 +99,12 @@ fn url(address: SocketAddr) -> Url {
     format!("http://{address}/").parse().expect("a URL")
 }
 
-/// One that takes no proxy from the environment, which would be asked for the loopback address.
+/// A client that ignores proxies from the environment, which would receive requests to the loopback address.
 fn client() -> Client {
     Client::builder().no_proxy().build().expect("a client")
 }
 
-/// The head and the body within one future: a limit around `send` alone ends with the head.
+/// Fetches the header and the body within one future: a limit around `send` alone ends with the header.
 async fn fetch(client: Client, from: SocketAddr, head: oneshot::Sender<()>) -> Result<String> {
     let response = client.get(url(from)).send().await?;
     let _ = head.send(());
