@@ -18,7 +18,7 @@ use crate::support::{
 
 type Pending = Timeout<std::future::Pending<()>>;
 
-/// Makes something in a task of the runtime.
+/// Calls `make` in a task of the runtime.
 fn made_in<R: Send + 'static>(runtime: &Runtime, make: impl FnOnce() -> R + Send + 'static) -> R {
     let task = runtime.spawn(async { make() });
     runtime.block_on(task).expect("it does not panic")
@@ -65,7 +65,7 @@ fn one_whose_deadline_has_passed_is_ready_at_its_first_poll() {
     });
 }
 
-// On a clock that cannot be the first poll of a second or more trusts the clock read at the call, and moves the hand there.
+// On an unpausable clock the first poll of a second or more trusts the clock read at the call, and moves the hand there.
 #[test]
 fn a_late_first_poll_makes_no_other_timer_early() {
     in_a_task(|| {
@@ -89,7 +89,7 @@ fn it_belongs_to_the_runtime_that_finds_it_pending() {
             assert!(poll_once(&mut limited_at).is_pending());
         });
         assert_eq!((pending_on(&home), pending_on(&away)), (0, 2));
-        // Bound once and for all.
+        // The binding is permanent.
         inside(&home, || assert!(poll_once(&mut limited).is_pending()));
         assert_eq!((pending_on(&home), pending_on(&away)), (0, 2));
         drop((limited, limited_at));
@@ -155,7 +155,7 @@ fn in_no_runtime_the_call_panics_and_so_does_the_poll_of_one_made_in_a_task() {
     assert_poll_panics(says[0], &mut limited);
 }
 
-// A process of its own: what is closed stays so for all runtimes.
+// Runs in its own process: what is closed stays closed for all runtimes.
 #[test]
 fn one_made_before_a_shutdown_is_stopped_and_one_made_after_it_panics_at_the_call() {
     alone(|| {
@@ -199,7 +199,7 @@ fn one_made_before_a_drain_is_awaited_by_it_and_one_made_after_it_panics_at_the_
     });
 }
 
-// Own timers are stopped all the time, and that says nothing about those of runtimes.
+// Separate timers are stopped all the time, which must not affect those of runtimes.
 #[test]
 fn a_shutdown_of_a_timer_of_ones_own_changes_nothing() {
     alone(|| {
@@ -216,7 +216,7 @@ fn a_shutdown_of_a_timer_of_ones_own_changes_nothing() {
     });
 }
 
-/// And another poll does as well.
+/// Checks that another poll does the same.
 #[track_caller]
 fn assert_poll_panics(says: &str, limited: &mut Pending) {
     let panicked = panic_of(|| poll_once(limited));
@@ -301,7 +301,7 @@ fn a_scope_of_a_deadline_finds_its_timer_as_a_timeout_does() {
     assert!(error.is_panic());
 }
 
-/// Another timer of this thread is not ready before its deadline.
+/// Checks that another timer of this thread is not ready before its deadline.
 #[track_caller]
 fn assert_none_is_early() {
     let mut other = sleep(ms(500));

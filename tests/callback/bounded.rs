@@ -27,11 +27,11 @@ async fn the_next_one_is_refused_with_a_typed_error() {
     assert!(refused.unwrap_err().is_at_capacity());
     assert_panics_here(&["max_pending"], || timer.call_after(ms(1), || ()));
     assert_panics_here(&["max_pending"], || timer.call_at(timer.now(), || ()));
-    // A cancel gives its place back, once.
+    // A cancel releases its place, once.
     assert!(second.cancel() && !second.cancel());
     let third = timer.try_call_after(HOUR, || ()).unwrap();
     assert!(timer.try_call_after(HOUR, || ()).is_err());
-    // So does a run.
+    // A run releases its place, too.
     sleep(ms(5)).await;
     settle().await;
     assert!(first.is_expired());
@@ -40,7 +40,7 @@ async fn the_next_one_is_refused_with_a_typed_error() {
     drop(future);
     assert!(timer.try_call_after(HOUR, || ()).unwrap().cancel());
     assert!(third.cancel() && fourth.cancel());
-    // Nor does a refusal hold up a drain.
+    // A refusal does not hold up a drain.
     timer.drain().await;
     assert_settled(&timer);
 }
@@ -51,24 +51,24 @@ fn a_callback_that_is_due_holds_its_place_until_it_begins() {
         let runtime = multi_thread(2);
         let timer = inside(&runtime, || bounded_timer(1));
         let blocker = Blocker::start(&timer);
-        // The one that runs holds none.
+        // A running callback holds no place.
         let due = timer.call_after(Duration::ZERO, || ());
         eventually("it is due", || timer.metrics().pending() == 0);
         assert!(timer.try_call_after(HOUR, || ()).is_err());
         assert!(due.cancel());
-        // And so does one that is due as it is submitted.
+        // A callback that is due as it is submitted holds its place, too.
         let due = timer.call_at(timer.now() - ms(5), || ());
         assert!(timer.try_call_at(timer.now() - ms(5), || ()).is_err());
         drop(blocker);
         eventually("it runs", || due.is_expired());
-        // Its place is free before its closure is called, and a moment after it is expired.
+        // Its place is free before its closure is called, shortly after it is expired.
         eventually("its place is free", || {
             timer.try_call_after(HOUR, || ()).is_ok()
         });
     });
 }
 
-// As a heartbeat does that submits itself again. It may fire while the thread that submits it is still at that.
+// A heartbeat resubmits itself like this. It may fire while the thread that submits it is still doing so.
 #[test]
 fn a_callback_finds_its_own_place_free() {
     fn again(timer: Timer, left: usize, log: Log<bool>) {

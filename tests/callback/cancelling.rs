@@ -1,4 +1,4 @@
-//! A cancel and a run: one of them wins.
+//! Races between a cancel and a run: exactly one wins.
 
 use std::sync::Arc;
 use std::sync::Barrier;

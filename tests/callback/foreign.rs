@@ -17,7 +17,7 @@ fn throw() -> ! {
     panic::resume_unwind(Box::new("on purpose"))
 }
 
-/// Does this when it is dropped.
+/// Calls a function when it is dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -26,7 +26,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// A callback that drops what it captures without looking at it.
+/// A callback that drops its captured value without using it.
 fn holding<T: Send + 'static>(captured: T) -> impl FnOnce() + Send {
     move || drop(captured)
 }
@@ -37,14 +37,14 @@ async fn a_callback_that_panics_harms_no_other() {
     let log = Log::new();
     timer.call_after(ms(5), log.note("before"));
     let panics = timer.call_after(ms(5), || throw());
-    // A payload whose destructor panics as well.
+    // The payload's destructor panics as well.
     timer.call_after(ms(5), || panic::resume_unwind(Box::new(OnDrop(|| throw()))));
     timer.call_after(ms(5), log.note("after"));
     sleep(ms(5)).await;
     settle().await;
     assert_eq!(log.take(), ["before", "after"]);
     assert!(panics.is_expired() && !panics.cancel());
-    // Their places are free.
+    // Their places are released.
     for _ in 0..4 {
         timer.try_call_after(ms(1), log.note("again")).unwrap();
     }
@@ -71,7 +71,7 @@ async fn a_destructor_that_panics_in_a_cancel_is_its_callers() {
     let handle = timer.call_after(ms(5), holding(OnDrop(|| throw())));
     assert!(catch_unwind(AssertUnwindSafe(|| handle.cancel())).is_err());
     assert!(handle.is_cancelled() && !handle.cancel());
-    // All else was done before.
+    // Everything else was done before.
     let next = timer.try_call_after(ms(5), || ()).unwrap();
     sleep(ms(6)).await;
     assert!(next.is_expired());
@@ -86,7 +86,7 @@ fn destructors_that_panic_do_not_keep_a_timer_from_its_end() {
         let handles: Vec<_> = (0..10)
             .map(|_| timer.call_after(HOUR, holding(OnDrop(|| throw()))))
             .collect();
-        // Due, and handed to a task that is never polled.
+        // This one is due, and handed to a task that is never polled.
         let due = timer.call_at(timer.now(), holding(OnDrop(|| throw())));
         match is_runtimes_end {
             true => drop(runtime),
@@ -111,13 +111,13 @@ fn a_callback_may_do_anything_with_its_timer() {
             let own = own_inside.lock().unwrap().take().unwrap();
             assert!(own.is_expired() && !own.cancel(), "too late");
             assert!(other_inside.cancel());
-            // There is room for three again, and for no more.
+            // There is room for three again, but no more.
             for _ in 0..3 {
                 inner.call_after(ms(5), seen.note("submitted"));
             }
             assert!(inner.try_call_after(ms(5), || ()).is_err());
             assert_eq!(inner.metrics().pending(), 3);
-            // The last handle of the timer goes with this closure.
+            // This closure holds the last handle of the timer.
             seen.push("done");
         });
         *own.lock().unwrap() = Some(handle);
@@ -128,7 +128,7 @@ fn a_callback_may_do_anything_with_its_timer() {
     });
 }
 
-// If a lock were held, the use of the timer in the destructor would wait for ever.
+// If a lock were held, using the timer in the destructor would deadlock.
 #[test]
 fn closures_are_dropped_with_no_lock_held() {
     type End = fn(&Timer, &TimeoutHandle);
@@ -157,7 +157,7 @@ fn closures_are_dropped_with_no_lock_held() {
                 drop(user.shutdown_now());
                 seen.push(());
             };
-            // With this one the queue has something due as well.
+            // With this one the queue has a due callback as well.
             timer.call_at(timer.now(), || ());
             let mut uses = Some(uses);
             let captured = OnDrop(move || uses.take().into_iter().for_each(|uses| uses()));

@@ -24,7 +24,7 @@ use waterwheel::{Duration, Timer, sleep};
 
 use support::{LIMIT, ms};
 
-/// What callbacks have noted, in order.
+/// The values that callbacks have noted, in order.
 struct Log<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T: Send + 'static> Log<T> {
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Log<T> {
         Log(Arc::default())
     }
 
-    /// A callback that notes this.
+    /// A callback that notes this value.
     fn note(&self, what: T) -> impl FnOnce() + Send + use<T> {
         let log = self.clone();
         move || log.push(what)
@@ -57,19 +57,19 @@ impl<T> Clone for Log<T> {
     }
 }
 
-/// On a paused clock: when this is over, all that was due before has run, for the clock does not jump until there is nothing to do.
+/// On a paused clock, returns after everything that was due has run: the clock does not jump while there is work.
 async fn settle() {
     sleep(ms(1)).await;
 }
 
-/// A callback that runs, and blocks until this is let go. So those after it are due and do not begin.
+/// A callback that blocks until it is released, so that later ones are due but do not begin.
 struct Blocker {
     handle: TimeoutHandle,
     _release: mpsc::Sender<()>,
 }
 
 impl Blocker {
-    /// Blocks a worker of the timer's runtime, which must have another.
+    /// Blocks one worker of the timer's runtime, which must have another.
     fn start(timer: &Timer) -> Blocker {
         let (release, released) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! What the feature `tracing` reports.
+//! The reports of the feature `tracing`.
 
 use std::panic;
 
@@ -38,7 +38,7 @@ fn many_timers_are_reported_once() {
         let report = Report::start(LevelFilter::INFO);
         paused().block_on(async {
             let start = || Timer::builder().start().unwrap();
-            // Sixty-four at a time are no more than that, however many there were.
+            // The limit of sixty-four counts timers at the same time, however many there were before.
             for _ in 0..100 {
                 let _gone = start();
             }

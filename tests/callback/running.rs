@@ -1,4 +1,4 @@
-//! When a callback runs, where, and in which order.
+//! When callbacks run, where, and in which order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,7 +84,7 @@ async fn callbacks_run_by_tick_and_then_by_submission() {
     let start = timer.now();
     let mut expected = Vec::new();
     for number in 0..2_000 {
-        // Two to a tick, over two dials.
+        // Two per tick, over two dials.
         let micros = dice.roll(4_000) * 500;
         timer.call_at(start + us(micros), log.note(number));
         expected.push((micros.div_ceil(1_000), number));
@@ -96,7 +96,7 @@ async fn callbacks_run_by_tick_and_then_by_submission() {
     assert_eq!(log.take(), expected);
 }
 
-// A turn serves shard by shard. Netty has one wheel, and its users rely on its order.
+// A turn serves shard by shard, but Netty has one wheel, and its users rely on its order.
 #[test]
 fn what_is_due_runs_by_tick_also_across_shards() {
     within(LIMIT, || {
@@ -108,7 +108,7 @@ fn what_is_due_runs_by_tick_also_across_shards() {
         let log = Log::new();
         let blocker = Blocker::start(&timer);
         let now = timer.now();
-        // The later ones first, each from a thread of its own; and at the end two more of one tick.
+        // The later ones come first, each from its own thread, followed by two more at one tick.
         for millis in (1..=20).rev() {
             std::thread::scope(|scope| {
                 let (timer, log) = (&timer, &log);
@@ -132,7 +132,7 @@ fn a_slow_callback_holds_up_no_timer_but_the_callbacks() {
         let blocker = Blocker::start(&timer);
         let log = Log::new();
         let next = timer.call_after(Duration::ZERO, log.note(()));
-        // Time and again, so that it is not by a turn that was under way.
+        // Repeated, so that it cannot be due to a turn that was in progress.
         for _ in 0..5 {
             let slept = runtime.spawn(timer.sleep(ms(5)));
             runtime.block_on(slept).unwrap();
@@ -155,7 +155,7 @@ async fn a_herd_of_callbacks_gives_way_to_other_tasks() {
         });
     }
     let (mut before, mut most) = (0, 0);
-    // `yield_now` would wait until the runtime has looked at its clock.
+    // `yield_now` would wait until the runtime has read its clock.
     let looks = std::future::poll_fn(move |context| {
         let now = ran.load(Ordering::SeqCst);
         most = most.max(now - before);
@@ -203,7 +203,7 @@ fn a_callback_is_within_its_timers_runtime() {
     let home = runtime.handle().id();
     let log = Log::new();
     let seen = log.clone();
-    // Submitted from outside.
+    // Submitted from outside the runtime.
     timer.call_after(ms(1), move || {
         let here = tokio::runtime::Handle::current().id();
         tokio::spawn(async move {
@@ -224,7 +224,7 @@ async fn dropping_the_handles_detaches_the_callback() {
     let log = Log::new();
     let timer = Timer::builder().start().unwrap();
     drop(timer.call_after(ms(5), log.note(())));
-    // The handle that is kept keeps neither the timer nor its driver.
+    // Keeping the handle keeps neither the timer nor its driver alive.
     let kept = timer.call_after(ms(6), log.note(()));
     drop(timer);
     sleep(ms(10)).await;

@@ -1,4 +1,4 @@
-//! The end of a timer: what has not run is cancelled, and `shutdown_now` returns it.
+//! The end of a timer cancels callbacks that have not run, and `shutdown_now` returns them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -123,7 +123,7 @@ fn what_has_come_due_unserved_is_due_at_a_shutdown() {
     let log = Log::new();
     let due = timer.call_after(ms(1), log.note(()));
     let far = timer.call_after(HOUR, log.note(()));
-    // Nothing runs the driver.
+    // No thread runs the driver.
     eventually("its tick has come", || timer.now() > due.deadline() + ms(2));
     assert_eq!(timer.shutdown(), 2);
     assert!(far.is_cancelled() && !due.is_cancelled());
@@ -156,7 +156,7 @@ async fn a_stopped_timer_refuses_callbacks() {
     }
 }
 
-// Netty throws, since it would wait for itself.
+// Netty throws here, since it would wait for itself.
 #[tokio::test(start_paused = true)]
 async fn a_callback_may_stop_its_timer_and_gets_the_rest() {
     let timer = own_timer();
@@ -214,7 +214,7 @@ async fn a_drain_ends_with_a_cancel_of_the_last_callback() {
     handle.cancel();
     assert!(probe.wakes() > 0);
     assert!(probe.poll(&mut drain).is_ready());
-    // Nor does a refusal hold up one.
+    // A refusal does not hold up a shutdown either.
     let timer = own_timer();
     let mut drain = Box::pin(timer.drain());
     assert!(timer.try_call_after(HOUR, || ()).is_err());
@@ -232,7 +232,7 @@ fn a_runtime_that_ends_cancels_its_callbacks() {
                 move || drop(held)
             };
             let far = timer.call_after(HOUR, capture());
-            // On the first runtime nothing runs: it is due, and is not even handed over.
+            // Nothing runs on the first runtime: the callback is due, and is not even handed over.
             let due = timer.call_at(timer.now(), capture());
             drop(runtime);
             assert!(far.is_cancelled());
@@ -249,7 +249,7 @@ fn what_is_due_when_the_runtime_ends_is_cancelled() {
     let (runtime, timer) = with_timer(current_thread());
     let log = Log::new();
     let past = timer.now() - ms(5);
-    // Handed to a task that is never polled.
+    // These are handed to a task that is never polled.
     let handles = [(); 3].map(|()| timer.call_at(past, log.note(())));
     drop(runtime);
     assert!(handles.iter().all(|handle| handle.is_cancelled()));
@@ -270,7 +270,7 @@ fn what_races_with_shutdown_now_runs_is_refused_or_returned() {
                         while !go.load(Ordering::SeqCst) {
                             std::hint::spin_loop();
                         }
-                        // A refusal ends it.
+                        // A refusal ends the loop.
                         (0..)
                             .map_while(|n: u64| {
                                 let ran = Arc::clone(ran);

@@ -55,7 +55,7 @@ fn stress(waking: Waking, shards: usize) {
     assert_settled(&timer);
 }
 
-/// Submits a callback, and cancels it about when it is due, or not at all. Returns how many it submitted.
+/// Submits a callback, and cancels it around its due time, or not at all. Returns how many it submitted.
 fn one_callback(timer: &Timer, counts: &Arc<Counts>, dice: &mut Dice) -> u64 {
     let deadline = Instant::now() + us(dice.roll(300));
     let seen = Arc::clone(counts);

@@ -1,4 +1,4 @@
-//! Sizes, auto traits and `Debug` of what is public.
+//! Sizes, auto traits and `Debug` of the public types.
 
 use std::cell::Cell;
 use std::fmt::Debug;

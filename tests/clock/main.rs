@@ -1,4 +1,4 @@
-//! Clocks of a timer's own.
+//! Timers with their own clocks.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,7 @@
-//! Whether tokio has the feature `test-util` here. With it the tests of `testing/waterwheel-without-test-util` would show nothing.
+//! Whether tokio has the feature `test-util` here. If it had, the tests of `testing/waterwheel-without-test-util` would prove nothing.
 //!
-//! The method `start_paused` comes with the feature, and a type's own methods come before those of a trait (as in `src/clock/mod.rs`).
-//! It is found when the test runs, not by the compiler: a check of the whole workspace enables the features of all.
+//! The method `start_paused` comes with the feature, and a type's inherent methods take precedence over those of a trait (as in `src/clock/mod.rs`). The
+//! test finds it at run time, not the compiler: a check of the whole workspace enables the features of all packages.
 
 use std::any::TypeId;
 
@@ -20,7 +20,7 @@ trait WithoutTestUtil {
 impl WithoutTestUtil for Builder {}
 impl WithoutTestUtil for Other {}
 
-/// Whether such a call is one of the type's own method. It is never made.
+/// Whether such a call resolves to the inherent method. The call is never made.
 fn is_own<B: 'static, R: 'static>(_: impl FnOnce(&'static mut B) -> R) -> bool {
     TypeId::of::<R>() != TypeId::of::<Missing>()
 }

@@ -1,5 +1,5 @@
-//! Sleeps by the wall clock and by the time since boot, in real time: that is their point. What a clock that is set does to them is tested in
-//! `src/clocks/waiting`, on one that can be.
+//! Sleeps by the wall clock and by the time since boot, deliberately in real time. The effect of setting the clock is tested in
+//! `src/clocks/waiting`, on a clock that can be set.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,19 +15,19 @@ use waterwheel::clocks::{SleepBoot, SleepUntilWall, sleep_boot, sleep_until_wall
 
 use support::{LIMIT, Probe, eventually, ms, poll_once, poll_with, waiting, waker_on_wake, within};
 
-/// What both kinds of sleep are to a test.
+/// The common traits of both kinds of sleep.
 trait Waits: Future<Output = ()> + Unpin + Debug + Send + Sync + 'static {}
 
 impl Waits for SleepUntilWall {}
 impl Waits for SleepBoot {}
 
-/// Does this with each kind, made for a delay.
+/// Calls `act` with a constructor of each kind.
 fn of_both_kinds(act: impl Fn(&dyn Fn(Duration) -> Box<dyn Waits>)) {
     act(&|delay| Box::new(sleep_until_wall(SystemTime::now() + delay)));
     act(&|delay| Box::new(sleep_boot(delay)));
 }
 
-/// Waits on a runtime without time: nothing of tokio's takes part.
+/// Waits on a runtime without time, so that tokio's timers are not involved.
 fn block_on<F: Future>(future: F) -> F::Output {
     Builder::new_current_thread()
         .build()
@@ -88,7 +88,7 @@ fn a_dropped_one_wakes_none_and_keeps_none_from_waking() {
     });
 }
 
-// The thread waits for the later one, and must hear of the earlier one.
+// The thread waits for the later sleep, and must be told about the earlier one.
 #[test]
 fn an_earlier_one_wakes_the_thread() {
     of_both_kinds(|make| {
@@ -139,7 +139,7 @@ fn a_waker_may_use_the_clocks_it_is_woken_by() {
     });
 }
 
-// So is a clone, which a poll with another waker needs.
+// Cloning is foreign code as well, which a poll with another waker needs.
 #[test]
 fn a_waker_may_use_the_clocks_as_it_is_cloned() {
     #[derive(Default)]
@@ -179,7 +179,7 @@ fn any_deadline_is_taken() {
     assert!(poll_once(&mut sleep_until_wall(far)).is_pending());
     assert!(poll_once(&mut sleep_boot(Duration::MAX)).is_pending());
     assert!(poll_once(&mut sleep_boot(Duration::ZERO)).is_ready());
-    // And the thread has not stumbled over them.
+    // The thread still works after the panics.
     block_on(sleep_boot(ms(5)));
     assert!(!format!("{passed:?} {:?}", sleep_boot(ms(5))).is_empty());
 }
@@ -198,7 +198,7 @@ fn a_task_that_awaits_passed_ones_gives_way() {
     });
 }
 
-/// How often a thread of this process, by its name, has gone to sleep.
+/// How often a thread of this process, identified by its name, has gone to sleep.
 #[cfg(target_os = "linux")]
 fn rests_of(thread: &str) -> u64 {
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
@@ -216,14 +216,14 @@ fn rests_of(thread: &str) -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_thread_does_not_tick() {
-    // In a process of its own: the other tests use the thread as well.
+    // Runs in its own process: the other tests use the thread as well.
     support::alone(|| {
         let far = Duration::from_secs(3_600);
         let _waits: Vec<_> = (0..100).map(|_| waiting(sleep_boot(far))).collect();
         let _wall = waiting(sleep_until_wall(SystemTime::now() + far));
         // The thread has its name by then.
         block_on(sleep_boot(ms(5)));
-        // The control: what is due wakes it.
+        // The control: a due sleep wakes the thread.
         let before = rests_of("waterwheel-time");
         block_on(sleep_boot(ms(20)));
         eventually("it was woken", || rests_of("waterwheel-time") > before);

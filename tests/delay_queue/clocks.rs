@@ -1,4 +1,4 @@
-//! Clocks that stand still until they are moved: they stop where an item is due, and not on its way.
+//! Clocks that stand still until they are moved: they stop where an item is due, but not on the way.
 
 use waterwheel::{DelayQueue, Duration, Instant, ManualClock, Timer};
 
@@ -48,7 +48,7 @@ async fn an_earlier_item_moves_the_next_advance() {
     let probe = Probe::new();
     assert!(poll(&mut queue, &probe).is_pending());
     let by_handle = queue.handle();
-    // Without a poll in between, and the later one last.
+    // Without a poll in between, and with the later one last.
     by_handle.insert(HOUR * 3, HOUR * 3).unwrap();
     let last = queue.insert(HOUR * 4, HOUR * 4);
     assert!(poll(&mut queue, &probe).is_pending());
@@ -60,7 +60,7 @@ async fn an_earlier_item_moves_the_next_advance() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_clock_stops_at_a_deadline_that_is_gone_once_at_most() {
-    // All in one slot of a dial until then, so that the queue would have to look at each.
+    // Until then all are in one slot of a dial, so that the queue would have to look at each.
     let at = HOUR * 5;
     let later = at + HOUR / 2;
     let (clock, mut queue) = by_hand(&[later, HOUR * 9]);
@@ -80,7 +80,7 @@ async fn a_clock_stops_at_a_deadline_that_is_gone_once_at_most() {
     queue.clear();
     assert_eq!(next(&mut queue), None);
     assert_eq!(clock.advance_to_next(), None);
-    // A deadline from before the queue was empty is none of its items.
+    // A deadline from before the queue was empty belongs to none of its items.
     let gone = queue.insert(HOUR, HOUR * 10);
     queue.remove(&gone);
     queue.insert(HOUR, HOUR * 20);

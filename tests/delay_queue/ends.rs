@@ -185,7 +185,7 @@ async fn a_queue_on_a_timer_counts_as_one_of_its_futures() {
     assert_eq!(stopped, Err(Error::shutdown()));
 }
 
-// The docs of `on`: from when it is made, until a poll finds it empty, and while it waits for an item.
+// As the docs of `on` say: the place is taken from creation until a poll finds the queue empty, and while it waits for an item.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_waits_for_nothing_holds_no_permit() {
     let timer = bounded_timer(1);
@@ -206,7 +206,7 @@ async fn a_queue_that_waits_for_nothing_holds_no_permit() {
     assert_eq!(probe.wakes(), 2, "to be polled");
     assert_eq!(next(&mut queue), None);
     assert!(is_free(), "a poll has found it empty");
-    // As of a sleep that is reset after it is done, the place is taken even if none is left.
+    // As with a sleep that is reset after it is done, the place is taken even if none is free.
     let other = timer.sleep(HOUR);
     queue.insert(3, HOUR);
     assert!(poll(&mut queue, &probe).is_pending());
@@ -230,9 +230,9 @@ async fn an_empty_queue_gives_its_permit_back_at_a_poll() {
         let handle = with_handle.then(|| queue.handle());
         assert!(!is_free());
         let waits = poll(&mut queue, &Probe::new()).is_pending();
-        // With a handle it waits, for the next item.
+        // With a handle, the queue waits for the next item.
         assert_eq!((waits, is_free()), (with_handle, !with_handle));
-        // One that was due at once was never waited for.
+        // An item that was due at once was never waited for.
         queue.insert_at((), Instant::now() - ms(10));
         assert_eq!(next(&mut queue), Some(()));
         assert_eq!(is_free(), !with_handle);

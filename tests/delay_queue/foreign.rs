@@ -9,7 +9,7 @@ use crate::support::{
     HOUR, block_on_within, current_thread, ms, panic_of, waker_on_drop, waker_on_wake,
 };
 
-/// A value that looks at the queue, and inserts, when it is dropped.
+/// A value that looks at the queue and inserts into it when it is dropped.
 struct Curious(Option<Handle<Curious>>);
 
 impl Drop for Curious {
@@ -21,7 +21,7 @@ impl Drop for Curious {
     }
 }
 
-/// A poll with this waker finds nothing.
+/// Asserts that a poll with this waker is pending.
 fn waits<T>(queue: &mut DelayQueue<T>, waker: &Waker) {
     let mut context = Context::from_waker(waker);
     assert!(queue.poll_expired(&mut context).is_pending());
@@ -59,7 +59,7 @@ fn a_waker_may_use_the_queue_that_wakes_or_drops_it() {
         waits(&mut queue, &waker);
         handle.insert("wakes", HOUR).unwrap();
         assert_eq!(queue.len(), 2);
-        // Another waker takes the place of this one, which then acts. The queue is empty: no sleep holds a clone.
+        // Another waker replaces this one, which then acts. The queue is empty: no sleep holds a clone.
         let mut queue = DelayQueue::new();
         let handle = queue.handle();
         let waker = waker_on_drop(move || assert!(handle.insert("by the drop", HOUR).is_ok()));
@@ -96,7 +96,7 @@ async fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
     }
 }
 
-/// A value that inserts another by a handle as it is dropped, and then panics if it is to.
+/// A value that inserts another one through a handle as it is dropped, and then may panic.
 struct Unruly {
     handle: Handle<Unruly>,
     inserts: bool,
@@ -111,7 +111,7 @@ impl Drop for Unruly {
                 inserts: false,
                 panics: false,
             };
-            // The queue may be gone: then the value comes back, and is dropped here.
+            // The queue may be gone. Then the value is returned, and dropped here.
             drop(self.handle.insert(quiet, ms(0)));
         }
         if self.panics {
@@ -120,7 +120,7 @@ impl Drop for Unruly {
     }
 }
 
-// The others are dropped and insert nevertheless. Each may take the lock, so none runs with it.
+// The others are dropped and insert nevertheless. Each may take the lock, so none runs while it is held.
 #[test]
 fn a_value_that_inserts_and_panics_stops_no_other() {
     block_on_within(current_thread(), async || {

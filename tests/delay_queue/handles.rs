@@ -12,7 +12,7 @@ use crate::{next, poll};
 #[tokio::test(start_paused = true)]
 async fn a_handle_does_what_the_queue_does() {
     let mut queue = DelayQueue::new();
-    // What was there before the first handle is there with it.
+    // Items from before the first handle stay.
     let first = queue.insert("first", ms(30));
     let handle = queue.handle().clone();
     let second = handle.insert("second", ms(10)).unwrap();
@@ -85,7 +85,7 @@ async fn a_handle_of_a_queue_that_was_dropped_gives_the_value_back() {
     assert!(error.to_string().contains("dropped"), "{error}");
 }
 
-// The end of the timer, or of all items, closes nothing: only the end of the queue does.
+// Neither the end of the timer nor that of all items closes the handles: only the end of the queue does.
 #[tokio::test]
 async fn a_handle_is_closed_once_its_queue_was_dropped() {
     let timer = own_timer();

@@ -25,7 +25,7 @@ fn assert_stale(queue: &mut DelayQueue<&str>, key: &Key) {
     assert_eq!(queue.len(), len);
 }
 
-// In tokio-util's queue, the key of an item that is gone names the next item at the same place.
+// In tokio-util's queue, the key of a removed item names the next item at the same place.
 #[tokio::test(start_paused = true)]
 async fn a_stale_key_names_no_later_item() {
     let mut queue = DelayQueue::new();
@@ -49,12 +49,12 @@ async fn a_stale_key_names_no_later_item() {
     }
 }
 
-// Two queues count their generations alike, so keys of both may be equal. One that differs is never mistaken.
+// Two queues count generations in the same way, so their keys may be equal. Keys that differ are never confused.
 #[tokio::test(start_paused = true)]
 async fn a_key_of_another_queue_that_differs_names_no_item() {
     let (mut one, mut other) = (DelayQueue::new(), DelayQueue::new());
     let other_handle = other.handle();
-    // Each place of the other has had more items, so the same places have other generations.
+    // Each place of the other queue has had more items, so its generations differ.
     for _ in 0..3 {
         other.insert("gone", ms(5));
         other.insert("gone", ms(5));

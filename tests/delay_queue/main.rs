@@ -1,6 +1,6 @@
-//! The delay queue: its keys, its order, whom it wakes, and what runs while it is locked. Beside an oracle in `properties`.
+//! The delay queue: its keys, its order, the wakers that it calls, and foreign code while it is locked. `properties` compares it to an oracle.
 //!
-//! tokio-util's own tests of its queue run by `ci/delay-queue-contract`.
+//! `ci/delay-queue-contract` runs tokio-util's own tests of its queue.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -35,7 +35,7 @@ fn poll<T>(queue: &mut DelayQueue<T>, probe: &Probe) -> Poll<Option<Expired<T>>>
     poll.as_mut().poll(&mut Context::from_waker(&waker))
 }
 
-/// The value that a poll gives, which is ready.
+/// The value of a poll, which must be ready.
 #[track_caller]
 fn next<T>(queue: &mut DelayQueue<T>) -> Option<T> {
     match poll(queue, &Probe::new()) {
@@ -44,7 +44,7 @@ fn next<T>(queue: &mut DelayQueue<T>) -> Option<T> {
     }
 }
 
-/// The values that polls give until one has none.
+/// The values of polls, until one has none.
 #[track_caller]
 fn all_due<T>(queue: &mut DelayQueue<T>) -> Vec<T> {
     let mut values = Vec::new();

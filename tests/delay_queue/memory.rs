@@ -1,4 +1,4 @@
-//! Room for items: made ahead, kept, given back.
+//! Capacity for items: reserved, kept, released.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ async fn a_queue_that_is_dropped_drops_its_items() {
     }
 }
 
-// A queue that is not on a timer yet allocates at the first insertion. It must not wait for that to panic.
+// A queue that is not on a timer yet allocates at the first insertion. It must not panic only then.
 #[test]
 fn room_for_more_than_a_queue_holds_is_refused_at_once() {
     const TOO_MANY: usize = u32::MAX as usize;

@@ -22,7 +22,7 @@ async fn items_of_one_tick_come_first_in_first_out() {
     assert_eq!(all_due(&mut queue), Vec::from_iter(0..200));
 }
 
-// More of one minute than cascade in a batch. Handing the slot over in parts must neither lose nor reorder any.
+// More than a batch cascades from one minute. Handing the slot over in parts must neither lose nor reorder any.
 #[tokio::test(start_paused = true)]
 async fn a_crowd_in_one_slot_of_the_minutes_comes_in_order() {
     const CROWD: u64 = 5_000;
@@ -48,7 +48,7 @@ async fn a_crowd_in_one_slot_of_the_minutes_comes_in_order() {
     }
 }
 
-// The same after a jump over all of it: it cascades and comes up at once.
+// The clock jumps over the whole crowd: it cascades and comes up at once.
 #[tokio::test(start_paused = true)]
 async fn a_crowd_that_is_late_as_a_whole_comes_in_order() {
     const CROWD: u64 = 5_000;
@@ -107,7 +107,7 @@ async fn many_at_a_time_come_in_the_same_order() {
     assert_eq!(queue.expired_many(&mut batch, 0).await, 0);
     assert_eq!(queue.expired_many(&mut batch, 250).await, 250);
     assert_eq!(queue.expired_many(&mut batch, usize::MAX).await, 353);
-    // The rest is due later, and waited for.
+    // The rest is due later, so the queue waits for it.
     while queue.expired_many(&mut batch, 7).await > 0 {}
     let values = batch.iter().map(|expired| *expired.get_ref());
     let mut expected = Vec::from_iter((0..1_000).rev());
@@ -129,7 +129,7 @@ async fn no_item_is_early_by_a_microsecond() {
     }
 }
 
-// The queue's time is that of the last item that it has handed out, or of the last poll that found nothing due.
+// The queue's time is that of the last item that it returned, or of the last poll that found nothing due.
 #[tokio::test(start_paused = true)]
 async fn ticks_that_polls_have_passed_are_first_in_first_out() {
     let mut queue = DelayQueue::new();
@@ -144,7 +144,7 @@ async fn ticks_that_polls_have_passed_are_first_in_first_out() {
     assert_eq!(next(&mut queue), Some(10));
     insert(&mut queue, &[12, 5, 30, 19, 4]);
     assert_eq!(all_due(&mut queue), [5, 4, 12, 15, 19, 20, 30]);
-    // Now that a poll has found nothing, its time is 30.
+    // After a poll that found nothing, its time is 30.
     insert(&mut queue, &[12, 5, 30, 19]);
     tokio::time::advance(ms(1)).await;
     insert(&mut queue, &[31, 6]);

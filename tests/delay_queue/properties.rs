@@ -1,4 +1,4 @@
-//! Random steps on a queue and on a naive list, in virtual time.
+//! Random steps on a queue and a naive list, in virtual time.
 
 use std::task::Poll;
 
@@ -11,8 +11,8 @@ use waterwheel::{DelayQueue, Duration, Instant};
 use crate::poll;
 use crate::support::{Probe, paused, us};
 
-/// `which` picks an item: each fourth number one that is gone, the others one that is there. Times are in µs; those of deadlines
-/// count from now, and may lie before it.
+/// `which` picks an item: every fourth number picks one that is gone, the others an existing one. Times are in µs; those of
+/// deadlines count from now, and may lie in the past.
 #[derive(Debug, Clone)]
 enum Op {
     Insert {
@@ -55,11 +55,11 @@ struct Item {
     id: u64,
     key: Key,
     deadline: Instant,
-    /// The tick at which it comes out, and which of those at that tick it is.
+    /// The tick at which it comes out, and its position within the tick.
     place: (u64, u64),
 }
 
-/// A queue beside a list.
+/// A queue and a list.
 struct Pair {
     queue: DelayQueue<u64>,
     handle: Option<Handle<u64>>,
@@ -68,12 +68,12 @@ struct Pair {
     items: Vec<Item>,
     gone: Vec<Key>,
     filed: u64,
-    /// The time that a poll has read, and how far the queue has got.
+    /// The time that a poll has read, and the time that the queue has reached.
     read: u64,
     hand: u64,
-    /// The wakes before the last poll, if that found nothing.
+    /// The number of wakes before the last poll, if that found nothing.
     waits: Option<usize>,
-    /// Whether it found the queue empty, and nothing was inserted since.
+    /// Whether the last poll found the queue empty, and nothing was inserted since.
     was_empty: bool,
 }
 
@@ -193,7 +193,7 @@ impl Pair {
         }
     }
 
-    /// A deadline's tick.
+    /// The tick of a deadline.
     fn tick(&self, deadline: Instant) -> u64 {
         let since = deadline.saturating_duration_since(self.start);
         (since.as_micros() as u64).div_ceil(MILLISECOND)
@@ -247,7 +247,7 @@ impl Pair {
         }
     }
 
-    /// A task that waits learns that there is nothing left to wait for.
+    /// Checks that a waiting task is notified when there is nothing left to wait for.
     fn woken_at_the_end(&mut self) {
         if self.items.is_empty() && self.handle.is_none() {
             if let Some(before) = self.waits.take() {
@@ -256,7 +256,7 @@ impl Pair {
         }
     }
 
-    /// What the next poll gives, at most `most`. A poll for one reads the clock only if nothing is due by the last time it read.
+    /// The items that the next poll returns, at most `most`. A poll for one reads the clock only if nothing is due by its last reading.
     fn due(&mut self, most: usize, reads: bool) -> Vec<u64> {
         if reads || self.next().is_none_or(|next| next.place.0 > self.read) {
             self.read = self.now();
@@ -350,7 +350,7 @@ impl Pair {
 fn run(ops: Vec<Op>) {
     paused().block_on(tokio::task::unconstrained(async {
         let mut pair = Pair::new();
-        // Binds the queue to its timer, whose ticks begin here.
+        // Binds the queue to its timer, whose ticks begin now.
         pair.poll();
         for op in ops {
             pair.apply(op).await;

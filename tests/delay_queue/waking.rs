@@ -1,4 +1,4 @@
-//! Whom the queue wakes, and when.
+//! The wakers that the queue calls, and when.
 
 use std::task::Poll;
 
@@ -33,7 +33,7 @@ async fn an_insertion_into_an_empty_queue_wakes_the_task() {
     assert!(matches!(poll(&mut queue, &probe), Poll::Ready(None)));
     let key = queue.insert("a", ms(5));
     assert_eq!(probe.wakes(), 1);
-    // The same tick as before, after the sleep towards it was given up.
+    // The tick is the same as before, after the sleep towards it was given up.
     let due = queue.deadline(&key);
     assert!(poll(&mut queue, &probe).is_pending());
     queue.remove(&key);
@@ -97,7 +97,7 @@ async fn only_the_waker_of_the_last_poll_is_woken() {
     assert_eq!(probes.map(|probe| probe.wakes()), [0, 1]);
 }
 
-// An idle clock that is paused jumps to the next timer. It must not jump to that of an item that is gone.
+// An idle paused clock jumps to the next timer. It must not jump to that of a removed item.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_was_emptied_leaves_no_timer_behind() {
     let start = Instant::now();
@@ -111,7 +111,7 @@ async fn a_queue_that_was_emptied_leaves_no_timer_behind() {
     assert_eq!(start.elapsed(), ms(7_200_000));
 }
 
-// Nor to any other time while it waits for its handles.
+// Nor must it jump anywhere else while the queue waits for its handles.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_waits_for_its_handles_moves_no_clock() {
     let start = Instant::now();
@@ -130,7 +130,7 @@ async fn a_queue_that_waits_for_its_handles_moves_no_clock() {
     assert_eq!(start.elapsed(), ms(900_000_000_000));
     let turns = timer.metrics().driver_turns();
     assert!(turns <= 3, "{turns} for nothing");
-    // What comes next is on time.
+    // The next item is on time.
     handle.insert((), ms(5)).unwrap();
     assert!(poll(&mut queue, &probe).is_pending());
     let wakes = probe.wakes();

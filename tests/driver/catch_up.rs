@@ -1,7 +1,7 @@
-//! The catch-up of a driver that is late: a future that arms finds its shard overdue, and spawns a task that turns it.
+//! The catch-up of a late driver: a future that arms finds its shard overdue, and spawns a task that turns it.
 //!
-//! All of it runs on one worker, which a task keeps for itself. So the driver cannot run, and a catch-up, which a worker spawns,
-//! runs before it.
+//! Everything runs on one worker, which a task keeps busy. So the driver cannot run, and a catch-up, which a worker spawns, runs
+//! before it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,17 +11,17 @@ use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{HOUR, LIMIT, ms, multi_thread, poll_once, poll_with, waker_on_wake, within};
 
-/// How long a timer is overdue, at least.
+/// The minimum time that a timer is overdue.
 const OVERDUE: Duration = ms(10);
 
-/// A timer with so many shards that no two threads of this process share one.
+/// A timer with enough shards that no two threads of this process share one.
 fn timer() -> Timer {
     Timer::builder().shards(1024).start().expect("a timer")
 }
 
 /// Whether a catch-up fires an overdue timer of the worker's shard, before the driver runs.
 ///
-/// The test's thread calls `make`, and the worker calls `arm` with what was made.
+/// The test's thread calls `make`, and the worker calls `arm` with the result.
 fn is_caught_up<M: Send + 'static>(
     make: impl FnOnce(&Timer) -> M + Send + 'static,
     arm: impl FnOnce(&Timer, M) -> Sleep + Send + 'static,
@@ -31,7 +31,7 @@ fn is_caught_up<M: Send + 'static>(
             let timer = timer();
             let made = make(&timer);
             let worker = tokio::spawn(async move {
-                // The driver's turns by the time that the overdue one was woken.
+                // The driver's turns by the time that the overdue timer was woken.
                 let turns = Arc::new(Mutex::new(None));
                 let waker = waker_on_wake({
                     let (timer, turns) = (timer.clone(), Arc::clone(&turns));
@@ -41,7 +41,7 @@ fn is_caught_up<M: Send + 'static>(
                     }
                 });
                 let mut overdue = timer.sleep(ms(1));
-                // On a busy machine a millisecond may pass before it is armed.
+                // On a busy machine a millisecond may pass before the timer is armed.
                 while poll_with(&mut overdue, &waker).is_ready() {
                     overdue = timer.sleep(ms(1));
                 }
@@ -71,7 +71,7 @@ fn a_delay_of_any_length_catches_up_an_overdue_shard() {
     }
 }
 
-// Else a task that is made on one worker and polled on another takes that one's lock, at each timer.
+// Otherwise each timer of a task that is made on one worker and polled on another would take that worker's lock.
 #[test]
 fn a_sleep_is_armed_on_the_shard_of_the_thread_that_first_polls() {
     // Made on a thread whose shard is empty, polled on the worker.

@@ -1,4 +1,4 @@
-//! The runtime's timer: that of the runtime we are in, wherever that is.
+//! The runtime's timer: that of the current runtime, wherever the call comes from.
 
 use std::fs;
 use std::future::pending;
@@ -13,7 +13,7 @@ use crate::support::{
     metrics, ms, multi_thread, own_timer, poll_once, unless_over, waiting, waiting_with, within,
 };
 
-/// All of the free functions do what they are for, on the runtime's timer here.
+/// Checks that all free functions work on the current runtime's timer.
 async fn works() {
     let start = Instant::now();
     sleep(ms(2)).await;
@@ -33,7 +33,7 @@ fn current_of(runtime: &Runtime) -> Timer {
     inside(runtime, Timer::current)
 }
 
-/// Made in the runtime that we are in, and armed.
+/// A sleep that is made and armed in the current runtime.
 fn armed_here() -> Sleep {
     waiting(sleep(HOUR))
 }
@@ -215,7 +215,7 @@ fn a_sleep_made_in_one_runtime_may_be_polled_in_another() {
         let (home, away) = (multi_thread(1), current_thread());
         let mut nap = inside(&home, || sleep(HOUR));
         let task = async move {
-            // Far away until it is armed: that may take any time.
+            // Far away until it is armed, which may take any time.
             assert!(poll_once(&mut nap).is_pending());
             let start = Instant::now();
             nap.set_deadline(start + ms(10));
@@ -266,7 +266,7 @@ fn a_runtime_has_one_timer() {
             for (timer, _) in &all {
                 assert_eq!(metrics(timer).pending(), 16, "all tasks see all");
             }
-            // Another one is another one.
+            // Another timer is a different one.
             assert_eq!(armed_on(&own_timer()), 0);
         });
     });
@@ -292,7 +292,7 @@ fn threads_that_are_the_first_to_ask_at_once_get_the_same_timer() {
                 joined.map(|nap| nap.expect("it works")).collect()
             });
             assert_eq!(metrics(&current_of(&runtime)).pending(), 4);
-            // One driver, and not one more: the timers that lost the race left none behind.
+            // Exactly one driver: the timers that lost the race left none behind.
             assert_eq!(runtime.metrics().num_alive_tasks(), 1);
             drop(naps);
         }
@@ -355,7 +355,7 @@ fn in_a_finished_runtime_without_a_timer_a_sleep_panics() {
     });
 }
 
-/// What is left of this process besides its code.
+/// The resident memory of this process, without its code.
 fn resident_kilobytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("a Linux");
     let line = status.lines().find(|line| line.starts_with("VmRSS"));
@@ -372,7 +372,7 @@ fn threads() -> Vec<String> {
         .collect()
 }
 
-/// Linux knows the first 15 letters of a thread's name.
+/// Whether the watchdog thread has ended. Linux knows the first 15 letters of a thread's name.
 fn the_watchdog_has_ended() -> bool {
     !threads()
         .iter()
@@ -390,7 +390,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
             };
             runtime.block_on(async { sleep(Duration::ZERO).await });
             let left = inside(&runtime, armed_here);
-            // The future before its runtime, or the other way round.
+            // The future goes before its runtime, or the other way round.
             if round % 2 == 0 {
                 drop(left);
                 drop(runtime);
@@ -409,7 +409,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
         );
         // A worker that has been joined may be listed for a moment.
         eventually("all threads end", || threads().len() == before);
-        // A timer left behind would be ten kilobytes and more, a hundred thousand in all.
+        // A leaked timer would take at least ten kilobytes, about a hundred megabytes in all.
         let grown = resident_kilobytes().saturating_sub(warm);
         assert!(grown < 8_000, "{grown} kB");
     });
@@ -423,7 +423,7 @@ fn the_watchdog_ends_with_the_last_timer_in_any_race() {
             let timer = runtime.block_on(async { own_timer() });
             let racer = thread::spawn(move || {
                 let mut naps = Vec::new();
-                // Each earlier than the one before, so that each goes to the watchdog thread.
+                // Each is earlier than the previous one, so that each goes to the watchdog thread.
                 while let Ok(mut nap) = timer.try_sleep(HOUR - ms(naps.len() as u64)) {
                     let _ = unless_over(|| poll_once(&mut nap));
                     naps.push(nap);

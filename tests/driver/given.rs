@@ -1,4 +1,4 @@
-//! Backlogs that the driver gives away: of two shards with a backlog it turns one, and a task turns the other.
+//! Backlogs that the driver hands over: of two shards with a backlog it turns one, and a task turns the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,25 +11,25 @@ use waterwheel::{Instant, Sleep, Timer, Waking};
 use crate::support::{ms, multi_thread, poll_with, waker_on_wake, within};
 
 const LIMIT: Duration = Duration::from_secs(300);
-/// On each of two shards: more than one turn serves, however late it comes.
+/// The size of the herd on each of two shards: more than one turn serves, however late it is.
 const HERD: usize = 70_000;
-/// A busy machine may take longer to arm a herd than there is until it is due, or wake the driver so late that two turns serve all.
+/// The number of rounds. A busy machine may arm a herd too late, or wake the driver so late that two turns serve everything.
 const ROUNDS: u32 = 7;
 /// What the wakers of two shards see of each other.
 #[derive(Default)]
 struct Meeting {
     is_inside: [AtomicBool; 2],
-    /// Two threads have woken timers at once, one of each shard.
+    /// Whether two threads have woken timers at once, one of each shard.
     has_taken_place: AtomicBool,
     woken: AtomicUsize,
     most_tasks: AtomicUsize,
 }
 
 impl Meeting {
-    /// A timer of this shard is woken. While a catch-up has one of the shards, waits for a timer of the other shard to be woken.
+    /// Notes that a timer of this shard is woken. While a catch-up has one of the shards, waits for a timer of the other one to be woken.
     ///
-    /// A catch-up is a second task beside the driver, and the driver has kept a timer to wake. So it waits for long only if one thread
-    /// turns both.
+    /// A catch-up is a second task besides the driver, and the driver has kept a timer to wake. So it waits for long only if one
+    /// thread turns both.
     fn visit(&self, shard: usize, runtime: &RuntimeMetrics) {
         let [mine, other] = [shard, 1 - shard].map(|shard| &self.is_inside[shard]);
         mine.store(true, Ordering::SeqCst);
@@ -53,11 +53,11 @@ impl Meeting {
     }
 }
 
-/// A herd on each of two shards, all due at one instant. `None` if one came before all were armed.
+/// A herd on each of two shards, all due at the same instant. `None` if that passed before all were armed.
 fn armed(runtime: &Runtime, timer: &Timer, lead: Duration) -> Option<(Arc<Meeting>, Vec<Sleep>)> {
     let meeting = Arc::new(Meeting::default());
     let due = Instant::now() + lead;
-    // Two threads at once, so that they are two.
+    // Two concurrent threads have different shards.
     let herds = thread::scope(|scope| {
         [0, 1]
             .map(|shard| {
@@ -79,13 +79,13 @@ fn armed(runtime: &Runtime, timer: &Timer, lead: Duration) -> Option<(Arc<Meetin
     Some((meeting, herd))
 }
 
-/// What the wakers of two herds have seen, once all were woken. `None` if the herds were not armed in time.
+/// The observations of the wakers of two herds, once all were woken. `None` if the herds were not armed in time.
 fn meeting(workers: usize, lead: Duration) -> Option<Arc<Meeting>> {
     within(LIMIT, move || {
         let runtime = multi_thread(workers);
-        // So many that no two threads of this process share one.
+        // Enough shards that no two threads of this process share one.
         let timer = Timer::builder().shards(1024);
-        // Else a driver that is slow to wake all this is watched, and its task turns beside its first turn.
+        // Otherwise a driver that is slow to wake all this is watched, and its task turns during its first turn.
         let timer = timer.waking(Waking::TokioOnly);
         let timer = timer.start_on(runtime.handle()).expect("a timer");
         let (meeting, herd) = armed(&runtime, &timer, lead)?;
@@ -110,7 +110,7 @@ fn two_shards_with_a_backlog_are_turned_at_once() {
 
 #[test]
 fn on_one_worker_no_backlog_is_given_away() {
-    // The driver.
+    // The driver is the only task.
     let has_one_task = |meeting: &Meeting| meeting.most_tasks.load(Ordering::SeqCst) == 1;
     assert!(in_some_round(has_one_task, 1));
 }

@@ -1,4 +1,4 @@
-//! With nothing due the driver does not run.
+//! The driver does not run while nothing is due.
 
 use std::thread;
 use std::time::Instant as RealInstant;
@@ -10,7 +10,7 @@ use crate::support::{
     HOUR, LIMIT, WAKINGS, current_thread, ms, multi_thread, own_timer, waiting, within,
 };
 
-/// Waits until the driver has had no turn for 200 ms. A shorter time would not do: a busy machine may delay a turn.
+/// Waits until the driver has had no turn for 200 ms. Less would not suffice: a busy machine may delay a turn.
 pub(crate) fn settle(timer: &Timer) {
     let (mut turns, mut since) = (timer.metrics().driver_turns(), RealInstant::now());
     let start = RealInstant::now();
@@ -24,7 +24,7 @@ pub(crate) fn settle(timer: &Timer) {
     }
 }
 
-/// Runs `act` beside a current-thread runtime that another thread drives and that has nothing to do.
+/// Runs `act` next to an idle current-thread runtime that another thread drives.
 pub(crate) fn with_an_idle_runtime(act: impl FnOnce(&Timer)) {
     let runtime = current_thread();
     let timer = runtime.block_on(async { own_timer() });
@@ -50,14 +50,14 @@ fn idle_means_no_turns() {
         let check = |timer: &Timer| {
             // Before the first use.
             assert_idle(timer);
-            // With a far timer pending.
+            // A far timer is pending.
             let far = waiting(timer.sleep(HOUR));
             assert_idle(timer);
-            // With no timer pending, after one was cancelled and one has fired.
+            // No timer is pending, after one was cancelled and one has fired.
             drop(far);
             futures::executor::block_on(timer.sleep(ms(2)));
             assert_idle(timer);
-            // With a timer pending that never fires.
+            // A timer is pending that never fires.
             let _never = waiting(timer.sleep(Duration::MAX));
             assert_idle(timer);
         };
@@ -65,7 +65,7 @@ fn idle_means_no_turns() {
             scope.spawn(|| with_an_idle_runtime(check));
             for waking in WAKINGS {
                 scope.spawn(move || {
-                    // With one, there would be no guard.
+                    // With one worker, there would be no guard.
                     let runtime = multi_thread(2);
                     let timer = Timer::builder().waking(waking).start_on(runtime.handle());
                     check(&timer.expect("a timer"));

@@ -1,4 +1,4 @@
-//! In tokio's `LocalRuntime`, which came with tokio 1.51; so in a file of its own.
+//! tokio's `LocalRuntime`, in a separate file since it requires tokio 1.51.
 
 use std::future::pending;
 use std::rc::Rc;

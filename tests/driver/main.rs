@@ -1,5 +1,5 @@
-//! What wakes the futures: the driver and its thread, the runtimes that they live in, the end of each, and
-//! what goes wrong meanwhile. In real time for the most part.
+//! The driver and its thread, which wake the futures; the runtimes that they live in, the end of each, and
+//! faults meanwhile. Mostly in real time.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! `Timer::snapshot`: what it counts beside a list of deadlines, and what holds while threads arm and cancel.
+//! `Timer::snapshot`: its counts compared to a list of deadlines, and its invariants while threads arm and cancel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::support::{
     poll_once, waiting, with_timer, within,
 };
 
-/// The slots of each dial, and their length in milliseconds.
+/// The length of the slots of each dial in milliseconds, and their number.
 const DIALS: [(u64, usize); 5] = [
     (1, 1_000),
     (1_000, 60),
@@ -20,7 +20,7 @@ const DIALS: [(u64, usize); 5] = [
     (86_400_000, 64),
 ];
 
-/// What the snapshot of a timer of these deadlines shows, in milliseconds: the counts of each dial, what is due, and what lies beyond.
+/// The expected snapshot of a timer with these deadlines, in milliseconds: the counts of each dial, what is due, and what lies beyond.
 fn naive(deadlines: &[u64], now: u64) -> (Vec<Vec<u64>>, u64, u64) {
     let mut counts = DIALS.map(|(_, slots)| vec![0; slots]).to_vec();
     let (mut due, mut beyond) = (0, 0);
@@ -47,13 +47,13 @@ fn shown(snapshot: &Snapshot) -> (Vec<Vec<u64>>, u64, u64) {
     (counts.collect(), snapshot.due(), snapshot.beyond())
 }
 
-/// All that the counts of a shard add up to.
+/// The sum of all counts of a shard.
 fn counted(shard: &ShardSnapshot) -> u64 {
     let dials = shard.dials().iter().map(|dial| dial.timers());
     dials.sum::<u64>() + shard.due() + shard.beyond()
 }
 
-/// A timer on a manual clock. It ends with the runtime.
+/// A timer on a manual clock, which ends with the runtime.
 fn by_hand(name: &str) -> (Runtime, ManualClock, Timer) {
     let runtime = current_thread();
     let clock = ManualClock::new();
@@ -134,7 +134,7 @@ fn slots_are_occupied_where_timers_are_filed() {
     assert_eq!(check(), 0);
 }
 
-// It still lies in the slot of its old deadline.
+// The timer still lies in the slot of its old deadline.
 #[test]
 fn a_postponed_timer_counts_by_its_present_deadline() {
     let (_runtime, clock, timer) = by_hand("postponed");
@@ -193,7 +193,7 @@ fn a_stopped_timer_shows_empty_dials_and_no_shard() {
             assert!(snapshot.to_string().contains("0 pending"));
         };
         let (runtime, timer) = with_timer(multi_thread(1));
-        // Before its first shard.
+        // The timer has no shard yet.
         assert_empty(&timer);
         let sleep = armed_at(&timer, timer.now() + HOUR);
         assert_eq!(timer.snapshot().pending(), 1);
@@ -211,7 +211,7 @@ fn a_stopped_timer_shows_empty_dials_and_no_shard() {
 
 #[test]
 fn what_a_late_driver_has_not_served_is_due() {
-    // It never runs.
+    // This runtime never runs.
     let runtime = current_thread();
     let timer = Timer::builder()
         .start_on(runtime.handle())
@@ -269,7 +269,7 @@ fn the_dials_of_all_shards_add_up() {
     });
 }
 
-// The walk gives the lock back in between, and a timer never changes its place.
+// The walk releases the lock in between, and a timer never changes its place.
 #[test]
 fn what_stays_counts_once_while_threads_arm_and_cancel() {
     const STAY: u64 = 5_000;
@@ -278,7 +278,7 @@ fn what_stays_counts_once_while_threads_arm_and_cancel() {
         let runtime = multi_thread(1);
         let builder = Timer::builder().shards(1);
         let timer = builder.start_on(runtime.handle()).expect("a timer");
-        // On the dial of hours, where the others have no timer.
+        // It is on the dial of hours, where the others have no timer.
         let mut dice = Dice(7);
         let stays: Vec<Sleep> = (0..STAY)
             .map(|_| armed_at(&timer, timer.now() + HOUR * 20 + ms(dice.roll(1_000))))

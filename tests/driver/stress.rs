@@ -69,14 +69,14 @@ fn stress(runtime: Runtime, waking: Waking) {
     assert!(host.join().expect("it does not panic").is_err());
 }
 
-/// Arms a timer, resets it or not, and cancels it or waits for it. It polls only when the waker was called. Returns whether it
+/// Arms a timer, maybe resets it, and cancels it or waits for it. It polls only when the waker was called. Returns whether it
 /// waited.
 fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
     let mut roll = |sides| dice.roll(sides);
     let mut sleep = timer.sleep(us(roll(4_000)));
     let (wake, woken) = mpsc::sync_channel(1);
     let waker = waker_on_wake(move || {
-        // If the channel is full, the thread knows of a wake already.
+        // If the channel is full, the thread already knows of a wake.
         let _ = wake.try_send(());
     });
     if poll_with(&mut sleep, &waker).is_ready() || roll(3) == 0 {

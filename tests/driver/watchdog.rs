@@ -1,7 +1,7 @@
 //! The watchdog thread wakes the driver from outside: a blocked worker does not hold up the timers of the
-//! others. In real time, which is the point: the worker stays blocked until they have fired.
+//! others. Deliberately in real time: the worker stays blocked until they have fired.
 //!
-//! A worker that blocks after it has *fired* a timer is in `tests/driver/faults/hostage.rs`, beside tokio's.
+//! A worker that blocks after it has *fired* a timer is in `tests/driver/faults/hostage.rs`, compared to tokio's.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -16,19 +16,19 @@ use crate::support::{
     poll_giving, poll_with, us, waiting, waker_on_wake,
 };
 
-/// How long a worker is blocked if the timer beside it does not fire before: longer than the busiest machine
+/// How long a worker is blocked if the other timer does not fire earlier: longer than the busiest machine
 /// takes to fire it.
 const BLOCKED: Duration = Duration::from_secs(10);
 
-/// What frees the blocked worker, and the blocked worker's end of it.
+/// A sender that frees the blocked worker, and the function that blocks.
 fn block() -> (Sender<()>, impl FnOnce() -> bool + Send + 'static) {
     let (free, freed) = channel();
-    // Whether it was freed.
+    // Returns whether it was freed.
     (free, move || freed.recv_timeout(BLOCKED).is_ok())
 }
 
-/// Whether a timer fires that is armed, as the earliest of all, by a task that then blocks its
-/// worker without coming back to the scheduler. Another worker is free.
+/// Whether a timer fires that a task arms, as the earliest of all, before it blocks its worker
+/// without coming back to the scheduler. Another worker is free.
 async fn fires_beside_a_worker_that_arms_and_blocks(timer: Timer) -> bool {
     let (free, block) = block();
     let free = Mutex::new(free);
@@ -37,7 +37,7 @@ async fn fires_beside_a_worker_that_arms_and_blocks(timer: Timer) -> bool {
     });
     let blocker = tokio::spawn(async move {
         let mut sleep = timer.sleep(ms(50));
-        // On a busy machine that may pass before it is armed.
+        // On a busy machine the delay may pass before the sleep is armed.
         while poll_with(&mut sleep, &waker).is_ready() {
             sleep = timer.sleep(ms(50));
         }
@@ -53,12 +53,12 @@ fn a_worker_that_blocks_after_arming_does_not_hold_up_the_timer() {
     for _ in 0..3 {
         let fires = multi_thread(2).block_on(async {
             let timer = own_timer();
-            // The driver is asleep, not yet to be polled for the first time.
+            // The driver is asleep, instead of not having been polled at all.
             timer.sleep(ms(5)).await;
             fires_beside_a_worker_that_arms_and_blocks(timer.clone()).await
         });
         assert!(fires, "it waited for the worker");
-        // It has slept towards nothing yet.
+        // The driver has not slept towards any deadline yet.
         let fires = multi_thread(2).block_on(async {
             let timer = own_timer();
             while timer.metrics().driver_turns() == 0 {
@@ -106,7 +106,7 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
                 join_all(left).await;
                 let _ = free.send(());
             });
-            // It arms meanwhile.
+            // Arms it meanwhile.
             sleep(ms(10)).await;
             drop(timer);
             block()
@@ -135,7 +135,7 @@ async fn timers_fire_without_the_watchdog() {
     later.abort();
 }
 
-/// How many watchdog threads there are now; `None` where the system does not say.
+/// The current number of watchdog threads; `None` if the system does not tell.
 fn watchdogs() -> Option<usize> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let names =
@@ -177,7 +177,7 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
             let watched_closely = Timer::builder().waking(Waking::WatchedClosely).start();
             watched_closely.expect("it starts")
         };
-        // Where there is no other worker, there is nothing to guard.
+        // Without another worker, there is nothing to guard.
         for (runtime, timer) in [
             (current_thread(), without),
             (multi_thread(2), without),
@@ -209,7 +209,7 @@ fn the_watchdog_serves_each_runtime_unless_turned_off() {
             runtime.block_on(async {
                 let timer = timer();
                 let _later = waiting(timer.sleep(HOUR));
-                // The driver is to run first. This process has a minute for it.
+                // The driver must run first. This process has a minute for it.
                 while watchdogs() == Some(0) {
                     tokio::time::sleep(ms(1)).await;
                 }
@@ -253,7 +253,7 @@ fn the_watchdog_runs_no_wakers() {
     assert_eq!(on_it.count(), 0);
 }
 
-// 2^62 bytes of stack for each thread that does not say how much: more than a process can address.
+// 2^62 bytes of stack for each thread with no explicit size: more than a process can address.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn timers_fire_where_the_watchdog_cannot_be_started() {

@@ -1,8 +1,8 @@
-//! Runtimes that end while everything is under way: tasks in the middle of a poll, loops of each kind, threads that block on a
-//! future, callbacks and drains.
+//! Runtimes that end while everything is in progress: tasks in the middle of a poll, loops of each kind, threads that block on
+//! a future, callbacks and drains.
 //!
-//! `WATERWHEEL_ROUNDS=100000 cargo test --release --test endings` runs so many rounds. A seed that fails is printed;
-//! `WATERWHEEL_SEED` begins with it.
+//! `WATERWHEEL_ROUNDS=100000 cargo test --release --test endings` runs this many rounds. A failing seed is printed;
+//! `WATERWHEEL_SEED` starts from it.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -24,7 +24,7 @@ use waterwheel::{DelayQueue, ManualClock, Timer, interval, sleep, timeout};
 
 use crate::support::{Dice, HOUR, WAKINGS, current_thread, eventually, ms, panic_of, us, within};
 
-/// Waits for an hour, in each way that there is.
+/// The ways to wait for an hour.
 #[derive(Debug, Clone, Copy)]
 enum Wait {
     Sleep,
@@ -58,12 +58,12 @@ const WAITS: [Wait; 13] = [
     Wait::Repeating,
 ];
 
-/// What a wait of an hour has come to, if not to a panic.
+/// The result of waiting for an hour, unless it panicked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Outcome {
-    /// As if the hour had passed.
+    /// The wait completed as if the hour had passed.
     Completed,
-    /// An error or the end of a stream, which say that there is no timer any more.
+    /// An error or the end of a stream, which report that the timer is gone.
     Ended,
 }
 
@@ -123,7 +123,7 @@ impl Wait {
         Outcome::Completed
     }
 
-    /// Waits for ever, one hour after the other, and counts those that did not last. Returns if there is no timer any more.
+    /// Waits for one hour after the other, and counts the waits that were too short. Returns if the timer is gone.
     async fn repeat(self, timer: &Timer, early: &AtomicU64) {
         while self.wait(timer).await == Outcome::Completed {
             // A loop that spins would never end.
@@ -134,24 +134,24 @@ impl Wait {
     }
 }
 
-/// What becomes of a round.
+/// The observations of a round.
 #[derive(Default)]
 struct Facts {
-    /// Waits of an hour that completed, and sleeps that completed before their deadline.
+    /// The number of hour-long waits that completed, and of sleeps that completed before their deadline.
     early: AtomicU64,
-    /// Waits of tasks of the runtime that found no timer.
+    /// The number of waits in tasks of the runtime that found no timer.
     ended: AtomicU64,
-    /// Tasks of the runtime that have not been dropped.
+    /// The number of tasks of the runtime that have not been dropped.
     alive: AtomicUsize,
-    /// Tasks of the runtime that panicked.
+    /// The number of tasks of the runtime that panicked.
     panicked: AtomicU64,
-    /// Tasks that are in the middle of a poll.
+    /// The number of tasks that are in the middle of a poll.
     busy: AtomicUsize,
-    /// The busy tasks go on.
+    /// Whether the busy tasks may continue.
     goes_on: AtomicBool,
 }
 
-/// Owned by a task of the runtime.
+/// A token owned by a task of the runtime.
 struct InTask(Arc<Facts>);
 
 impl InTask {
@@ -178,7 +178,7 @@ enum Ends {
     WithTimeout,
 }
 
-/// No workers stand for the current thread's runtime. A timer by hand lives on a runtime without `enable_time`.
+/// Starts a runtime. Zero workers mean a current-thread runtime. A timer on a manual clock lives on a runtime without `enable_time`.
 fn runtime(workers: usize, has_time: bool) -> Runtime {
     if workers == 0 && has_time {
         return current_thread();
@@ -196,7 +196,7 @@ fn runtime(workers: usize, has_time: bool) -> Runtime {
     builder.build().expect("a runtime")
 }
 
-/// One runtime, from its start to its end.
+/// Plays the life of one runtime, from start to end.
 fn round(seed: u64) {
     let mut dice = Dice(seed);
     let workers = dice.roll(5) as usize;
@@ -209,14 +209,14 @@ fn round(seed: u64) {
         builder = builder.clock(ManualClock::new());
     }
     let timer = builder.start_on(runtime.handle()).expect("a timer");
-    // On a runtime without `enable_time`, there is the timer by hand and no other.
+    // A runtime without `enable_time` has only the timer on a manual clock.
     let wait = |dice: &mut Dice| loop {
         let wait = WAITS[dice.roll(WAITS.len() as u64) as usize];
         let uses_current = matches!(
             wait,
             Wait::Sleep | Wait::Timeout | Wait::Interval | Wait::Scope | Wait::Stream
         );
-        // Only a turn of the clock by hand brings its first tick.
+        // Only advancing the manual clock brings its first tick.
         let ticks = matches!(wait, Wait::TryTick | Wait::Ticks);
         if !(by_hand && (uses_current || ticks)) {
             return wait;
@@ -280,7 +280,7 @@ fn round(seed: u64) {
         thread.join().expect("its panic was caught");
     }
     eventually("the runtime ends", || timer.try_sleep(HOUR).is_err());
-    // A drain would refuse what they make.
+    // A drain would refuse new timers of these tasks.
     eventually("its tasks are dropped", || {
         facts.alive.load(Ordering::SeqCst) == 0
     });
@@ -305,7 +305,7 @@ fn spawn(
     };
 }
 
-/// Waits outside of the runtime's tasks. Each ends by a panic with advice, or finds that there is no timer.
+/// Waits outside the runtime's tasks. Each wait panics with advice, or finds that the timer is gone.
 fn elsewhere(
     dice: &mut Dice,
     runtime: &Runtime,
@@ -345,7 +345,7 @@ fn elsewhere(
                     let blocking = runtime.spawn_blocking(caught);
                     thread::spawn(move || match futures::executor::block_on(blocking) {
                         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-                        // It may have been ended before it began.
+                        // The task may have been ended before it began.
                         _ => {}
                     })
                 }
@@ -357,12 +357,12 @@ fn elsewhere(
         .collect()
 }
 
-/// What the infallible call of a timer says whose runtime has ended.
+/// Whether this is the message of an infallible call to a timer whose runtime has ended.
 fn says_shutdown(message: &str) -> bool {
     message.contains("accepts nothing new")
 }
 
-/// Polls within the context of a runtime, on none of its workers.
+/// Polls within the context of a runtime, but on none of its workers.
 async fn within_context<F: Future>(home: &Handle, future: F) -> F::Output {
     let mut future = Box::pin(future);
     std::future::poll_fn(|context| {

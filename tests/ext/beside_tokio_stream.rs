@@ -1,4 +1,4 @@
-//! One script, played with tokio-stream's adapter and with ours: the same items at the same instants, and the same hints.
+//! Plays one script with tokio-stream's adapter and with ours: the same items at the same instants, with the same hints.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -10,16 +10,16 @@ use waterwheel::ext::StreamExt;
 
 use crate::support::{Dice, ms, paused, us};
 
-/// What a source does, and what its consumer does.
+/// The behaviour of a source and of its consumer.
 #[derive(Debug, Clone)]
 struct Script {
-    /// How long each item lets its consumer wait.
+    /// The time that passes before each item.
     gaps: Vec<Duration>,
     /// Whether the source ends after its items, or stays silent.
     ends: bool,
-    /// How long the consumer takes for what it gets.
+    /// The time that the consumer takes for each item.
     thinks: Vec<Duration>,
-    /// Of the adapter.
+    /// The duration that the adapter gets.
     duration: Duration,
     max_size: usize,
 }
@@ -43,7 +43,7 @@ impl Script {
         }
     }
 
-    /// Numbers, each after its gap. One without a gap is there at once.
+    /// A stream of numbers, each after its gap. A number without a gap is ready at once.
     fn source(&self) -> impl Stream<Item = usize> + use<> {
         let (gaps, ends) = (self.gaps.clone(), self.ends);
         stream::unfold(0, move |at| {
@@ -60,7 +60,7 @@ impl Script {
         })
     }
 
-    /// What comes when, with the hint before it, until the end or until nothing has come for a while.
+    /// The items with their times and the hints before them, until the end or until nothing has come for a while.
     async fn play<S: Stream<Item: Debug> + ?Sized>(&self, mut stream: Pin<Box<S>>) -> Vec<String> {
         let start = Instant::now();
         let mut seen = Vec::new();
@@ -83,7 +83,7 @@ impl Script {
     }
 }
 
-/// Plays a thousand scripts with both, each in a runtime of its own.
+/// Plays a thousand scripts with both, each in its own runtime.
 fn compare<T, O>(theirs: impl Fn(&Script) -> Pin<Box<T>>, ours: impl Fn(&Script) -> Pin<Box<O>>)
 where
     T: Stream<Item: Debug> + ?Sized,
@@ -116,7 +116,7 @@ fn timeout_gives_what_tokio_streams_gives() {
 
 #[test]
 fn timeout_repeating_gives_what_tokio_streams_gives() {
-    // A tick of an interval that begins now comes at once in both, and a period is not zero.
+    // The first tick of an interval that begins now comes at once in both, and a period is not zero.
     compare(
         |script| {
             let ticks = tokio::time::interval(script.duration.max(us(1)));
@@ -139,7 +139,7 @@ fn throttle_gives_what_tokio_streams_gives() {
             Box::pin(tokio_stream::StreamExt::throttle(source, script.duration))
         },
         |script| {
-            // tokio-stream's has no hint, ours has that of its stream.
+            // tokio-stream's adapter has no hint, ours has that of its stream.
             let mut ours = Box::pin(StreamExt::throttle(script.source(), script.duration));
             let hintless = stream::poll_fn(move |context| ours.as_mut().poll_next(context));
             Box::pin(hintless)
@@ -182,7 +182,7 @@ fn the_hints_are_those_of_tokio_streams() {
     let endless = StreamExt::timeout(stream::repeat(1), ms(1)).size_hint();
     let theirs = tokio_stream::StreamExt::timeout(stream::repeat(1), ms(1)).size_hint();
     assert_eq!(endless, theirs);
-    // And this one is ours alone.
+    // This one exists only in our adapter.
     let slow = StreamExt::throttle(stream::iter(0..5), ms(1));
     assert_eq!(slow.size_hint(), (5, Some(5)));
 }

@@ -1,4 +1,4 @@
-//! `chunks_timeout`: what tokio-stream's does not do, or panics at.
+//! `chunks_timeout`: cases that tokio-stream's adapter does not support, or panics at.
 
 use futures::stream::{self, Stream as _, StreamExt as _};
 use waterwheel::ext::StreamExt;
@@ -22,7 +22,7 @@ async fn a_chunk_is_full_or_late_or_the_last() {
     assert_eq!(start.elapsed(), ms(6));
     assert_eq!(chunks.next().await, Some(vec![11, 12]));
     assert_eq!(start.elapsed(), ms(14));
-    // What ended the stream came while the chunk was handed out.
+    // The end of the stream came while the chunk was returned.
     assert_eq!((chunks.next().await, chunks.next().await), (None, None));
 }
 
@@ -59,7 +59,7 @@ async fn one_timer_serves_all_chunks_and_ends_with_the_stream() {
     assert_eq!((metrics.armed(), metrics.cancelled()), (1, 1));
 }
 
-/// tokio's channels give items as long as there is coop budget, and are pending then.
+/// tokio's channels return items as long as there is coop budget, and are pending then.
 #[tokio::test(start_paused = true)]
 async fn a_chunk_of_a_busy_channel_ends_in_time() {
     const ITEMS: usize = 100_000;

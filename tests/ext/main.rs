@@ -1,4 +1,4 @@
-//! The methods that `waterwheel::ext` adds to futures and streams, beside tokio-stream's own. Time is virtual.
+//! The methods that `waterwheel::ext` adds to futures and streams, compared to tokio-stream's own. Time is virtual.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,7 +15,7 @@ use std::task::Poll;
 
 use futures::stream::{self, Stream, StreamExt as _};
 
-/// A stream that gives this item, if any, and then nothing: each poll uses up the budget of its task, and wakes it.
+/// A stream that returns this item, if any, and then nothing: each poll uses up the budget of its task, and wakes it.
 fn burning(mut item: Option<u8>) -> impl Stream<Item = u8> + Unpin {
     stream::poll_fn(move |context| {
         if item.is_none() {

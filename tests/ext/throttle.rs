@@ -1,4 +1,4 @@
-//! `throttle`: what tokio-stream's does not do, or panics at.
+//! `throttle`: cases that tokio-stream's adapter does not support, or panics at.
 
 use futures::stream::{self, Stream as _, StreamExt as _};
 use waterwheel::ext::StreamExt;

@@ -1,4 +1,4 @@
-//! `timeout` of a stream: what tokio-stream's does not do, or panics at.
+//! `timeout` of a stream: cases that tokio-stream's adapter does not support, or panics at.
 
 use futures::stream::{self, Stream as _, StreamExt as _};
 use waterwheel::ext::StreamExt;

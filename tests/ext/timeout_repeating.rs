@@ -1,4 +1,4 @@
-//! `timeout_repeating`: what tokio-stream's does not do, or panics at.
+//! `timeout_repeating`: cases that tokio-stream's adapter does not support, or panics at.
 
 use std::task::Poll;
 
@@ -20,7 +20,7 @@ async fn limits_elapse_at_each_tick_until_an_item_comes() {
         assert_eq!(start.elapsed(), ms(at));
     }
     assert_eq!(items.next().await, Some(Ok(())));
-    // From the item on, a period each.
+    // After the item, one period each.
     for at in [37, 47, 57] {
         assert!(items.next().await.unwrap().is_err());
         assert_eq!(start.elapsed(), ms(at));

@@ -1,4 +1,4 @@
-//! What the project says of itself holds.
+//! The project's statements about itself are true.
 
 mod layering;
 mod links;

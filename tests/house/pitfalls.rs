@@ -1,15 +1,15 @@
-//! The tables of `tests/README.md`, and of that of durable timers, name tests that there are.
+//! The tables of `tests/README.md`, and of the README of durable timers' tests, name existing tests.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-/// What may be a name in a text.
+/// The words of a text that may be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '…'))
 }
 
-/// The words of the code in a folder, without comments. A macro may make a function of one.
+/// The words of the code in a folder, without comments. A macro may turn a word into a function.
 fn collect_words(folder: &Path, known: &mut HashSet<String>) {
     let entries = fs::read_dir(folder).expect("a folder of this crate");
     for path in entries.map(|entry| entry.expect("an entry of it").path()) {
@@ -24,7 +24,7 @@ fn collect_words(folder: &Path, known: &mut HashSet<String>) {
     }
 }
 
-/// Whether a name is this one, of which parts may be left out: `…_at_a_shutdown`.
+/// Whether a name matches this one, parts of which may be left out: `…_at_a_shutdown`.
 fn is_named(name: &str, by: &str) -> bool {
     let parts: Vec<&str> = by.split('…').collect();
     name.starts_with(parts[0])
@@ -52,7 +52,7 @@ fn the_tables_of_durable_timers_name_tests_that_exist() {
     assert!(named > 40, "{named} names, or this test shows nothing");
 }
 
-/// How many tests the tables of a page name. Each is in a source in one of the folders.
+/// The number of tests that the tables of a page name. Each is defined in one of the folders.
 fn named_tests(page: &str, folders: &[&str]) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut known = HashSet::new();
@@ -62,7 +62,7 @@ fn named_tests(page: &str, folders: &[&str]) -> usize {
     let readme = fs::read_to_string(root.join(page)).expect("a page of this repository");
     let mut named = 0;
     for row in readme.lines().filter(|line| line.starts_with('|')) {
-        // What is in backticks is code and no test.
+        // Text in backticks is code, not a test.
         let prose: String = row.split('`').step_by(2).collect();
         for word in words(&prose).filter(|word| word.matches('_').count() > 2) {
             let exists = known.contains(word)

@@ -1,4 +1,4 @@
-//! The adapter for hyper, by hyper's traits alone. hyper itself runs on it in `testing/waterwheel-peers`.
+//! The adapter for hyper, through hyper's traits alone. hyper itself runs on it in `testing/waterwheel-peers`.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -17,7 +17,7 @@ use support::{Probe, current_thread, end_of_time, ms, on_manual_clock};
 
 type Boxed = Pin<Box<dyn rt::Sleep>>;
 
-/// Does this with a timer on a manual clock.
+/// Calls `act` with a timer on a manual clock.
 fn by_hand(act: impl FnOnce(&ManualClock, &Timer)) {
     let runtime = current_thread();
     let (clock, timer) = on_manual_clock(&runtime);
@@ -60,7 +60,7 @@ fn the_longest_durations_wait_and_can_be_reset() {
     by_hand(|clock, timer| {
         let probe = Probe::new();
         let mut sleep = probe.waiting(rt::Timer::sleep(timer, Duration::MAX));
-        // And it can be made a short one, and long again.
+        // The sleep can be shortened and extended again.
         let now = clock.now().into_std();
         timer.reset(&mut sleep, now + ms(5));
         timer.reset(&mut sleep, end_of_time().into_std());
@@ -85,7 +85,7 @@ fn a_reset_moves_our_sleep_in_place() {
         assert_eq!((probe.wakes(), timer.metrics().armed()), (0, 1));
         clock.advance(ms(1));
         assert_eq!(probe.wakes(), 1);
-        // And after it was ready.
+        // The same after it was ready.
         assert!(probe.poll(&mut sleep).is_ready());
         timer.reset(&mut sleep, clock.now().into_std() + ms(5));
         assert!(probe.poll(&mut sleep).is_pending());
@@ -94,7 +94,7 @@ fn a_reset_moves_our_sleep_in_place() {
     });
 }
 
-/// Another crate's sleep, which is never ready.
+/// A sleep from another crate, which is never ready.
 struct Foreign;
 
 impl Future for Foreign {
@@ -135,7 +135,7 @@ fn a_reset_moves_a_boxed_sleep_of_the_timer_in_place() {
     });
 }
 
-// It would wait for the other's clock.
+// Otherwise it would wait for the other timer's clock.
 #[test]
 fn a_reset_of_another_timers_sleep_replaces_it() {
     by_hand(|_, other| {

@@ -1,4 +1,4 @@
-//! hyper cannot be refused a sleep: what it gets of a timer that is stopped, drains, or has reached its bound.
+//! hyper has no way to be refused a sleep: the sleeps that it gets from a timer that is stopped, drains, or has reached its bound.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::support::{
 };
 use crate::{Boxed, by_hand};
 
-/// One by each call that makes one.
+/// A sleep from each call that makes one.
 fn made_by(timer: &Timer) -> [Boxed; 2] {
     let deadline = timer.now().into_std() + ms(5);
     [
@@ -21,7 +21,7 @@ fn made_by(timer: &Timer) -> [Boxed; 2] {
     ]
 }
 
-/// None is ready, and none wakes its task, be it reset or past its deadline.
+/// Checks that none is ready and none wakes its task, even after a reset or past its deadline.
 fn assert_wait(clock: &ManualClock, timer: &Timer, sleeps: &mut [Boxed]) {
     let probe = Probe::new();
     for sleep in sleeps {
@@ -44,7 +44,7 @@ fn sleeps_of_a_timer_that_was_shut_down_wait() {
         let probe = Probe::new();
         assert!(probe.poll(&mut armed).is_pending());
         assert_eq!(timer.shutdown(), 1);
-        // The stop wakes it, as any sleep; then it waits.
+        // The stop wakes it, like any sleep; then it waits.
         assert!(probe.poll(&mut armed).is_pending());
         assert_eq!((probe.wakes(), probe.held()), (1, 0));
         assert!(poll_once(&mut new).is_pending());
@@ -73,7 +73,7 @@ fn a_drain_lets_sleeps_fire_and_new_ones_wait() {
         assert!(new.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
         clock.advance(ms(5));
         assert!(poll_once(&mut before).is_ready());
-        // It does not wait for the new ones.
+        // The drain does not wait for the new ones.
         assert!(poll_once(&mut drain).is_ready());
         assert_wait(clock, timer, &mut new);
         timer.reset(&mut before, clock.now().into_std() + ms(5));
@@ -122,7 +122,7 @@ fn a_task_of_an_ending_runtime_finds_its_limits_pending() {
     });
 }
 
-// What hyper-util's pool does: it must not spin.
+// hyper-util's pool does this: it must not spin.
 #[test]
 fn a_loop_that_resets_ends_with_the_timer() {
     by_hand(|clock, timer| {
@@ -169,7 +169,7 @@ fn a_bound_that_is_reached_counts_hypers_sleeps_and_takes_them() {
     assert!(refused().is_some_and(|error| error.is_at_capacity()));
     clock.advance(ms(5));
     assert_eq!(probe.wakes(), 4);
-    // Three of the four are beyond the bound.
+    // Three of the four exceed the bound.
     for mut sleep in sleeps {
         assert!(refused().is_some());
         assert!(probe.poll(&mut sleep).is_ready());

@@ -1,4 +1,4 @@
-//! Callbacks: what one takes while it waits, and that nothing of it stays, however it ends.
+//! Callbacks: their memory while they wait, and that nothing of it stays, however they end.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use waterwheel::{Timer, sleep};
 use crate::support::{Dice, HOUR, alone, inside, ms, multi_thread, paused, with_timer};
 use crate::{HEAP, leaves_nothing};
 
-/// So many at a time.
+/// The number of callbacks at a time.
 const CALLBACKS: u64 = 10_000;
 
-/// The bytes of the closure of each.
+/// The size of each closure in bytes.
 const CLOSURE: usize = size_of::<u64>();
 
 /// Submits callbacks for an hour from now, each with a closure of [`CLOSURE`] bytes.
@@ -24,7 +24,7 @@ fn submit(timer: &Timer) -> Vec<TimeoutHandle> {
     all.collect()
 }
 
-/// How many bytes `act` takes for each callback.
+/// The number of bytes that `act` takes for each callback.
 fn bytes<R>(act: impl FnOnce() -> R) -> (f64, R) {
     let before = HEAP.allocated() as f64;
     let result = act();
@@ -34,19 +34,19 @@ fn bytes<R>(act: impl FnOnce() -> R) -> (f64, R) {
     )
 }
 
-// The docs of `callback` say so: about 150 bytes beside the closure, the entry in the wheel included.
+// As the docs of `callback` say: about 150 bytes in addition to the closure, including the entry in the wheel.
 #[test]
 fn a_callback_that_waits_takes_150_bytes_beside_its_closure() {
     alone(|| {
         let runtime = multi_thread(1);
         let timer = inside(&runtime, || Timer::builder().shards(1).start().unwrap());
-        // The timer's own: shards, and the runner.
+        // Allocate the timer's own structures first: shards, and the runner.
         assert!(timer.call_after(HOUR, || {}).cancel());
         let (waiting, handles) = bytes(|| submit(&timer));
-        // The vector of handles is the test's.
+        // The vector of handles belongs to the test.
         let beside = waiting - (size_of::<TimeoutHandle>() + CLOSURE) as f64;
         assert!((130.0..=160.0).contains(&beside), "{beside}");
-        // They detach.
+        // Dropping the handles detaches the callbacks.
         let (freed, ()) = bytes(|| drop(handles));
         assert!(
             (freed + size_of::<TimeoutHandle>() as f64).abs() < 1.0,
@@ -67,7 +67,7 @@ fn a_cancelled_callback_takes_no_more_than_its_handle_holds() {
             assert!(handles.iter().all(TimeoutHandle::cancel));
             handles
         });
-        // Its allocation, with the place of the closure.
+        // Its allocation remains, including the space for the closure.
         let held = left - size_of::<TimeoutHandle>() as f64;
         assert!((1.0..=120.0).contains(&held), "{held}");
         let (freed, ()) = bytes(|| drop(handles));
@@ -119,7 +119,7 @@ fn callbacks_leave_nothing_however_their_timer_ends() {
             let kept: Vec<_> = (0..100)
                 .map(|_| timer.call_after(HOUR, callback()))
                 .collect();
-            // Some are due as the timer ends.
+            // Some callbacks are due as the timer ends.
             for _ in 0..100 {
                 drop(timer.call_at(timer.now(), callback()));
             }

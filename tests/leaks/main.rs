@@ -1,8 +1,8 @@
-//! Nothing is left behind: under an allocator that counts, the live bytes come back to what they were
-//! after the first rounds, no matter what the rounds did with timers.
+//! Nothing is leaked: under a counting allocator, the live bytes return to their number after the
+//! first rounds, whatever the rounds did with timers.
 //!
-//! Each test has a process of its own, since the allocator counts what all threads do. `ci/memcheck`
-//! runs the same under valgrind.
+//! Each test runs in its own process, since the allocator counts the allocations of all threads.
+//! `ci/memcheck` runs the same under valgrind.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -25,20 +25,20 @@ use waterwheel::{
     timeout,
 };
 
-/// Without a limit: only the count is wanted.
+/// No limit: only the count is needed.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
-/// What is made once is there after so many rounds.
+/// The number of rounds after which everything that is allocated once is there.
 const WARM_UP: usize = 5;
 
-/// Less than one byte a round, and more than the test's own harness ever needs meanwhile.
+/// The tolerated growth: less than one byte a round, and more than the test harness needs meanwhile.
 const SLACK: usize = 64;
 
-/// How often all rounds may leave something.
+/// The number of passes over all rounds, one of which must leave nothing.
 const PASSES: usize = 2;
 
-/// How many rounds; valgrind, which is slow, is given fewer.
+/// The number of rounds; valgrind, which is slow, gets fewer.
 fn rounds() -> usize {
     match std::env::var("WATERWHEEL_LEAK_ROUNDS") {
         Ok(rounds) => rounds.parse().expect("a number of rounds"),
@@ -46,13 +46,13 @@ fn rounds() -> usize {
     }
 }
 
-/// Does the round over and over, and fails if that leaves anything on the heap.
+/// Repeats the round, and fails if that leaves anything on the heap.
 fn leaves_nothing(mut round: impl FnMut(u64)) {
     for number in 0..WARM_UP {
         round(number as u64);
     }
-    // The harness's own thread takes some bytes when it first waits for the test, which a busy machine may put off
-    // beyond the warm-up. What leaks does so in each pass.
+    // The harness's own thread allocates some bytes when it first waits for the test, possibly after the warm-up
+    // on a busy machine. A leak shows in each pass.
     let mut left = 0;
     for _ in 0..PASSES {
         left = left_by(&mut round);
@@ -63,13 +63,13 @@ fn leaves_nothing(mut round: impl FnMut(u64)) {
     panic!("{left} bytes of {} rounds", rounds());
 }
 
-/// How many bytes more there are after all rounds.
+/// The number of additional bytes after all rounds.
 fn left_by(round: &mut impl FnMut(u64)) -> usize {
     let warm = HEAP.allocated();
     for number in 0..rounds() {
         round(number as u64);
     }
-    // A thread that has nothing left to do may be on its way out still: the watchdog thread, a runtime's.
+    // An idle thread may still be on its way out: the watchdog thread, or a runtime's.
     let start = Instant::now();
     while HEAP.allocated() > warm + SLACK && start.elapsed() < ms(2_000) {
         thread::sleep(ms(5));
@@ -77,7 +77,7 @@ fn left_by(round: &mut impl FnMut(u64)) -> usize {
     HEAP.allocated().saturating_sub(warm)
 }
 
-// The test of this test.
+// Tests this test.
 #[test]
 #[should_panic(expected = "bytes of")]
 fn what_is_left_is_seen() {
@@ -89,7 +89,7 @@ fn what_is_left_is_seen() {
 fn arming_and_cancelling_leave_nothing() {
     alone(|| {
         let (_runtime, timer) = with_timer(multi_thread(1));
-        // What the driver keeps it makes as it goes to sleep, which it has done before a second one fires.
+        // The driver allocates its state before it goes to sleep, so before a second timer fires.
         for _ in 0..2 {
             futures::executor::block_on(timer.sleep(ms(1)));
         }
@@ -224,13 +224,13 @@ fn intervals_leave_nothing() {
                     let mut current = interval(ms(7));
                     current.tick().await;
                     current.tick().await;
-                    // Dropped as it waits, on either timer, and ended by the timer's end.
+                    // Intervals that are dropped while they wait, on either timer, and ended by the end of the timer.
                     assert!(timeout(ms(2), current.tick()).await.is_err());
                     let mut other = timer.interval_at(Instant::now() + HOUR, HOUR);
                     assert!(timeout(ms(2), other.tick()).await.is_err());
                     drop(other);
                     timer.shutdown();
-                    // A tick that was due may come still.
+                    // A due tick may still come.
                     while ticks.next().await.is_some() {}
                     assert_settled(&timer);
                 }
@@ -253,7 +253,7 @@ fn timers_of_ones_own_leave_nothing_however_they_end() {
                     (0..100).map(|_| probe.waiting(timer.sleep(HOUR))).collect();
                 runtime.block_on(timer.sleep(Duration::from_micros(300)));
                 match number % 4 {
-                    // The handle goes first, and the futures keep the timer.
+                    // Drop the handle first: the futures keep the timer.
                     0 => {}
                     1 => assert_eq!(timer.shutdown(), sleeps.len()),
                     2 => {

@@ -1,4 +1,4 @@
-//! A scope on a timer with a clock of its own: all within it goes by that clock.
+//! A scope on a timer with its own clock: everything within it follows that clock.
 
 use std::future::{pending, ready};
 use std::task::Poll;
@@ -15,7 +15,7 @@ async fn tasks_have_run() {
     }
 }
 
-/// Advances up to the deadline, which ends the task, and no sooner.
+/// Advances to the deadline, which ends the task, but not earlier.
 async fn assert_cut<T>(
     task: JoinHandle<Result<T, impl Sized>>,
     clock: &ManualClock,
@@ -42,7 +42,7 @@ async fn a_spawned_task_is_cut_by_the_clock_of_the_scope() {
         let spawns = async {
             let spawned = Deadline::current().spawn(async {
                 assert_eq!(Deadline::current().remaining(), Some(ms(10)));
-                // And so is what a task of the task spawns.
+                // A task that the task spawns is cut as well.
                 Deadline::current().spawn(pending::<()>()).await.unwrap()
             });
             (spawned, Deadline::current().spawn(ready(7)))
@@ -50,7 +50,7 @@ async fn a_spawned_task_is_cut_by_the_clock_of_the_scope() {
         let (cut, done) = deadline.scope_on(&timer, spawns).await.unwrap();
         assert_eq!(done.await.unwrap(), Ok(7));
         assert_cut(cut, &clock, ms(10)).await;
-        // And one of another deadline, which comes first.
+        // So is one with another deadline, which comes first.
         let deadline = Deadline::at(timer.now() + ms(50));
         let cut = deadline.sync_scope_on(&timer, || {
             let earlier = Deadline::after(ms(10));
@@ -75,7 +75,7 @@ async fn a_nested_scope_is_cut_by_the_clock_of_the_outer() {
             );
             cut = Some(tokio::spawn(inner.scope(pending::<()>())));
         };
-        // Even where the scope has no deadline of its own.
+        // The same if the scope has no deadline of its own.
         let outer = Deadline::never().scope_on(&timer, deadline.scope_on(&timer, inside));
         outer.await.unwrap().unwrap();
         assert_cut(cut.unwrap(), &clock, ms(10)).await;
@@ -141,7 +141,7 @@ fn the_clock_of_a_scope_is_left_with_it() {
     let is_outside = || Deadline::after(ms(1)).instant() < Some(clock.now());
     let deadline = Deadline::at(clock.now() + ms(10));
     let _entered = runtime.enter();
-    // Two that take turns, and one that panics.
+    // Two futures that alternate, and one that panics.
     let look = || async {
         for _ in 0..3 {
             assert!(!is_outside());

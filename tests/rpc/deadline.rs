@@ -166,7 +166,7 @@ async fn a_spawned_task_has_the_deadline_only_by_its_spawn() {
         .unwrap();
     assert_eq!(plain.await.unwrap(), Deadline::never());
     assert_eq!(carried.await.unwrap(), Ok(deadline));
-    // The scope has ended, its deadline has not come.
+    // The scope has ended, although its deadline has not come.
     assert!(cut.await.unwrap().is_err());
     assert_eq!(deadline.remaining(), Some(Duration::ZERO));
     let free = Deadline::current().spawn(async { Deadline::current() });
@@ -183,7 +183,7 @@ async fn a_task_that_a_deadline_spawns_has_it_and_ends_at_it() {
     );
     assert!(soon.spawn(sleep(ms(11))).await.unwrap().is_err());
     assert_eq!(start.elapsed(), ms(10));
-    // Within a scope, the earlier of the two, and the task outlives the scope.
+    // Within a scope, the earlier of the two counts, and the task outlives the scope.
     let soon = Deadline::after(ms(5));
     let of_task = || async { Deadline::current() };
     let nested = soon.scope(async { (later.spawn(of_task()), later.spawn(pending::<()>())) });

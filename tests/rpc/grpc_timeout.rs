@@ -8,7 +8,7 @@ use crate::support::{ms, us};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The longest duration that a header can say.
+/// The longest duration that a header can express.
 const MOST: Duration = Duration::from_secs(99_999_999 * 3_600);
 
 #[test]
@@ -20,7 +20,7 @@ fn each_unit_is_read() {
         ("4S", 4 * SECOND),
         ("5M", 300 * SECOND),
         ("6H", 21_600 * SECOND),
-        // Not positive, as gRPC demands, but sent (grpc-java#12201).
+        // Not positive, as gRPC demands, but seen in practice (grpc-java#12201).
         ("0n", Duration::ZERO),
         ("00000000H", Duration::ZERO),
         ("00000007S", 7 * SECOND),
@@ -107,7 +107,7 @@ fn a_header_is_text_and_bytes_without_allocation() {
     assert_eq!(parse(header), Ok(ms(250)));
 }
 
-/// A chain of servers, each of which passes on what it was given.
+/// A chain of servers, each of which passes on its own timeout.
 #[test]
 fn a_deadline_does_not_grow_on_its_way() {
     let mut left = Duration::from_nanos(12_345_678_999_999);
@@ -131,7 +131,7 @@ fn unit_of(header: &str) -> Duration {
 }
 
 fn any_duration() -> impl Strategy<Value = Duration> {
-    // As likely of seven digits as of two.
+    // Seven digits are as likely as two.
     (any::<u64>(), 0u32..64, 0u32..1_000_000_000)
         .prop_map(|(seconds, shift, nanos)| Duration::new(seconds >> shift, nanos))
 }
@@ -145,7 +145,7 @@ proptest! {
         prop_assert!(read <= duration);
         prop_assert!(duration >= MOST || duration - read < unit_of(header.as_str()));
         prop_assert_eq!(duration >= MOST, read == MOST);
-        // One digit more of the next finer unit would not hold it.
+        // With the next finer unit it would need too many digits.
         let unit = unit_of(header.as_str()).as_nanos();
         let finer = [1, 1_000, 1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000]
             .into_iter()

@@ -1,4 +1,4 @@
-//! What a guard does: it ends when the last touch is long enough ago.
+//! A guard ends when the last touch is long enough ago.
 
 use std::future::{Future as _, pending, poll_fn, ready};
 use std::pin::Pin;
@@ -61,7 +61,7 @@ fn a_guard_is_never_early_and_late_by_two_ticks_at_most() {
     }
 }
 
-// The timer's ticks begin with its first use, which is not that of the idle timeout.
+// The timer's ticks begin with its first use, not with that of the idle timeout.
 #[tokio::test(start_paused = true)]
 async fn an_idle_timeout_made_in_the_middle_of_a_tick_is_not_early() {
     sleep(ms(1)).await;
@@ -86,7 +86,7 @@ async fn a_future_that_is_ready_wins_and_cancels_the_timer() {
     assert_eq!((&mut served).await, Ok(7));
     let metrics = assert_settled(&Timer::current());
     assert_eq!((metrics.fired(), metrics.cancelled()), (1, 1));
-    // Even if the last touch is long ago.
+    // The same if the last touch was long ago.
     sleep(ms(100)).await;
     assert_eq!(idle.guard(ready(8)).await, Ok(8));
 }
@@ -98,7 +98,7 @@ async fn to_guard_is_no_touch() {
     let start = Instant::now();
     assert!(idle.guard(pending::<()>()).await.is_err());
     assert_eq!(start.elapsed(), ms(3));
-    // And one that comes too late ends at once, until there is a touch.
+    // A guard that comes too late ends at once, until there is a touch.
     assert!(poll_once(&mut idle.guard(pending::<()>())).is_ready());
     idle.touch();
     assert!(poll_once(&mut idle.guard(pending::<()>())).is_pending());
@@ -115,7 +115,7 @@ async fn all_guards_end_by_the_same_touches() {
         assert!(guard.await.unwrap().is_err());
         assert_eq!(start.elapsed(), ms(16));
     }
-    // Too late for these, in time for the next.
+    // Too late for these, but in time for the next one.
     idle.touch();
     assert!(idle.guard(pending::<()>()).await.is_err());
     assert_eq!(start.elapsed(), ms(26));
@@ -126,7 +126,7 @@ async fn a_touch_while_the_guard_is_due_is_seen() {
     let idle = IdleTimeout::new(ms(10));
     let connection = idle.clone();
     let mut polls = 0;
-    // Polled first, it touches in the very poll in which the guard's sleep is due.
+    // The future is polled first, and touches in the very poll in which the guard's sleep is due.
     let mut guard = Box::pin(idle.guard(poll_fn(|_| {
         polls += 1;
         if polls < 4 {
@@ -193,7 +193,7 @@ async fn a_guard_beyond_the_bound_is_refused() {
     drop(first);
     assert_eq!(idle.guard(ready(1)).await, Ok(1));
     assert!(idle.guard(pending::<()>()).await.is_err());
-    // One that sleeps on takes no second place.
+    // A guard that sleeps on takes no second place.
     idle.touch();
     let touched = idle.clone();
     let long = idle.guard(async move {
@@ -224,7 +224,7 @@ async fn a_guard_that_sleeps_on_lends_its_place_to_no_other() {
         assert!(poll_once(&mut guard).is_pending());
         assert!(idle.try_guard(ready(1)).unwrap_err().is_at_capacity());
     }
-    // Done, it gives its place back before it is dropped.
+    // A guard that is done releases its place before it is dropped.
     assert!((&mut guard).await.is_err());
     assert_eq!(idle.try_guard(ready(1)).unwrap().await, Ok(1));
     assert_settled(&timer);

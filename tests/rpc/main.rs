@@ -1,4 +1,4 @@
-//! What `waterwheel::rpc` has: deadlines, the header `grpc-timeout`, idle timeouts. Time is virtual.
+//! `waterwheel::rpc`: deadlines, the header `grpc-timeout`, idle timeouts. Time is virtual.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -111,7 +111,7 @@ fn a_scope_goes_by_the_clock_of_its_timer() {
     assert!(poll_once(&mut scope).is_ready());
 }
 
-/// What becomes a future.
+/// A value that is turned into a future.
 struct Seven;
 
 impl IntoFuture for Seven {

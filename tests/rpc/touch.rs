@@ -1,4 +1,4 @@
-//! What a touch does, from any thread and with any instant.
+//! Touches from any thread and with any instant.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ async fn a_touch_before_the_last_changes_nothing() {
         idle.touch_at(now + ms(touch));
         assert_eq!(idle.deadline(), Some(now + ms(last) + ms(10)));
     }
-    // Before the timer was started.
+    // An instant before the timer was started.
     if let Some(long_ago) = now.checked_sub(ms(60_000)) {
         idle.touch_at(long_ago);
     }
@@ -65,7 +65,7 @@ fn of_many_threads_the_latest_touch_counts() {
     let timer = runtime.block_on(async { own_timer() });
     let start = timer.now();
     let idle = IdleTimeout::on(&timer, ms(10));
-    // Each touch has a tick of its own, which it takes here: so the threads meet at every one.
+    // Each touch has its own tick, taken from here: so the threads meet at every one.
     let next = AtomicU64::new(1);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -117,6 +117,6 @@ async fn touches_arm_reset_and_wake_nothing() {
     assert!(guard.await.unwrap().is_err());
     assert_eq!(start.elapsed(), ms(10_100));
     let metrics = Timer::current().metrics();
-    // Once each idle time: when its sleep is due it looks at the cell.
+    // Once per idle time: when its sleep is due it looks at the cell.
     assert!(metrics.armed() <= 102, "{metrics}");
 }

@@ -1,9 +1,9 @@
-//! Which auto traits a type has.
+//! The auto traits of types.
 
 /// Whether a type has a trait: the inherent constant wins where its bound holds.
 macro_rules! has {
     ($type:ty: $bound:ident) => {{
-        // Used where the bound does not hold, or not at all.
+        // Unused where the bound holds always or never.
         #[allow(dead_code)]
         trait Not {
             const HAS: bool = false;

@@ -1,8 +1,8 @@
 //! A fuzzer's bytes, read as numbers.
 //!
-//! What is missing is zero, so every input means something, and cutting an input off at the end
-//! cuts off its last steps. This and the decoders that stand on it are what gives the files of
-//! `tests/corpus` their meaning: change them, and `bash ci/fuzz --corpus` finds new ones.
+//! Missing bytes are zero, so every input is valid, and truncating an input removes its last
+//! steps. This reader and the decoders on top of it give the files of `tests/corpus` their
+//! meaning: after changing them, `bash ci/fuzz --corpus` finds new ones.
 
 // Every test crate uses a part of this.
 #![allow(dead_code)]
@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Every resolution that there is: from 100 µs to 1 s, dividing a second.
+/// Every valid resolution from 100 µs to 1 s: they divide a second.
 static RESOLUTIONS: LazyLock<Vec<Duration>> = LazyLock::new(|| {
     let divides = |ticks: &u64| 1_000_000_000 % ticks == 0;
     let lengths = (1..=10_000).filter(divides);
@@ -38,27 +38,27 @@ impl<'a> Bytes<'a> {
         self.byte() % 2 == 1
     }
 
-    /// A number of two bytes.
+    /// Reads a number of two bytes.
     pub(crate) fn short(&mut self) -> u64 {
         u64::from(u16::from_le_bytes(self.array()))
     }
 
-    /// A number of four bytes.
+    /// Reads a number of four bytes.
     pub(crate) fn middle(&mut self) -> u64 {
         u64::from(u32::from_le_bytes(self.array()))
     }
 
-    /// A number of eight bytes.
+    /// Reads a number of eight bytes.
     pub(crate) fn long(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    /// One of these, by one byte.
+    /// Picks one of these by one byte.
     pub(crate) fn of<T: Copy>(&mut self, these: &[T]) -> T {
         these[usize::from(self.byte()) % these.len()]
     }
 
-    /// The length of a tick.
+    /// Reads the length of a tick.
     pub(crate) fn resolution(&mut self) -> Duration {
         self.of(&RESOLUTIONS)
     }

@@ -1,16 +1,16 @@
-//! Inputs that the fuzzer found worth keeping, done again by plain tests.
+//! Inputs that the fuzzer found worth keeping, replayed by plain tests.
 
 use std::fmt::Debug;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-/// Runs each file of `tests/corpus/<name>`. One that fails is named, and printed in steps. To understand a
-/// finding of the fuzzer, put it there and run the tests.
+/// Runs each file of `tests/corpus/<name>`. A failing file is named, and printed in steps. To investigate
+/// a finding of the fuzzer, put it there and run the tests.
 ///
 /// # Panics
 ///
-/// If one fails, or if there are next to none, which would prove nothing.
+/// If a file fails, or if there are hardly any, which would prove nothing.
 pub(crate) fn replay<C: Debug>(name: &str, decode: fn(&[u8]) -> C, run: fn(&C)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let files = fs::read_dir(folder.join(name)).expect("the corpus is there");

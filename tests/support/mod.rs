@@ -1,5 +1,5 @@
-//! What the tests share: wakers that count and wakers that act, chance, panics caught with the place
-//! they came from, limits of time, runtimes, timers and the check of their counters.
+//! Shared by the tests: wakers that count and wakers that act, random numbers, panics with the place
+//! that they blame, time limits, runtimes, timers and the check of their counters.
 
 // Every test crate uses a part of this.
 #![allow(dead_code)]
@@ -21,17 +21,17 @@ use tokio::task::unconstrained;
 use waterwheel::error::Error;
 use waterwheel::{ManualClock, Metrics, Sleep, Timer, Waking};
 
-/// So many milliseconds.
+/// This many milliseconds.
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// So many microseconds.
+/// This many microseconds.
 pub(crate) const fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-/// What `within` allows a test that takes a second or two on an idle machine.
+/// The limit of `within` for a test that takes a second or two on an idle machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// An hour: far enough never to fire while a test runs in real time.
@@ -45,10 +45,10 @@ pub(crate) const WAKINGS: [Waking; 4] = [
     Waking::TokioOnly,
 ];
 
-/// About 30 years, what relative delays are cut to, as in tokio.
+/// About 30 years, the maximum of relative delays, as in tokio.
 pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
-/// The last instant but some nanoseconds.
+/// The last instant, apart from some nanoseconds.
 pub(crate) fn end_of_time() -> waterwheel::Instant {
     let mut end = waterwheel::Instant::now();
     let mut step = Duration::from_secs(1 << 62);
@@ -68,7 +68,7 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_with(future, Waker::noop())
 }
 
-/// A sleep of so long that `poll` has found pending. A busy machine may let some pass before their first poll.
+/// A sleep that `poll` has found pending. On a busy machine some may be over before their first poll.
 pub(crate) fn armed(
     timer: &Timer,
     duration: Duration,
@@ -82,33 +82,33 @@ pub(crate) fn armed(
     }
 }
 
-/// Polls once, with this waker, no matter what is left of the coop budget of the test's own task.
+/// Polls once, with this waker, regardless of the coop budget of the test's own task.
 pub(crate) fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     pin!(unconstrained(future)).poll(&mut Context::from_waker(waker))
 }
 
-/// The future, which a poll has found pending.
+/// Returns the future after a poll has found it pending.
 #[track_caller]
 pub(crate) fn waiting<F: Future + Unpin>(mut future: F) -> F {
     assert!(poll_once(&mut future).is_pending());
     future
 }
 
-/// The future, which a poll with this waker has found pending; only it may keep a clone.
+/// Returns the future after a poll with this waker has found it pending; only the future may keep a clone.
 #[track_caller]
 pub(crate) fn waiting_with<F: Future + Unpin>(mut future: F, waker: Waker) -> F {
     assert!(poll_giving(&mut future, waker).is_pending());
     future
 }
 
-/// Uses up what is left of the budget of the task that is polled.
+/// Uses up the remaining budget of the task that is polled.
 pub(crate) fn burn_the_budget(context: &mut Context<'_>) {
     while tokio::task::coop::has_budget_remaining() {
         let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
     }
 }
 
-/// A waker that counts how often it is woken and how many of its clones are held.
+/// A waker that counts its wakes and the clones of it that are held.
 pub(crate) struct Probe(Arc<Wakes>);
 
 struct Wakes(AtomicUsize);
@@ -132,30 +132,30 @@ impl Probe {
         Waker::from(Arc::clone(&self.0))
     }
 
-    /// Polls once with this waker; only what is polled may keep a clone of it.
+    /// Polls once with this waker; only the future may keep a clone of it.
     pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
         poll_with(future, &self.waker())
     }
 
-    /// The future, which a poll with this waker has found pending.
+    /// Returns the future after a poll with this waker has found it pending.
     #[track_caller]
     pub(crate) fn waiting<F: Future + Unpin>(&self, mut future: F) -> F {
         assert!(self.poll(&mut future).is_pending());
         future
     }
 
-    /// How often it was woken.
+    /// The number of wakes.
     pub(crate) fn wakes(&self) -> usize {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    /// How many clones of it are held by others.
+    /// The number of clones that are held by others.
     pub(crate) fn held(&self) -> usize {
         Arc::strong_count(&self.0) - 1
     }
 }
 
-/// A waker that does this each time it is woken.
+/// A waker that calls `act` each time it is woken.
 pub(crate) fn waker_on_wake(act: impl Fn() + Send + Sync + 'static) -> Waker {
     struct OnWake<F>(F);
     impl<F: Fn() + Send + Sync> Wake for OnWake<F> {
@@ -169,7 +169,7 @@ pub(crate) fn waker_on_wake(act: impl Fn() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(OnWake(act)))
 }
 
-/// A waker that does this when the last of its clones is let go, by being woken or dropped.
+/// A waker that calls `act` when its last clone is woken or dropped.
 pub(crate) fn waker_on_drop(act: impl FnOnce() + Send + 'static) -> Waker {
     struct OnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
     impl Wake for OnDrop {
@@ -186,7 +186,7 @@ pub(crate) fn waker_on_drop(act: impl FnOnce() + Send + 'static) -> Waker {
     Waker::from(Arc::new(OnDrop(Mutex::new(Some(Box::new(act))))))
 }
 
-/// Polls once with a waker of which only what is polled may keep a clone.
+/// Polls once with a waker of which only the future may keep a clone.
 pub(crate) fn poll_giving<F: Future + Unpin>(future: &mut F, waker: Waker) -> Poll<F::Output> {
     let poll = poll_with(future, &waker);
     drop(waker);
@@ -207,12 +207,12 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From zero to less than `sides`.
+    /// A number from zero to less than `sides`.
     pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.next() % sides
     }
 
-    /// From one to `most`, and as likely of seven digits as of two: a million years and a blink.
+    /// A number from one to `most`, where seven digits are as likely as two: both very long and very short times.
     pub(crate) fn any_magnitude(&mut self, most: u64) -> u64 {
         let shift = self.roll(u64::from(most.ilog2()) + 1);
         (self.roll(most) >> shift) + 1
@@ -221,7 +221,7 @@ impl Dice {
 
 // ----- panics -----
 
-/// A panic, and the file of the code that was blamed for it.
+/// A panic, and the file that it blamed.
 #[derive(Debug)]
 pub(crate) struct Panicked {
     pub(crate) message: String,
@@ -229,21 +229,21 @@ pub(crate) struct Panicked {
 }
 
 thread_local! {
-    /// The file of the last panic of this thread, while it is wanted.
+    /// The file of the last panic of this thread, while it is being recorded.
     static BLAMED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What a future of a timer says whose runtime has ended, when it is polled outside of that runtime.
+/// The message of a future that is polled outside its timer's runtime after that has ended.
 const OVER: &str = "the runtime of this timer has ended";
 
-/// `poll` panics since the runtime of its timer has ended.
+/// Asserts that `poll` panics because the runtime of its timer has ended.
 #[track_caller]
 pub(crate) fn assert_over<R>(poll: impl FnOnce() -> R) {
     let panicked = panic_of(poll);
     assert!(panicked.message.contains(OVER), "{panicked:?}");
 }
 
-/// `None` if `poll` panics since the runtime of its timer has ended.
+/// Calls `poll`. `None` if it panics because the runtime of its timer has ended.
 #[track_caller]
 pub(crate) fn unless_over<R>(poll: impl FnOnce() -> R) -> Option<R> {
     match try_quietly(poll) {
@@ -253,7 +253,7 @@ pub(crate) fn unless_over<R>(poll: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// The panic of `act`, kept quiet.
+/// Returns the panic of `act`, printing nothing.
 #[track_caller]
 pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> Panicked {
     match try_quietly(act) {
@@ -262,7 +262,7 @@ pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> Panicked {
     }
 }
 
-/// What `act` returns, or its panic, kept quiet.
+/// Returns the result of `act` or its panic, printing nothing.
 pub(crate) fn try_quietly<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -297,7 +297,7 @@ pub(crate) fn try_quietly<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
     })
 }
 
-/// `act` panics, blames this call's file for it, and says each of these.
+/// Asserts that `act` panics, blames this call's file for it, and that the message contains each of these.
 #[track_caller]
 pub(crate) fn assert_panics_here<R>(says: &[&str], act: impl FnOnce() -> R) {
     let panicked = panic_of(act);
@@ -309,8 +309,8 @@ pub(crate) fn assert_panics_here<R>(says: &[&str], act: impl FnOnce() -> R) {
 
 // ----- limits of time -----
 
-/// Runs `act` on a thread of its own and fails if that takes longer: a deadlock fails one test
-/// rather than hold up all.
+/// Runs `act` on its own thread, and fails if that takes longer than the limit: a deadlock
+/// fails one test instead of blocking all.
 #[track_caller]
 pub(crate) fn within<R: Send + 'static>(
     limit: Duration,
@@ -327,7 +327,7 @@ pub(crate) fn within<R: Send + 'static>(
     }
 }
 
-/// Waits in real time until this holds; fails if it does not within a minute: a busy machine may take long.
+/// Waits in real time until this holds; fails if it does not hold within a minute: a busy machine may take long.
 #[track_caller]
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
@@ -337,16 +337,16 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Runs the calling test's body in a process of its own, for at most three minutes: for what is
-/// counted by process, and for what could take the others down with it.
+/// Runs the calling test's body in its own process, for at most three minutes: for values that
+/// are counted per process, and for faults that could affect other tests.
 ///
-/// `body` must be a closure written in the test itself: its name gives the test's.
+/// `body` must be a closure written in the test itself: its type name contains the test's name.
 #[track_caller]
 pub(crate) fn alone<F: FnOnce()>(body: F) {
     alone_with([], body);
 }
 
-/// The same, with these variables in its environment.
+/// Like [`alone`], with these variables in the environment.
 #[track_caller]
 pub(crate) fn alone_with<'a, F: FnOnce()>(
     environment: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -393,7 +393,7 @@ pub(crate) fn current_thread() -> Runtime {
         .expect("a runtime")
 }
 
-/// One whose clock stands still, and jumps when there is nothing to do.
+/// A runtime whose clock stands still, and jumps when it is idle.
 #[cfg(not(without_test_util))]
 pub(crate) fn paused() -> Runtime {
     Builder::new_current_thread()
@@ -411,7 +411,7 @@ pub(crate) fn multi_thread(workers: usize) -> Runtime {
         .expect("a runtime")
 }
 
-/// Does this in a task of a runtime that has one worker.
+/// Calls `act` in a task of a runtime with one worker.
 pub(crate) fn in_a_task<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'static) -> R {
     multi_thread(1).block_on(async {
         let task = tokio::spawn(async { act() });
@@ -419,7 +419,7 @@ pub(crate) fn in_a_task<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'sta
     })
 }
 
-/// Does this in a task that was in the middle of a poll when its runtime was shut down, after the driver's task was dropped.
+/// Calls `act` in a task that was in the middle of a poll when its runtime was shut down, after the driver's task was dropped.
 pub(crate) fn in_an_ending_runtime<R: Send + 'static>(
     act: impl FnOnce() -> R + Send + 'static,
 ) -> R {
@@ -439,26 +439,26 @@ pub(crate) fn in_an_ending_runtime<R: Send + 'static>(
     result.recv_timeout(LIMIT).expect("it does not panic")
 }
 
-/// Does this within the runtime, in none of its tasks.
+/// Calls `act` within the runtime, but in none of its tasks.
 pub(crate) fn inside<R>(runtime: &Runtime, act: impl FnOnce() -> R) -> R {
     let _entered = runtime.enter();
     act()
 }
 
-/// A timer of one's own on the runtime we are in.
+/// A separate timer on the current runtime.
 #[track_caller]
 pub(crate) fn own_timer() -> OwnTimer {
     OwnTimer(Timer::builder().start().expect("a timer"))
 }
 
-/// A runtime, and a timer of one's own on it.
+/// A runtime, and a separate timer on it.
 #[track_caller]
 pub(crate) fn with_timer(runtime: Runtime) -> (Runtime, OwnTimer) {
     let timer = inside(&runtime, own_timer);
     (runtime, timer)
 }
 
-/// Does this with a runtime and a timer of one's own on it, within the limit.
+/// Calls `act` with a runtime and a separate timer on it, within the limit.
 #[track_caller]
 pub(crate) fn with_timer_within(
     runtime: Runtime,
@@ -470,20 +470,20 @@ pub(crate) fn with_timer_within(
     });
 }
 
-/// Does this in a runtime, within the limit.
+/// Runs a future in a runtime, within the limit.
 #[track_caller]
 pub(crate) fn block_on_within(runtime: Runtime, act: impl AsyncFnOnce() + Send + 'static) {
     within(LIMIT, move || runtime.block_on(act()));
 }
 
-/// A timer of one's own with a bound, on the runtime we are in.
+/// A separate timer with a bound, on the current runtime.
 #[track_caller]
 pub(crate) fn bounded_timer(max_pending: usize) -> OwnTimer {
     let timer = Timer::builder().max_pending(max_pending).start();
     OwnTimer(timer.expect("a timer"))
 }
 
-/// A clock that is advanced by hand, and a timer that follows it, at home in this runtime.
+/// A clock that is advanced by hand, and a timer on it, with this runtime as its home.
 pub(crate) fn on_manual_clock(runtime: &Runtime) -> (ManualClock, Timer) {
     let clock = ManualClock::new();
     let builder = Timer::builder().clock(clock.clone());
@@ -491,7 +491,7 @@ pub(crate) fn on_manual_clock(runtime: &Runtime) -> (ManualClock, Timer) {
     (clock, timer.expect("a timer"))
 }
 
-/// A clock that is an hour before tokio's, which is paused, or an hour behind it; with a timer.
+/// A clock that is an hour ahead of tokio's, which is paused, or an hour behind it; with a timer.
 #[cfg(not(without_test_util))]
 pub(crate) async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
     let clock = ManualClock::new();
@@ -504,7 +504,7 @@ pub(crate) async fn other_clock(is_before: bool) -> (ManualClock, Timer) {
     (clock, timer.expect("a timer"))
 }
 
-/// A timer whose counters must add up when the test drops it, in every test.
+/// A timer whose counters must add up when the test drops it.
 pub(crate) struct OwnTimer(Timer);
 
 impl Deref for OwnTimer {
@@ -523,7 +523,7 @@ impl Drop for OwnTimer {
     }
 }
 
-/// The errors of all calls that may be refused; each of them must be.
+/// The errors of all calls that may be refused; each call must be refused.
 #[track_caller]
 pub(crate) fn refusals(timer: &Timer) -> [Error; 6] {
     let later = waterwheel::Instant::now() + ms(1);
@@ -538,7 +538,7 @@ pub(crate) fn refusals(timer: &Timer) -> [Error; 6] {
     .map(|error| error.expect("the timer takes nothing"))
 }
 
-/// The end of a test: the timer's counters add up, and nothing is pending any more.
+/// Checks at the end of a test that the timer's counters add up, and that nothing is pending.
 #[track_caller]
 pub(crate) fn assert_settled(timer: &Timer) -> Metrics {
     let metrics = metrics(timer);
@@ -546,7 +546,7 @@ pub(crate) fn assert_settled(timer: &Timer) -> Metrics {
     metrics
 }
 
-/// The metrics, which must add up.
+/// Returns the metrics, which must add up.
 #[track_caller]
 pub(crate) fn metrics(timer: &Timer) -> Metrics {
     let metrics = timer.metrics();

@@ -1,4 +1,4 @@
-//! What the feature `tracing` reports, to be read by a test.
+//! Collects the reports of the feature `tracing` for a test.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tracing_subscriber::filter::LevelFilter;
 pub(crate) struct Report(Arc<Mutex<Vec<u8>>>);
 
 impl Report {
-    /// From now on, what this process reports, down to `level`. A subscriber is one for the process: call it in `alone`.
+    /// Starts to collect the reports of this process, down to `level`. There is one subscriber per process: call this in `alone`.
     pub(crate) fn start(level: LevelFilter) -> Report {
         let report = Report::default();
         let writer = report.clone();
@@ -20,7 +20,7 @@ impl Report {
         report
     }
 
-    /// What has come since the last look.
+    /// Returns the reports since the last call.
     pub(crate) fn take(&self) -> String {
         let said = std::mem::take(&mut *self.0.lock().unwrap());
         String::from_utf8(said).unwrap()

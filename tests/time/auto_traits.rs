@@ -1,4 +1,4 @@
-//! Sizes, auto traits and `Debug` of what is public.
+//! Sizes, auto traits and `Debug` of the public types.
 
 use std::fmt::Debug;
 use std::future::{Pending, pending};
@@ -32,11 +32,11 @@ fn what_holds_a_sleep_is_not_much_larger() {
     assert!(size_of::<StreamTimeout<()>>() <= 56);
     assert!(size_of::<Throttle<()>>() <= 56);
     assert!(size_of::<TimeoutRepeating<()>>() <= size_of::<Interval>() + 8);
-    // Beside these, a `Vec` and the size of a chunk.
+    // In addition to these, a `Vec` and the size of a chunk.
     assert!(size_of::<ChunksTimeout<futures::stream::Empty<()>>>() <= 96);
     assert!(size_of::<Deadline>() <= 16);
     assert_eq!(size_of::<Option<Deadline>>(), size_of::<Deadline>());
-    // Of a scope the sleep knows the deadline; beside it is the timer.
+    // The sleep contains the scope's deadline; in addition there is the timer.
     assert!(size_of::<Scoped<()>>() <= size_of::<Timeout<()>>() + size_of::<Timer>());
     assert_eq!(size_of::<IdleTimeout>(), size_of::<usize>());
     assert!(
@@ -65,7 +65,7 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         Sleep: true true true;
         Interval: true true true;
         Timeout<Sendable>: true true true;
-        // What holds a future is what the future is.
+        // A type that holds a future has the future's traits.
         Timeout<Rc<u8>>: false false true;
         Timeout<std::cell::Cell<u8>>: true false true;
         Timeout<Pinned>: true true false;
@@ -169,7 +169,7 @@ fn everything_can_be_shown_for_debugging() {
         shown(timer.metrics().lateness());
         let snapshot = timer.snapshot();
         shown(&snapshot);
-        // Of its ten thousand slots, the sums.
+        // Of its ten thousand slots, only the sums are shown.
         assert!(format!("{snapshot:?}").len() < 4_000);
         assert!(timer.metrics().to_string().contains("fired 1"));
         let elapsed = timer.timeout(ms(1), pending::<()>()).await;

@@ -1,5 +1,5 @@
-//! What makes no sense is refused with a typed error or a panic that says what to do; what is
-//! merely extreme works.
+//! Meaningless input is refused with a typed error, or a panic that gives advice; input that
+//! is merely extreme works.
 
 use std::future::pending;
 
@@ -31,7 +31,7 @@ async fn a_period_of_zero_is_an_error_or_panics_with_tokios_words() {
         let error = error.expect("it makes no sense");
         assert!(error.is_invalid() && !error.is_shutdown() && !error.is_at_capacity());
     }
-    // As tokio: outside a runtime too, the argument is what is wrong.
+    // As in tokio: outside a runtime too, the argument is blamed.
     let outside = std::thread::spawn(|| {
         assert_panics_here(&["`period`"], || interval(Duration::ZERO));
     });
@@ -62,7 +62,7 @@ async fn a_resolution_out_of_range_or_uneven_is_a_typed_error() {
             message.contains("100 µs to 1 s") && message.contains(&format!("{resolution:?}")),
             "{message}"
         );
-        // What `Display` prints, a source would have a report of the chain print again.
+        // A report of the error chain would print a source again that `Display` includes.
         assert!(std::error::Error::source(&error).is_none());
     }
     for resolution in [us(100), us(125), us(250), ms(1), ms(8), ms(40), ms(1_000)] {
@@ -98,7 +98,7 @@ fn start_outside_a_runtime_is_a_typed_error() {
     let error = error.expect_err("there is no runtime");
     assert!(error.is_no_runtime() && !error.is_resolution());
     assert!(error.to_string().contains("start_on"));
-    // What is wrong with the settings comes first: it does not depend on where we are.
+    // Bad settings are reported first: they do not depend on the runtime.
     let error = Timer::builder().max_pending(0).start();
     assert!(error.is_err_and(|error| error.is_max_pending()));
 }
@@ -171,7 +171,7 @@ async fn deadlines_in_the_past_are_due_at_once() {
     assert_settled(&timer);
 }
 
-// Before the timer's own time began, which is when it was started.
+// A deadline before the timer's own time began, which is when it was started.
 #[tokio::test(start_paused = true)]
 async fn deadlines_before_the_timer_was_started_are_due_at_once() {
     let before = Instant::now();

@@ -1,4 +1,4 @@
-//! `max_pending`: futures made, and neither done nor dropped.
+//! `max_pending` counts futures that were made, and are neither done nor dropped.
 
 use std::future::{pending, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::{
     panic_of, poll_once, refusals, us, waiting_with, waker_on_drop, within,
 };
 
-/// How many more futures the timer takes now.
+/// The number of additional futures that the timer accepts now.
 fn free(timer: &Timer) -> usize {
     let mut taken = Vec::new();
     while let Ok(sleep) = timer.try_sleep(HOUR) {
@@ -36,7 +36,7 @@ async fn the_one_beyond_the_bound_is_refused() {
     all.truncate(97);
     assert_eq!(free(&timer), 3);
     let _last = [(); 3].map(|()| timer.sleep(HOUR));
-    // It is full, and fires what it holds.
+    // The timer is full, and fires the futures that it holds.
     tokio::time::sleep(ms(11)).await;
     assert_eq!(probe.wakes(), 97);
     assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
@@ -101,7 +101,7 @@ async fn a_sleep_that_was_done_and_is_reset_counts_again() {
     let mut sleep = timer.sleep(ms(10));
     (&mut sleep).await;
     let other = timer.sleep(HOUR);
-    // That is one too many, and the count knows it.
+    // This is one too many, and the count includes it.
     sleep.set_deadline(Instant::now() + ms(10));
     drop(other);
     assert_eq!(free(&timer), 0);
@@ -126,7 +126,7 @@ async fn a_timeout_takes_one_place_until_it_is_dropped_or_elapses() {
     assert_eq!(free(&timer), 1);
     drop(limited);
     assert_eq!(free(&timer), 1);
-    // One that is done while it is still there: as in `join!`, or in a struct.
+    // A future that is done but still exists, as in `join!` or in a struct.
     let mut limited = timer.timeout(ms(10), ready(1));
     assert!(poll_once(&mut limited).is_ready());
     assert_eq!(free(&timer), 1);
@@ -201,7 +201,7 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(sleep)));
     assert_eq!(free(&timer), 1, "dropped while pending");
     let mut sleep = waiting_with(timer.sleep(ms(5)), waker());
-    // Past the deadline without a turn of the driver, so that the poll lets it go.
+    // Wait past the deadline without a turn of the driver, so that the poll releases it.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         sleep.set_deadline(Instant::now() - ms(1));
         let _ = poll_once(&mut sleep);
@@ -212,17 +212,17 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     assert_settled(&timer);
 }
 
-/// Where two threads meet, again and again, to go on at the same moment. They spin: to be woken takes far
-/// longer than what is to collide.
+/// Lets two threads meet again and again, to continue at the same moment. They spin: waking a thread
+/// takes far longer than the operations that should collide.
 struct Meeting {
     arrived: AtomicUsize,
     waits: AtomicUsize,
-    /// The number of the first meeting after which it is enough.
+    /// The number of the meeting after which they stop.
     end: AtomicUsize,
 }
 
-/// Enough, if fewer meetings than were asked for have taken so many waits. A busy machine seldom runs both
-/// threads at once: a number of meetings alone would take it minutes.
+/// The number of waits after which fewer meetings than requested are enough. A busy machine seldom runs
+/// both threads at once: a number of meetings alone could take minutes.
 const MOST_WAITS: usize = 2_000;
 
 impl Meeting {
@@ -234,14 +234,14 @@ impl Meeting {
         }
     }
 
-    /// Waits for the other one. `false`, for both of them, if it is enough.
+    /// Waits for the other thread. Returns `false` for both if it is enough.
     fn meet(&self) -> bool {
         let number = self.arrived.fetch_add(1, Ordering::SeqCst) / 2;
         let mut spins = 0;
         while self.arrived.load(Ordering::SeqCst) / 2 <= number {
             spins += 1;
             if spins == 1_000 && self.waits.fetch_add(1, Ordering::SeqCst) == MOST_WAITS {
-                // Not at the next meeting: the other one may be on its way to it.
+                // Not at the next meeting: the other thread may be on its way to it.
                 self.end.fetch_min(number + 2, Ordering::SeqCst);
             }
             if spins % 1_000 == 0 {
@@ -254,7 +254,7 @@ impl Meeting {
     }
 }
 
-/// Both at once, on two threads; gives what came of each.
+/// Calls both at once, on two threads; returns both results.
 fn both<R: Send>(first: impl FnOnce() -> R, second: impl FnOnce() -> R + Send) -> (R, R) {
     thread::scope(|scope| {
         let second = scope.spawn(second);

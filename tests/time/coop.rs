@@ -52,7 +52,7 @@ fn a_loop_of_ready_sleeps_or_missed_ticks_yields_to_other_tasks() {
 /// More than a task's budget.
 const MANY: usize = 1_000;
 
-/// How many times in a row this is ready, within one poll of a task.
+/// The number of times in a row that this is ready, within one poll of a task.
 async fn ready_in_a_row<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> usize {
     poll_fn(|context| {
         let rounds = (0..MANY).take_while(|_| poll(context).is_ready());
@@ -61,7 +61,7 @@ async fn ready_in_a_row<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) ->
     .await
 }
 
-// Such an interval keeps its entry, which is another way through a poll than that of a new one.
+// Such an interval keeps its entry, so its poll takes another code path than that of a new one.
 #[test]
 fn a_burst_of_ticks_due_while_it_waited_yields_to_other_tasks() {
     on_its_own(paused, async {
@@ -80,7 +80,7 @@ fn a_burst_of_ticks_due_while_it_waited_yields_to_other_tasks() {
     });
 }
 
-// Its end takes budget as well, and waits for some.
+// Its end takes budget as well, and waits for it.
 #[test]
 fn an_interval_stopped_without_budget_ends_once_there_is_some() {
     on_its_own(paused, async {
@@ -105,8 +105,8 @@ fn an_interval_stopped_without_budget_ends_once_there_is_some() {
     });
 }
 
-// As a task that retries without end does it. A delay that is looked at without regard to the budget
-// would have it go on for ever.
+// A task that retries without end behaves like this. If a delay was checked regardless of the
+// budget, it would never yield.
 #[test]
 fn a_loop_of_timeouts_that_elapse_at_once_yields_to_other_tasks() {
     on_its_own(paused, async {
@@ -174,7 +174,7 @@ fn a_loop_of_polls_past_the_deadline_does_not_live_lock() {
     on_its_own(current_thread, async {
         let timer = own_timer();
         let limited = timeout(ms(5), async {
-            // Always ready and always polled again, as `select!` in a loop does.
+            // Always ready and polled again and again, like `select!` in a loop.
             loop {
                 tokio::select! {
                     biased;
@@ -199,7 +199,7 @@ fn an_interval_due_without_budget_keeps_its_place_with_a_jitter() {
     });
 }
 
-/// An interval whose delay has completed, and whose tick was not taken.
+/// An interval whose delay has completed, but whose tick was not taken.
 async fn due_without_budget(timer: &Timer) -> Interval {
     let mut ticks = timer.interval_at(Instant::now() - ms(1), HOUR);
     poll_fn(|context| {
@@ -230,7 +230,7 @@ fn an_interval_due_without_budget_gives_back_its_one_place() {
     });
 }
 
-/// In which order two tasks end that wait for one deadline. The first polls its sleep without budget at first.
+/// The order in which two tasks end that wait for one deadline. The first polls its sleep without budget at first.
 async fn order_after_a_poll_without_budget<S>(sleep_until: fn(Instant) -> S) -> Vec<&'static str>
 where
     S: Future<Output = ()> + Send + 'static,

@@ -10,7 +10,7 @@ use waterwheel::{
 
 use crate::support::{FAR, Probe, assert_settled, end_of_time, ms, own_timer, us};
 
-/// The next tick, in milliseconds since `start`: when it was taken, and the instant it gave.
+/// Takes the next tick: when it was taken, and the instant that it returned, in milliseconds since `start`.
 async fn tick(interval: &mut Interval, start: Instant) -> (u128, u128) {
     let tick = interval.tick().await;
     (start.elapsed().as_millis(), (tick - start).as_millis())
@@ -120,7 +120,7 @@ async fn period_and_behavior_are_what_was_set() {
 
 // ----- missed ticks -----
 
-/// Ticks at 0, is held up until 250 ms, and goes on: when ticks are taken, and what they give.
+/// An interval that ticks at 0, is held up until 250 ms, and goes on: when its ticks are taken, and the instants that they return.
 async fn held_up(behavior: MissedTickBehavior) -> (Vec<(u128, u128)>, u64) {
     let start = Instant::now();
     let mut interval = interval(ms(100));
@@ -133,7 +133,7 @@ async fn held_up(behavior: MissedTickBehavior) -> (Vec<(u128, u128)>, u64) {
     (ticks, interval.missed_ticks())
 }
 
-/// The same with tokio's.
+/// The same with tokio's interval.
 async fn held_up_in_tokio(behavior: tokio::time::MissedTickBehavior) -> Vec<(u128, u128)> {
     let start = Instant::now();
     let mut interval = tokio::time::interval(ms(100));
@@ -177,7 +177,7 @@ async fn missed_ticks_are_made_up_for_as_the_behavior_says() {
     }
 }
 
-/// What the tick after one that was taken this late gives, if late ones are to shift the grid.
+/// The instant that the tick after a late one returns, if late ticks shift the grid.
 async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -> (Duration, u64) {
     let mut interval = timer.interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -190,7 +190,7 @@ async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -
     )
 }
 
-// Or more than two ticks late, on a coarse timer.
+// The same for more than two ticks late, on a coarse timer.
 #[tokio::test(start_paused = true)]
 async fn a_tick_more_than_five_milliseconds_late_counts_as_missed() {
     let coarse = Timer::builder().resolution(ms(100)).start();
@@ -310,7 +310,7 @@ async fn periods_without_end_are_cut_to_thirty_years() {
     interval.tick().await;
     interval.tick().await;
     assert_eq!(start.elapsed(), FAR);
-    // All that was near is far now.
+    // Deadlines that were near are far now.
     interval.reset_after(Duration::MAX);
     assert_eq!(interval.tick().await, start + FAR * 2);
     interval.set_period(Duration::MAX);
@@ -382,7 +382,7 @@ async fn start_jitter_spreads_the_first_ticks_over_its_length() {
     let mut in_quarter = [0; 4];
     for _ in 0..400 {
         let mut interval = interval_at(start, ms(100)).with_start_jitter(ms(100));
-        // Never before the start that was given, never past the jitter.
+        // Never before the given start, never beyond the jitter.
         let offset = interval.tick().await - start;
         assert!(offset < ms(100));
         in_quarter[offset.as_micros() as usize / 25_000] += 1;

@@ -1,7 +1,7 @@
-//! What users await: each future by itself, beside tokio's own, and beside an oracle.
+//! The futures that users await: each one by itself, compared to tokio's own, and compared to an oracle.
 //!
-//! Time is virtual where it can be. What needs the machine's is in `tests/driver/`, and what needs much of it in
-//! `tests/time_itself/`.
+//! Time is virtual where possible. Tests that need real time are in `tests/driver/`, and tests that need much
+//! time in `tests/time_itself/`.
 
 #[macro_use]
 #[path = "../support/auto_traits.rs"]

@@ -1,4 +1,4 @@
-//! The poll and the clock.
+//! Polls and the clock.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn a_poll_past_the_deadline_is_ready_if_the_driver_never_ran() {
     assert_eq!((metrics.fired(), metrics.lateness().count()), (1, 0));
 }
 
-// An interval keeps its entry from tick to tick; nothing may come of the tick that it has given.
+// An interval keeps its entry from tick to tick; the tick that it has returned must have no further effect.
 #[test]
 fn a_tick_found_by_a_poll_is_given_once_and_leaves_no_waker() {
     let (runtime, timer) = with_timer(current_thread());
@@ -79,8 +79,8 @@ fn a_poll_past_the_deadline_is_ready_if_all_workers_block() {
     });
 }
 
-// The first poll of a long delay may trust the clock read that made it, and then only the driver finds it due: not
-// here, where the driver has no worker.
+// The first poll of a long delay may trust the clock read that made it, so that only the driver finds it due. Here
+// the driver has no worker, so the poll must not do that.
 #[test]
 fn a_late_first_poll_of_a_long_delay_is_ready_if_all_block() {
     within(LIMIT, || {
@@ -116,14 +116,14 @@ async fn a_poll_before_the_deadline_is_pending() {
     assert!(poll_once(&mut nap).is_ready());
 }
 
-// Such a delay does not trust the clock read that made it, in a task either.
+// Such a delay does not trust the clock read that made it, not even in a task.
 #[test]
 fn a_short_delay_that_has_passed_at_its_first_poll_is_ready() {
     in_a_task(|| {
         let timer = own_timer();
         for delay in [ms(1), ms(20), ms(999)] {
             let mut nap = timer.sleep(delay);
-            // And with it its tick.
+            // Its tick passes as well.
             thread::sleep(delay + ms(2));
             assert!(poll_once(&mut nap).is_ready(), "{delay:?}");
         }
@@ -131,7 +131,7 @@ fn a_short_delay_that_has_passed_at_its_first_poll_is_ready() {
     });
 }
 
-// On a running clock, where what is left of a tick may be nothing.
+// On a running clock, where the rest of a tick may be zero.
 #[test]
 fn a_loop_of_sleeps_of_no_time_completes_one_a_tick() {
     within(LIMIT, || {
@@ -146,7 +146,7 @@ fn a_loop_of_sleeps_of_no_time_completes_one_a_tick() {
                 (sleeps, start.elapsed())
             });
             let (sleeps, time) = runtime.block_on(task).expect("it does not panic");
-            // The first may begin late in its tick, and the last end early in its own.
+            // The first may begin late in its tick, and the last may end early in its own.
             assert!(sleeps <= time.as_millis() + 1, "{sleeps} in {time:?}");
         }
     });
@@ -172,7 +172,7 @@ fn a_long_delay_that_passed_before_its_first_poll_ends_at_once() {
     });
 }
 
-// In a task such a delay trusts the clock read that made it; the hand knows better.
+// In a task such a delay trusts the clock read that made it; the hand is more recent.
 #[test]
 fn a_long_delay_that_the_hand_passed_is_ready_at_its_first_poll() {
     within(LIMIT, || {

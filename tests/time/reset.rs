@@ -67,7 +67,7 @@ async fn a_reset_across_all_dials_wakes_nothing_before_its_deadline() {
 }
 
 // In a task a delay of a second or more trusts the clock read that made it, and its first poll moves the
-// hand there. Counted back from another deadline, that is a time to come.
+// hand there. Computed backwards from another deadline, that would be in the future.
 #[test]
 fn a_reset_before_the_first_poll_makes_no_other_timer_early() {
     in_a_task(|| {
@@ -134,7 +134,7 @@ async fn a_reset_to_the_past_wakes_the_task_that_waits() {
         let start = Instant::now();
         poll_fn(|context| {
             if let Poll::Ready(Ok(deadline)) = receiver.as_mut().poll(context) {
-                // Nothing but the reset wakes this task from now on.
+                // From now on only the reset wakes this task.
                 nap.as_mut().reset(deadline);
                 receiver = Box::pin(oneshot::channel().1);
                 return Poll::Pending;

@@ -1,4 +1,4 @@
-//! tokio's timers and ours in one process: a service that switches has both, since its dependencies keep tokio's.
+//! tokio's timers and ours in one process: a service that switches uses both, since its dependencies keep tokio's.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -7,15 +7,15 @@ use waterwheel::{Duration, Instant, Timer};
 
 use crate::support::{HOUR, LIMIT, ms, multi_thread, paused, within};
 
-/// Milliseconds, with equal ones among them.
+/// Deadlines in milliseconds, some of them equal.
 const DEADLINES: [u64; 8] = [30, 10, 20, 10, 40, 20, 10, 35];
-/// Those of the other library, at and between them.
+/// Those of the other library, at and between the deadlines above.
 const OTHERS: [u64; 7] = [5, 10, 15, 20, 25, 30, 45];
 
-/// Which sleeps completed, in order, and when.
+/// The sleeps that completed, in order, with their times.
 type Wakes = Vec<(usize, Duration)>;
 
-/// What there was to see of a run.
+/// The observations of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     wakes: Wakes,
@@ -81,7 +81,7 @@ fn ours_keep_their_order_and_their_turns_beside_tokios() {
     assert_eq!(alone, beside);
 }
 
-// Work is counted and not timed: a worker that has nothing to do goes to rest once, and again each time it is woken.
+// Counts work instead of time: an idle worker goes to rest once, and again each time it is woken.
 #[test]
 fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
     let rests = |is_beside: bool| {
@@ -107,19 +107,19 @@ fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
     assert_eq!(alone, rests(true));
 }
 
-/// What there is of ours beside tokio's sleeps.
+/// Our timers next to tokio's sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ours {
     None,
-    /// A hundred that wait for an hour, and one more around each sleep of tokio's.
+    /// A hundred sleeps that wait for an hour, and one more around each of tokio's sleeps.
     Pending,
-    /// One that comes due after each sleep of tokio's.
+    /// A sleep that comes due after each of tokio's sleeps.
     Due,
 }
 
 const SLEEPS: u64 = 50;
 
-/// How often the workers of a runtime go to rest during so many sleeps of tokio's, one after the other.
+/// How often the workers of a runtime go to rest during this many consecutive sleeps of tokio's.
 fn rests_in_real_time(ours: Ours) -> u64 {
     const WORKERS: usize = 2;
     let runtime = multi_thread(WORKERS);
@@ -138,7 +138,7 @@ fn rests_in_real_time(ours: Ours) -> u64 {
                 tokio::task::yield_now().await;
             }
         }
-        // What arming them has woken goes to rest again.
+        // Workers that arming them has woken go to rest again.
         tokio::time::sleep(ms(10)).await;
         let before = rests();
         for _ in 0..SLEEPS {
@@ -156,8 +156,8 @@ fn rests_in_real_time(ours: Ours) -> u64 {
     runtime.block_on(sleeping).expect("no panic")
 }
 
-// A worker that wakes for a sleep of tokio's also wakes the other one, which finds nothing: two rests a sleep, and a few more where
-// tokio's timers cascade. None is counted by time, so a busy machine has as many. One wake-up more a sleep would be two rests more.
+// A worker that wakes for a sleep of tokio's also wakes the other one, which finds nothing: two rests a sleep, and a few more where tokio's timers
+// cascade. These counts do not depend on time, so a busy machine has as many. One more wake-up per sleep would be two more rests.
 #[test]
 fn pending_timers_of_ours_add_no_wake_up_on_several_workers() {
     within(LIMIT, || {

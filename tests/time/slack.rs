@@ -32,7 +32,7 @@ async fn a_sleep_with_slack_fires_between_its_two_bounds() {
 fn timers_of_about_one_time_share_a_deadline() {
     let runtime = multi_thread(2);
     let _entered = runtime.enter();
-    // Of several timers: the grid is one.
+    // Several timers share one grid.
     let timers = [Timer::current(), Timer::builder().start().unwrap()];
     let deadlines = |slack: Duration| -> BTreeSet<Instant> {
         let sleeps = (0..1_000).map(|number| {
@@ -44,7 +44,7 @@ fn timers_of_about_one_time_share_a_deadline() {
     let exact = deadlines(Duration::ZERO);
     assert!(exact.len() > 100, "{}", exact.len());
     let shared = deadlines(ms(15_000));
-    // A line may be passed meanwhile.
+    // A grid line may be passed meanwhile.
     assert!(shared.len() <= 2, "{}", shared.len());
 }
 
@@ -73,7 +73,7 @@ fn a_sleep_that_is_given_slack_moves_once() {
         let aligned = sleep.deadline();
         assert!(aligned >= exact && aligned < exact + ms(1_000));
         assert_eq!(sleep.deadline(), aligned);
-        // On the grid already: the same slack moves it no further, and a coarser one does.
+        // Already on the grid: the same slack moves it no further, but a coarser one does.
         sleep = sleep.with_slack(ms(1_000));
         assert_eq!(sleep.deadline(), aligned);
         sleep.set_deadline(exact);
@@ -81,14 +81,14 @@ fn a_sleep_that_is_given_slack_moves_once() {
     });
 }
 
-// A long delay's first poll trusts the time at which the sleep was made, and must not take the slack for time that has passed.
+// A long delay's first poll trusts the time at which the sleep was made, and must not mistake the slack for elapsed time.
 #[test]
 fn slack_before_the_first_poll_makes_no_sleep_early() {
     let runtime = multi_thread(1);
     let task = runtime.spawn(async {
         let mut long = sleep(ms(1_000)).with_slack(ms(60_000));
         assert!(first_poll(&mut long).await.is_pending());
-        // A hand that had been moved on by the slack would have passed this one.
+        // If the slack had moved the hand, it would have passed this one.
         let mut short = sleep(ms(20_000));
         assert!(first_poll(&mut short).await.is_pending());
     });
@@ -163,7 +163,7 @@ fn a_permit_is_taken_once_and_given_back() {
         );
         drop(sleep);
         drop(timer.try_sleep_within(ms(10), ms(20)).unwrap());
-        // A refused range takes none.
+        // A refused range takes no place.
         assert!(timer.try_sleep_within(ms(2), ms(1)).is_err());
         drop(timer.try_sleep(ms(10)).unwrap());
     });

@@ -1,4 +1,4 @@
-//! `tokio::time` is replaced by `waterwheel::time` wherever it stands, and nothing else changes.
+//! Replacing `tokio::time` by `waterwheel::time` everywhere is the only change.
 
 use std::pin::pin;
 

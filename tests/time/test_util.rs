@@ -1,4 +1,4 @@
-//! What the feature `test-util` adds: tokio's clock controls at the crate root.
+//! The feature `test-util` adds tokio's clock controls at the crate root.
 
 use waterwheel::{Duration, Instant, advance, pause, resume, sleep};
 

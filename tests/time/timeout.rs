@@ -54,7 +54,7 @@ async fn a_future_pending_past_the_deadline_elapses_at_the_first_poll() {
     assert!(poll_once(&mut timeout_at(long_ago, pending::<()>())).is_ready());
 }
 
-// In a task it finds its timer at the first poll that is pending; see also `tests/binding`.
+// In a task it finds its timer at the first pending poll; see also `tests/binding`.
 #[tokio::test(start_paused = true)]
 async fn in_a_task_the_deadline_counts_from_the_call() {
     for limit in [ms(10), ms(5_000)] {
@@ -80,7 +80,7 @@ async fn in_a_task_the_deadline_counts_from_the_call() {
     assert_settled(&Timer::current());
 }
 
-// Its deadline is far ahead of the other runtime's clock, and how long it was asked for says nothing there.
+// Its deadline is far ahead of the other runtime's clock, where its duration means nothing.
 #[test]
 fn one_made_on_a_clock_that_was_moved_makes_no_timer_of_another_runtime_early() {
     let (moved, other) = (paused(), multi_thread(1));

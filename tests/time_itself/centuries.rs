@@ -9,8 +9,8 @@ use crate::support::{Dice, assert_settled, ms, own_timer, paused, within};
 const YEAR: u64 = 365 * 86_400_000;
 const CENTURIES: u64 = 3 * 100 * YEAR;
 
-/// Takes the full number in a release build, and a fiftieth of it in a debug build, which is about
-/// that much slower.
+/// Returns the full number in a release build, and a fiftieth of it in a debug build, which is
+/// about that much slower.
 const fn scaled(full: usize) -> usize {
     if cfg!(debug_assertions) {
         full / 50
@@ -19,8 +19,8 @@ const fn scaled(full: usize) -> usize {
     }
 }
 
-/// Turns the wheel as a driver does that is always in time, until nothing is pending or the time has
-/// come; shows each timer that was handed out.
+/// Turns the wheel like a driver that is always in time, until nothing is pending or the time has
+/// come; calls `fired` for each timer that was handed out.
 fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<usize>, u64, usize)) {
     let mut due = Vec::new();
     while let Some(turn) = wheel.next_expiration().filter(|turn| turn.get() <= until) {
@@ -56,8 +56,8 @@ fn a_million_timers_in_three_centuries_fire_once_at_their_tick() {
     assert!(*last > CENTURIES / 2, "the clock has come far");
 }
 
-// The same with timers that are armed again as they fire, while others are cancelled and moved both
-// ways: more than a million firings.
+// Timers that are armed again as they fire, while others are cancelled and moved both ways: more
+// than a million firings.
 #[test]
 fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
     struct Armed {
@@ -82,7 +82,7 @@ fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
         assert_eq!(now, timers[id].deadline, "timer {id}");
         timers[id] = arm(wheel, &mut dice, id);
         let other = dice.roll(count as u64) as usize;
-        // One of those that are due at this tick as well has left the wheel already.
+        // A timer that is due at this tick as well has already left the wheel.
         if !wheel.is_pending(timers[other].key) {
             return;
         }
@@ -105,7 +105,7 @@ fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
     assert!(fired > scaled(750_000), "{fired} is not much of a use");
 }
 
-// Under tokio's paused clock, with the driver, tasks and wakers: half of them of the runtime's timer.
+// With tokio's paused clock, the driver, tasks and wakers: half of the timers are the runtime's.
 #[test]
 fn tasks_that_sleep_for_three_centuries_wake_at_each_deadline() {
     within(Duration::from_secs(300), || {

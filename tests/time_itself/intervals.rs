@@ -8,7 +8,7 @@ use crate::{DAY, timer_of};
 
 const LENGTH: Duration = Duration::from_secs(2 * 86_400);
 
-/// None is a whole number of ticks. A debug build leaves out those that take most of the time.
+/// None is a whole number of ticks. A debug build leaves out the slowest ones.
 const PERIODS: &[Duration] = &[
     Duration::from_nanos(3_599_999_999_999),
     Duration::from_nanos(61_803_398_875),
@@ -45,7 +45,7 @@ fn after(tick: Instant, taken: Instant, period: Duration, behavior: MissedTickBe
     }
 }
 
-/// Takes ticks for two days, each as it comes, and gives how many there were.
+/// Takes ticks for two days, each as it comes, and returns their number.
 async fn in_time(mut interval: Interval, start: Instant) -> u32 {
     let period = interval.period();
     for count in 0.. {
@@ -61,7 +61,7 @@ async fn in_time(mut interval: Interval, start: Instant) -> u32 {
     unreachable!("two days end")
 }
 
-/// The same, but after every twentieth tick it comes back two and a half periods later.
+/// Takes ticks as well, but pauses for two and a half periods after every twentieth.
 async fn held_up(mut interval: Interval, start: Instant) {
     let (period, behavior) = (interval.period(), interval.missed_tick_behavior());
     let mut expected = start;
@@ -92,7 +92,7 @@ async fn ticks_of_two_days_do_not_drift() {
                 interval.set_missed_tick_behavior(behavior);
                 waits.spawn(async move {
                     let ticks = in_time(interval, start).await;
-                    // The one at once, and all that fit in.
+                    // The immediate one, and all that fit in.
                     let expected = LENGTH.as_nanos() / period.as_nanos() + 1;
                     assert_eq!(u128::from(ticks), expected, "{period:?}");
                 });

@@ -1,6 +1,6 @@
-//! Time itself: where it wraps, how far it reaches, that it does not drift, jumps, and is never early.
+//! Time itself: it wraps, has a limited range, does not drift, may jump, and is never early.
 //!
-//! The pure wheel's own edges are in `tests/wheel/`; here are whole futures, and runs that are long.
+//! The wheel's own edge cases are in `tests/wheel/`; here are whole futures, and long runs.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,15 +15,15 @@ use waterwheel::{Duration, Timer};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A timer of one's own with this length of a tick, on the runtime we are in.
+/// A separate timer with this tick length, on the current runtime.
 #[track_caller]
 fn timer_of(resolution: Duration) -> Timer {
     let timer = Timer::builder().resolution(resolution).start();
     timer.expect("it divides a second")
 }
 
-/// Lets the other tasks run, the driver among them, until this holds or they have had more than
-/// enough of it. A paused clock stands still meanwhile.
+/// Lets the other tasks run, including the driver, until this holds or they have had more than
+/// enough turns. A paused clock stands still meanwhile.
 async fn yield_until(holds: impl Fn() -> bool) {
     for _ in 0..20_000 {
         if holds() {

@@ -1,5 +1,5 @@
-//! Never early, over real time: sleeps of 0 to 50 ms, to the nanosecond, from two threads; and what a
-//! long one does to the others.
+//! Never early, in real time: sleeps of 0 to 50 ms, to the nanosecond, from two threads; and the
+//! effect of a long one on the others.
 //!
 //! `WATERWHEEL_SLEEPS=10000000 cargo test --release --test time_itself never_early::` takes half a
 //! minute; without the variable it is a smaller number and a few seconds.
@@ -25,7 +25,7 @@ fn number_of_sleeps() -> u64 {
     }
 }
 
-/// What all the tasks share.
+/// The state that all tasks share.
 struct Run {
     left: AtomicU64,
     early: AtomicU64,
@@ -57,14 +57,14 @@ impl Run {
 }
 
 // In a task a delay of a second or more trusts the clock read that made it, and its first poll moves the
-// hand to the last tick that had passed by then for sure. With ticks of a second and a delay that is a
-// nanosecond short of two, that is the very tick that runs.
+// hand to the last tick that had certainly passed by then. With ticks of a second and a delay that is a
+// nanosecond short of two seconds, that is the current tick.
 #[test]
 fn a_long_sleep_does_not_move_the_hand_past_the_running_tick() {
     in_a_task(|| {
         for delay in [ms(1_000), ms(2_000) - Duration::from_nanos(1)] {
             let timer = timer_of(ms(1_000));
-            // A tick begins as the timer does: on into it.
+            // A tick begins as the timer does: move on into it.
             thread::sleep(ms(2));
             let _long = waiting(timer.sleep(delay));
             let mut other = timer.sleep(ms(500));
@@ -91,7 +91,7 @@ fn no_sleep_of_up_to_50_ms_is_early_or_lost() {
                 tokio::spawn(run.sleep_again_and_again(own, Dice(task)))
             })
             .collect();
-        // An idle machine does some hundred thousand a second.
+        // An idle machine does several hundred thousand a second.
         let patience = Duration::from_secs(30 + number / 10_000);
         let all = async {
             for task in tasks {
@@ -106,7 +106,7 @@ fn no_sleep_of_up_to_50_ms_is_early_or_lost() {
             .iter()
             .map(|timer| assert_settled(timer).fired())
             .sum();
-        // But for those of less than it takes to be polled.
+        // Except for sleeps that are shorter than it takes to poll them.
         assert!(
             fired <= number && fired > number / 10 * 9,
             "{fired} of {number}"

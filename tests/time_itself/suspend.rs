@@ -1,4 +1,4 @@
-//! The machine was suspended: the clock has jumped, and what it passed is not replayed.
+//! The machine was suspended: the clock has jumped, and the time in between is not replayed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use waterwheel::{Instant, MissedTickBehavior, Sleep, interval};
 use crate::support::{HOUR, Probe, assert_settled, ms, own_timer, poll_once};
 use crate::{DAY, yield_until};
 
-/// Sleeps that fall due in the suspend.
+/// The number of sleeps that come due during the suspend.
 const DUE: u32 = 2_000;
-/// The driver gives way after so many.
+/// The number of timers after which the driver yields.
 const BATCH: u64 = 128;
 
-// Netty: a long suspend was replayed tick by tick. tokio-util#5536 and the like: what lay beyond a
-// dial was lost in it.
+// Netty: a long suspend was replayed tick by tick. tokio-util#5536 and the like: timers beyond a
+// dial were lost in it.
 #[tokio::test(start_paused = true)]
 async fn after_a_suspend_a_few_turns_serve_what_is_due() {
     for suspend in [HOUR * 8, DAY * 30, DAY * 365 * 25] {
@@ -30,7 +30,7 @@ async fn after_a_suspend_a_few_turns_serve_what_is_due() {
             .collect();
         assert!(due.iter_mut().all(|it| due_probe.poll(it).is_pending()));
         assert!(later.iter_mut().all(|it| later_probe.poll(it).is_pending()));
-        // Filed within the suspend, and postponed beyond it.
+        // Filed within the suspend, and then postponed beyond it.
         for millis in 101..=200 {
             let mut postponed = later_probe.waiting(timer.sleep(suspend / 200 * millis as u32));
             postponed.set_deadline(resumes + ms(millis));
@@ -66,7 +66,7 @@ async fn after_a_suspend_a_few_turns_serve_what_is_due() {
         let batches = u64::from(DUE) / BATCH;
         assert!(turns <= batches + 16, "{turns} turns for {suspend:?}");
 
-        // Life goes on, to the millisecond.
+        // The timers go on, to the millisecond.
         for mut sleep in later {
             (&mut sleep).await;
             assert_eq!(Instant::now(), sleep.deadline());
@@ -79,7 +79,7 @@ async fn after_a_suspend_a_few_turns_serve_what_is_due() {
     }
 }
 
-/// What an interval of a second gives after a suspend of `hours` and a part of a second: in seconds
+/// The ticks of a one-second interval after a suspend of `hours` and a part of a second: in seconds
 /// from its start, the ticks at the moment of resumption, and when the three after them come.
 async fn resumption(behavior: MissedTickBehavior, hours: u32) -> (Vec<f64>, Vec<f64>, u64) {
     let start = Instant::now();
@@ -121,7 +121,7 @@ async fn after_a_suspend_an_interval_does_as_its_behavior_says() {
     }
 }
 
-// And again and again: suspends of all lengths, with a sleep across each and one right behind it.
+// Repeatedly: suspends of all lengths, with a sleep across each and one right after it.
 #[tokio::test(start_paused = true)]
 async fn suspends_of_all_lengths_in_a_row_leave_a_timer_on_time() {
     let timer = own_timer();
@@ -132,7 +132,7 @@ async fn suspends_of_all_lengths_in_a_row_leave_a_timer_on_time() {
         let mut behind = timer.sleep(suspend + ms(1));
         let probe = Probe::new();
         assert!(probe.poll(&mut across).is_pending() && probe.poll(&mut behind).is_pending());
-        // The driver sees what it has to wait for.
+        // Lets the driver see the pending timers.
         tokio::task::yield_now().await;
         let before = timer.metrics().driver_turns();
         advance(suspend).await;

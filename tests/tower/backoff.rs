@@ -13,7 +13,7 @@ use waterwheel::{Instant, Sleep, Timer};
 use crate::bodies::Broken;
 use crate::support::{Dice, current_thread, ms, on_manual_clock, poll_once, waiting};
 
-/// Gives this number always.
+/// A generator that always returns this number.
 #[derive(Debug, Clone, Copy)]
 struct Always(f64);
 
@@ -27,7 +27,7 @@ impl Rng for Always {
     }
 }
 
-/// Random numbers of a seed.
+/// Random numbers from a seed.
 #[derive(Debug, Clone)]
 struct Seeded(u64);
 
@@ -40,7 +40,7 @@ impl Rng for Seeded {
     }
 }
 
-/// How long such a backoff waits, one time after the other.
+/// The consecutive delays of such a backoff.
 async fn delays<R: Rng>(mut backoff: ExponentialBackoff<R>, count: usize) -> Vec<Duration> {
     let mut delays = Vec::new();
     for _ in 0..count {
@@ -55,7 +55,7 @@ async fn each_delay_is_twice_the_last_up_to_the_most() {
     let mut maker = ExponentialBackoffMaker::new(ms(10), ms(75), 0.0, Always(0.9)).unwrap();
     let expected = [10, 20, 40, 75, 75, 75].map(ms);
     assert_eq!(delays(maker.make_backoff(), 6).await, expected);
-    // Each request begins anew.
+    // Each request starts again.
     assert_eq!(delays(maker.make_backoff(), 6).await, expected);
     let far = delays(maker.make_backoff(), 100).await;
     assert_eq!(far[99], ms(75));
@@ -89,7 +89,7 @@ async fn delays_are_those_of_towers_backoff() {
         for our in ours {
             let start = Instant::now();
             let their = theirs.next_backoff().deadline() - start;
-            // They round the seconds and the nanoseconds of the jitter apart, and lose up to a second where there are whole seconds.
+            // tower rounds the seconds and the nanoseconds of the jitter separately, and loses up to a second if there are whole seconds.
             let tolerance = match our.max(their) < ms(1_000) {
                 true => Duration::from_micros(1),
                 false => ms(1_000),
@@ -143,7 +143,7 @@ async fn two_requests_do_not_wait_alike() {
     let (least, most) = (ms(1_000_000), ms(100_000_000));
     let mut maker = ExponentialBackoffMaker::new(least, most, 1.0, HasherRng::default()).unwrap();
     let one = maker.make_backoff();
-    // What `Retry` does to a policy for each request: one that has a backoff, or a maker.
+    // `Retry` does this to a policy for each request: to one that has a backoff, or a maker.
     let (two, three) = (one.clone(), maker.clone().make_backoff());
     let (one, two, three) = (
         delays(one, 5).await,
@@ -165,7 +165,7 @@ async fn the_clone_of_a_backoff_begins_anew() {
     assert_eq!(delays(backoff, 1).await, [ms(40)]);
 }
 
-/// Retries for ever, after a delay.
+/// Retries forever, after a delay.
 #[derive(Clone)]
 struct Persistent<B>(B);
 

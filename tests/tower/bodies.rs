@@ -1,4 +1,4 @@
-//! Bodies that say what comes when, and that know whether they were dropped.
+//! Bodies that follow a script, and that know whether they were dropped.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,7 +26,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What a body does next.
+/// The next step of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     Wait(Duration),
@@ -61,7 +61,7 @@ impl Script {
         self
     }
 
-    /// Has a count of references as long as the body lives.
+    /// A weak reference to a value that lives as long as the body.
     pub(crate) fn life(&self) -> Weak<()> {
         Arc::downgrade(&self.alive)
     }
@@ -104,7 +104,7 @@ impl Body for Script {
     }
 }
 
-/// What a body gave until it ended or failed.
+/// The frames of a body until it ended or failed.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) data: String,
@@ -113,7 +113,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// Whether a limit has passed. No test that asks this stops the timer.
+    /// Whether a limit has passed. No test that calls this stops the timer.
     pub(crate) fn is_cut(&self) -> bool {
         let elapsed = self.error.as_ref().and_then(|it| it.downcast_ref());
         elapsed.is_some_and(|elapsed: &Elapsed| !elapsed.was_stopped())
@@ -143,7 +143,7 @@ where
     read
 }
 
-/// What a body gives at a poll.
+/// The result of polling a body.
 pub(crate) type Polled<B> = Poll<Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>>;
 
 /// Polls a body once.

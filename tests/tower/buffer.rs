@@ -1,4 +1,4 @@
-//! tower's `Buffer` under the layers and above them: its worker task calls what is inside, and the caller polls the response.
+//! tower's `Buffer` under the layers and above them: its worker task calls the inner service, and the caller polls the response.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
 use crate::support::{assert_settled, ms};
 
-/// A service that is ready after 50 ms and responds after 5 more, with a body that trickles. It notes what it finds.
+/// A service that is ready after 50 ms and responds after 5 more, with a body that trickles. It notes its observations.
 struct Late {
     ready: Sleep,
     found: Found,
@@ -29,9 +29,9 @@ type Found = Arc<Mutex<Vec<Finding>>>;
 
 #[derive(Debug, PartialEq)]
 enum Finding {
-    /// The header `grpc-timeout`, and what is left of the deadline in `call`.
+    /// The header `grpc-timeout`, and the time left until the deadline in `call`.
     Call(Option<String>, Option<Duration>),
-    /// What is left of the deadline in the future, when it is polled first.
+    /// The time left until the deadline in the future, at its first poll.
     Future(Option<Duration>),
 }
 
@@ -137,7 +137,7 @@ async fn a_client_outside_of_a_buffer_sends_its_deadline() {
     let client = ClientDeadlineLayer::new().layer(Buffer::new(late, 1));
     let scope = Deadline::after(ms(100)).scope(call(client));
     assert!(scope.await.unwrap().is_ok());
-    // The wait in the buffer is not taken off the header.
+    // The header is not reduced by the wait in the buffer.
     let header = Some("100000u".to_owned());
     let expected = [Finding::Call(header, None), Finding::Future(Some(ms(50)))];
     assert_eq!(*found.lock().unwrap(), expected);

@@ -109,7 +109,7 @@ async fn a_deadline_that_has_passed_makes_no_call() {
         let error = call.await.unwrap_err();
         assert!(error.is::<Elapsed>());
     }
-    // In a scope it is left to that.
+    // In a scope, the scope ends the call.
     let passed = Deadline::at(Instant::now() - ms(5));
     let scope = passed.scope(async {
         let result = client.call(Request::new(())).await.map(drop);
@@ -148,7 +148,7 @@ async fn a_call_in_its_scope_is_dropped_with_the_scope() {
     });
     assert!(scope.await.is_err());
     assert_eq!((start.elapsed(), life.strong_count()), (ms(10), 0));
-    // The timer of the scope, and none beside it.
+    // Only the timer of the scope is used.
     assert_eq!(assert_settled(&Timer::current()).armed(), 1);
 }
 
@@ -158,7 +158,7 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     let mut client = ClientDeadlineLayer::new().layer(server);
     let start = Instant::now();
     let mut call = Deadline::after(ms(10)).sync_scope(|| Box::pin(client.call(Request::new(()))));
-    // A scope that ends later does not end it in time.
+    // A scope that ends later does not end the call in time.
     let later = Deadline::after(ms(60)).scope(async {
         let error = call.as_mut().await.map(drop).unwrap_err();
         (error.is::<Elapsed>(), start.elapsed())
@@ -189,7 +189,7 @@ async fn a_call_in_nested_scopes_is_dropped_with_the_first_to_end() {
     }
 }
 
-/// Polls a future within a function that has a deadline, which ends nothing.
+/// Polls a future within a function that has a deadline, which does not end it.
 async fn within_function<F: Future>(
     deadline: Deadline,
     timer: Option<&Timer>,
@@ -290,7 +290,7 @@ async fn attempts_end_with_the_scope() {
 
 #[test]
 fn a_blocking_call_is_cut_though_no_scope_ends_it() {
-    // In a scope that is busy with it as well.
+    // The same in a scope that is busy with it.
     for within_a_scope in [false, true] {
         let answer = within(ms(20_000), move || {
             let runtime = multi_thread(2);

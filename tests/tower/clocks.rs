@@ -1,4 +1,4 @@
-//! Deadlines of layers by the clock of a scope, and by that of a layer's timer.
+//! Layers with deadlines on the clock of a scope, and on that of a layer's timer.
 
 use std::task::Poll;
 
@@ -27,7 +27,7 @@ async fn a_server_in_a_scope_uses_its_timer() {
         let mut call = scope.sync_scope_on(&timer, || {
             Box::pin(service.call(request("grpc-timeout", "50m")))
         });
-        // Outside of the scope it still has the scope's timer.
+        // Outside the scope it still has the scope's timer.
         assert!(poll_once(&mut call).is_pending());
         tokio::time::advance(ms(500)).await;
         clock.advance(ms(49));

@@ -42,7 +42,7 @@ fn request(timeout: impl AsRef<[u8]>) -> Request<()> {
     services::request("grpc-timeout", timeout)
 }
 
-/// What is left in the handler of such a request.
+/// The time left in the handler of such a request.
 async fn left(layer: &DeadlineLayer, request: Request<()>) -> Option<Duration> {
     let mut seen = None;
     let handler = at_once(|_| {
@@ -90,7 +90,7 @@ async fn the_earlier_of_nested_deadlines_wins() {
         outer.scope(left(&layer, request("50m"))).await,
         Ok(Some(ms(50)))
     );
-    // Of two layers as well, whichever is the outer one.
+    // The same with two layers, whichever is the outer one.
     for (outer, inner) in [(30, 60), (60, 30)] {
         let outer = DeadlineLayer::new().cap(ms(outer));
         let inner = DeadlineLayer::new().cap(ms(inner));
@@ -119,10 +119,10 @@ async fn the_deadline_of_a_scope_goes_with_the_body() {
     assert_eq!(start.elapsed(), ms(100));
 }
 
-/// The deadlines that were current, by where.
+/// The current deadlines, by place.
 type Seen = Arc<Mutex<Vec<(&'static str, Option<Duration>)>>>;
 
-/// A body that writes down what is current when it is polled.
+/// A body that notes the current deadline when it is polled.
 struct Noting(Seen);
 
 impl Body for Noting {

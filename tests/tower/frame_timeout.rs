@@ -1,4 +1,4 @@
-//! A limit between the frames of a body, beside that of the whole response.
+//! A limit between the frames of a body, in addition to that of the whole response.
 
 use std::task::Poll;
 
@@ -15,12 +15,12 @@ use crate::bodies::{Broken, Script, poll_body, read};
 use crate::services::{at_once, body_by, by_hand, limited, once};
 use crate::support::{Dice, HOUR, assert_settled, bounded_timer, current_thread, ms, own_timer};
 
-/// A layer with a limit of the whole, and one of each frame.
+/// A layer with a limit for the whole response, and one for each frame.
 fn layer(whole: Duration, frame: Duration) -> HttpTimeoutLayer {
     HttpTimeoutLayer::new(whole).frame_timeout(frame)
 }
 
-/// The data of a frame that a poll has given.
+/// The data of a polled frame.
 #[track_caller]
 fn assert_data(body: &mut LimitedBody<Script>, expected: &str) {
     match poll_body(body) {
@@ -75,7 +75,7 @@ async fn the_headers_have_the_limit_of_the_whole_alone() {
     let cut = service.call(Request::new(())).await.unwrap_err();
     assert!(cut.is::<Elapsed>());
     assert_eq!(start.elapsed(), ms(159));
-    // Without a limit of the whole they have none.
+    // Without a limit of the whole response, the body has none.
     let mut service = layer(Duration::MAX, ms(10)).layer(slow(HOUR * 24 * 365));
     assert!(service.call(Request::new(())).await.is_ok());
 }
@@ -90,7 +90,7 @@ async fn the_limit_of_the_whole_holds_while_frames_come_in_time() {
         assert!(read.is_cut());
         assert_eq!((read.data.len(), start.elapsed()), expected);
     }
-    // A body that is never pending is cut by it as well, and only by it.
+    // This limit also cuts a body that is never pending, but that of the frames does not.
     let mut body = body_by(&layer(ms(25), ms(10)), Script::new([Endless])).await;
     sleep(ms(24)).await;
     assert_data(&mut body, "more");
@@ -161,7 +161,7 @@ fn time_in_which_the_client_is_slow_does_not_count() {
     let _entered = runtime.enter();
     let steps = [Data("a"), Data("b"), Wait(HOUR), Data("late")];
     by_hand(layer(HOUR, ms(10)), Script::new(steps), |clock, body| {
-        // Nobody polls for the first frame, nor for the second.
+        // Nobody polls for the first frame, or for the second.
         clock.advance(ms(500));
         assert_data(body, "a");
         clock.advance(ms(500));
@@ -188,12 +188,12 @@ async fn a_frame_that_is_ready_counts_however_late_it_is_fetched() {
     let mut body = body_by(&layer(HOUR, ms(10)), Script::new(steps)).await;
     for _ in 0..2 {
         assert!(poll_body(&mut body).is_pending());
-        // The time has run out meanwhile, and the task was woken for it.
+        // The time has run out meanwhile, and the task was woken.
         sleep(ms(500)).await;
         assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Ok(_)))));
     }
     assert_settled(&Timer::current());
-    // One that is not ready does not, though nobody has polled since.
+    // A frame that is not ready is too late, even if nobody has polled since.
     let mut body = body_by(&layer(HOUR, ms(10)), Script::new([Wait(HOUR), Trailers])).await;
     assert!(poll_body(&mut body).is_pending());
     sleep(ms(500)).await;
@@ -348,7 +348,7 @@ async fn size_and_end_of_a_body_pass_through() {
     }
 }
 
-/// Data after each of these waits, and the end: how many frames there are, when the body ends, and whether it is cut.
+/// The expected result for data after each of these waits, and then the end: the number of frames, when the body ends, and whether it is cut.
 fn expected(waits: &[u64], whole: u64, frame: u64) -> (usize, u64, bool) {
     let mut now = 0;
     for (count, wait) in waits.iter().enumerate() {
@@ -357,7 +357,7 @@ fn expected(waits: &[u64], whole: u64, frame: u64) -> (usize, u64, bool) {
             return (count, cut, true);
         }
         now += wait;
-        // A frame may come at its deadline. At that of the whole, data that more may follow is too late.
+        // A frame may come at its own deadline. At that of the whole response, data that may not be the last is too late.
         if now == whole {
             return (count, whole, true);
         }

@@ -15,7 +15,7 @@ use crate::bodies::{Broken, Script, poll_body, read};
 use crate::services::{Slow, at_once, by_hand, limited, once, stuck_service};
 use crate::support::{HOUR, ms};
 
-/// On a manual clock, with all that was read when a limit of 10 ms passes, and what comes then.
+/// Plays a script on a manual clock until a limit of 10 ms passes, and hands the body to `then`.
 fn at_the_limit(script: Script, then: impl FnOnce(&mut LimitedBody<Script>)) {
     by_hand(HttpTimeoutLayer::new(ms(10)), script, |clock, body| {
         clock.advance(ms(9));

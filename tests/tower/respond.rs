@@ -1,4 +1,4 @@
-//! Responses in place of errors.
+//! Responses instead of errors.
 
 use std::fmt;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::bodies::{Broken, Read, Script, read};
 use crate::services::{Slow, at_once, once, request, stuck, stuck_service};
 use crate::support::ms;
 
-/// A request by gRPC.
+/// A gRPC request.
 fn call() -> Request<()> {
     request("content-type", "application/grpc")
 }
@@ -35,7 +35,7 @@ fn layers() -> [RespondLayer; 3] {
     ]
 }
 
-/// The response in place of this error.
+/// The response that replaces this error.
 async fn response_to(layer: &RespondLayer, error: impl FnOnce() -> BoxError) -> Responded {
     let mut error = Some(error);
     let failing = service_fn(|_: Request<()>| {
@@ -51,7 +51,7 @@ async fn elapsed() -> BoxError {
     Box::new(waterwheel::timeout(ms(1), future).await.unwrap_err())
 }
 
-/// What is left of a response: the status of HTTP, and that of gRPC.
+/// The status of a response, in HTTP and in gRPC.
 fn statuses<B: Body<Error: Into<BoxError>>>(
     response: Result<Response<RespondBody<B>>, BoxError>,
 ) -> (u16, Option<String>) {
@@ -83,7 +83,7 @@ async fn a_limit_that_has_passed_becomes_a_response() {
     ] {
         let error = elapsed().await;
         assert_eq!(statuses(response_to(&layer, || error).await), expected);
-        // Among the sources of an error as well.
+        // The same if it is among the sources of an error.
         let error = Around(Box::new(Around(elapsed().await)));
         assert_eq!(
             statuses(response_to(&layer, || error.into()).await),
@@ -120,7 +120,7 @@ async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
         );
     }
     assert_eq!(answer(Request::new(())).await, (504, None));
-    // Nor is its body one with trailers.
+    // Its body has no trailers either.
     let script = Script::new([Data("a"), Wait(ms(60)), Data("late")]);
     let limit = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
     let response = RespondLayer::grpc()
@@ -153,7 +153,7 @@ async fn a_timer_that_was_stopped_is_no_limit_that_passed() {
     }
 }
 
-/// An error around another, as of tower's `Buffer`.
+/// An error around another one, like that of tower's `Buffer`.
 #[derive(Debug)]
 struct Around(BoxError);
 
@@ -205,7 +205,7 @@ async fn a_body_of_grpc_that_may_be_cut_has_no_length() {
     }
 }
 
-/// What becomes of a body with a limit of 10 ms.
+/// The result of a body with a limit of 10 ms.
 async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     let limited = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
     let mut service = layer.layer(limited);
@@ -214,7 +214,7 @@ async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     assert!(!response.headers().contains_key("grpc-status"));
     let mut body = response.into_body();
     let read = read(&mut body).await;
-    // A body that was cut has nothing more.
+    // A body that was cut has no further frames.
     let has_elapsed = |error: &BoxError| error.is::<Elapsed>();
     let was_cut = read.trailers.is_some() || read.error.as_ref().is_some_and(has_elapsed);
     assert_eq!(body.is_end_stream(), was_cut);
@@ -232,7 +232,7 @@ async fn a_body_of_grpc_that_is_cut_ends_with_a_status() {
     assert_eq!(life.strong_count(), 0);
 }
 
-/// A body that fails by an error of a limit, and lives on.
+/// A body that fails with a limit's error, and continues to exist.
 struct Failing {
     error: Option<BoxError>,
     _alive: Arc<()>,

@@ -1,4 +1,4 @@
-//! Services that what is tested stands around.
+//! Services that the tested layers wrap.
 
 use std::future::{Future, Ready, pending, ready};
 use std::pin::Pin;
@@ -27,7 +27,7 @@ pub(crate) fn request(header: &str, value: impl AsRef<[u8]>) -> Request<()> {
 /// A response at once.
 type AtOnce = Ready<Responded>;
 
-/// An HTTP service whose handler this is, with a response at once.
+/// An HTTP service with this handler, which responds at once.
 pub(crate) fn at_once<F>(mut handler: F) -> ServiceFn<impl FnMut(Request<()>) -> AtOnce + use<F>>
 where
     F: FnMut(Request<()>) -> Script,
@@ -35,13 +35,13 @@ where
     tower::service_fn(move |request| ready(Ok(Response::new(handler(request)))))
 }
 
-/// The body of this script, once.
+/// Returns the body of this script, once.
 pub(crate) fn once(script: Script) -> impl FnMut(Request<()>) -> Script {
     let mut script = Some(script);
     move |_| script.take().expect("one call")
 }
 
-/// A future that is never ready, and the count of references that goes with it. In an hour of a runtime's time it panics.
+/// A future that is never ready, and a weak reference that tells whether it exists. After an hour of a runtime's time it panics.
 pub(crate) fn stuck<T>() -> (impl Future<Output = T>, Weak<()>) {
     let alive = Arc::new(());
     let life = Arc::downgrade(&alive);
@@ -58,7 +58,7 @@ pub(crate) fn stuck<T>() -> (impl Future<Output = T>, Weak<()>) {
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A service that never responds to its one call, and the count of references that goes with that call.
+/// A service that never responds to its one call, and a weak reference that tells whether that call exists.
 pub(crate) fn stuck_service<R>() -> (ServiceFn<impl FnMut(R) -> Boxed<Responded>>, Weak<()>) {
     let (future, life) = stuck();
     let mut future = Some(Box::pin(future) as Boxed<Responded>);
@@ -72,7 +72,7 @@ pub(crate) async fn body_by(layer: &HttpTimeoutLayer, script: Script) -> Limited
     service.call(Request::new(())).await.unwrap().into_body()
 }
 
-/// What comes of this body with a limit, and when.
+/// The result of this body with a limit, and when.
 pub(crate) async fn limited(
     layer: &HttpTimeoutLayer,
     steps: impl IntoIterator<Item = Step>,

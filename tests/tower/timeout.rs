@@ -20,7 +20,7 @@ use crate::support::{
     poll_once, waiting,
 };
 
-/// Responds with what it was asked to wait.
+/// Waits for this time, and responds with it.
 async fn wait(millis: u64) -> Result<u64, Broken> {
     sleep(ms(millis)).await;
     Ok(millis)
@@ -47,7 +47,7 @@ async fn a_call_that_is_dropped_drops_what_is_inside() {
     drop(call);
     assert_eq!(life.strong_count(), 0);
     assert_settled(&Timer::current());
-    // One that is cut is dropped at once.
+    // A call that is cut is dropped at once.
     let (stuck, life) = stuck_service();
     let mut service = Timeout::new(stuck, ms(10));
     let mut call = pin!(service.call(()));
@@ -78,7 +78,7 @@ async fn time_to_become_ready_is_not_counted() {
 async fn a_limit_beyond_all_instants_means_never() {
     let mut service = Timeout::new(service_fn(wait), Duration::MAX);
     let call = waiting(Box::pin(service.call(5)));
-    // That of the handler.
+    // The one timer is the handler's.
     assert_eq!(Timer::current().metrics().pending(), 1);
     assert_eq!(call.await.unwrap(), 5);
     let timer = own_timer();
@@ -111,7 +111,7 @@ async fn a_timer_that_takes_nothing_new_refuses_the_call() {
     let shed = service.call(5).await.unwrap_err();
     assert!(shed.downcast_ref::<Error>().unwrap().is_at_capacity());
     assert_eq!(first.await.unwrap(), 5);
-    // The response has given its place back.
+    // The response has released its place.
     assert_eq!(service.call(5).await.unwrap(), 5);
     timer.shutdown();
     let stopped = service.call(5).await.unwrap_err();
@@ -132,7 +132,7 @@ async fn a_timer_that_is_full_or_stopped_refuses_every_call() {
     }
 }
 
-/// The errors of calls by each layer, on this timer or on that of the runtime.
+/// The errors of calls through each layer, on this timer or on that of the runtime.
 async fn refusals(timer: Option<&Timer>) -> Vec<(&'static str, Error)> {
     let handler = || at_once(|_| panic!("it is not called"));
     let request = || Request::new(());

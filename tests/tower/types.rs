@@ -1,4 +1,4 @@
-//! Auto traits, sizes, `Clone` and `Debug` of what is public.
+//! Auto traits, sizes, `Clone` and `Debug` of the public types.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -77,9 +77,9 @@ fn auto_traits_are_what_they_are_meant_to_be() {
 
 #[test]
 fn a_limit_adds_little_to_what_it_limits() {
-    // A `Sleep`, a deadline, the time for a frame or a timer, a flag; and whether what is limited is still there.
+    // A `Sleep`, a deadline, the time for a frame or a timer, a flag; and whether the limited body still exists.
     assert!(size_of::<LimitedBody<[usize; 4]>>() <= 32 + 72 + 8);
-    // Beside these, why the service was not called.
+    // In addition to these, the reason why the service was not called.
     assert!(size_of::<ResponseFuture<[usize; 4]>>() <= 32 + 88 + 8);
     assert_eq!(
         size_of::<HttpResponseFuture<u8>>(),
@@ -90,7 +90,7 @@ fn a_limit_adds_little_to_what_it_limits() {
     assert!(size_of::<HttpTimeoutLayer>() <= 40);
 }
 
-/// An HTTP service that can be cloned, and its clones.
+/// Checks an HTTP service that can be cloned, and its clones.
 fn check<L>(layer: L)
 where
     L: Layer<Never> + Clone + Debug,
@@ -164,7 +164,7 @@ async fn bodies_are_printed_and_hand_out_what_is_inside() {
     limited.get_pin_mut().unwrap().push('c');
     assert_eq!(body.into_inner().unwrap().into_inner().unwrap(), "abc");
 
-    // Without its limit: the timer goes.
+    // Without its limit, which drops its timer.
     let waiting = at_once(once(Script::new([Wait(ms(60))])));
     let mut limited = HttpTimeout::new(waiting, ms(10));
     let mut body = limited.call(Request::new(())).await.unwrap().into_body();
@@ -185,7 +185,7 @@ async fn a_body_that_was_cut_is_not_handed_out() {
     assert!(Pin::new(&mut body).get_pin_mut().is_none());
     assert!(body.into_inner().is_none());
 
-    // In place of an error, and of the end of a body of gRPC.
+    // The same for a body that replaces an error, or the end of a gRPC body.
     let mut cut = RespondLayer::grpc().layer(HttpTimeout::new(Never, ms(10)));
     let body = cut
         .call(request("content-type", "application/grpc"))
@@ -205,7 +205,7 @@ async fn a_body_that_was_cut_is_not_handed_out() {
     assert!(body.get_mut().is_none() && Pin::new(&mut body).get_pin_mut().is_none());
 }
 
-/// The service within, by each way to it.
+/// Checks each way to reach the inner service.
 fn hands_out<L>(mut service: Middleware<Never, L>) {
     let _: (Never, &mut Never) = (service.get_ref().clone(), service.get_mut());
     let Never = service.into_inner();

@@ -1,4 +1,4 @@
-//! A body that nothing polls: what a limit cannot do.
+//! A body that nothing polls: a limitation of the limits.
 
 use http::Request;
 use tower::{Layer, Service};

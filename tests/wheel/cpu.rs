@@ -1,4 +1,4 @@
-//! No needless work: counted in advances and in cascades, not in time.
+//! No needless work: counts advances and cascades instead of measuring time.
 
 use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
@@ -117,7 +117,7 @@ fn a_timer_moves_once_a_dial_at_most() {
     }
 }
 
-// The same after an idle time, over which the hand was moved: half a second is still less than a second away.
+// The same after an idle time over which the hand was moved: half a second is still less than a second away.
 #[test]
 fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
     let resolution = Resolution::MILLISECOND;

@@ -62,7 +62,7 @@ fn a_revolution_of_a_dial_from_anywhere_is_a_whole_one() {
 fn a_timer_put_back_into_the_slot_being_served_waits() {
     let resolution = Resolution::MILLISECOND;
     let [second, minute, ..] = edges::revolutions(resolution);
-    // From slot 500 of the first dial, where both deadlines belong.
+    // Start from slot 500 of the first dial, in which both deadlines belong.
     for later in [second, minute] {
         let mut wheel = Wheel::new(resolution);
         wheel.insert(Tick::new(500), ());

@@ -1,4 +1,4 @@
-//! The numbers at which wheels go wrong.
+//! The numbers at which timing wheels fail.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn delays(resolution: Resolution) -> Vec<u64> {
     delays.filter(|&delay| delay > 0).collect()
 }
 
-/// Where a clock may stand: near zero, near each wrap of a dial or of a counter, beyond the last
+/// Positions of a clock: near zero, near each wrap of a dial or of a counter, beyond the last
 /// dial, near the end of time.
 pub(crate) fn starts(resolution: Resolution) -> Vec<u64> {
     let mut starts = vec![0, 1, u64::MAX - 1, u64::MAX];

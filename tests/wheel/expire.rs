@@ -1,4 +1,4 @@
-//! The iterator: what it returns, in which order, and what it leaves in the wheel.
+//! The iterator: the timers that it returns, their order, and the timers that it leaves in the wheel.
 
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
@@ -8,7 +8,7 @@ use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 use crate::edges::{self, YEAR};
 use crate::support::advance;
 
-/// Ten timers at each of three ticks, on the first dial; numbered in order.
+/// Ten timers at each of three ticks, on the first dial, numbered in order.
 fn thirty() -> Wheel<u64> {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     for number in 0..30 {
@@ -74,7 +74,7 @@ fn a_forgotten_iterator_loses_nothing() {
         mem::forget(items);
         wheel.check_invariants();
         assert_eq!(wheel.len() as u64, 30 - taken.min(30));
-        // One that is due before all others, and one after.
+        // One timer is due before all others, and one after.
         let hand = wheel.now().get();
         wheel.insert(Tick::new(hand + 1), 100);
         wheel.insert(Tick::new(90_000), 101);
@@ -211,7 +211,7 @@ fn payloads_can_go_back_after_each_batch() {
         }
         assert!(wheel.next_expiration() > Some(Tick::new(now)));
     }
-    // At 10, 60 … 1960, and so on: 40 times each, of which the last hand saw all.
+    // Each fires 40 times, at 10, 60 … 1960 and so on; the last hand has passed all of them.
     assert_eq!((served, wheel.len()), (30 * 40, 30));
 }
 
@@ -232,7 +232,7 @@ fn months_of_cascades_come_up_in_order() {
         expected.sort_unstable();
         let mut seen = Vec::new();
         while !wheel.is_empty() {
-            // Some at a time, and from far away.
+            // A few at a time, and from far away.
             let items = wheel.expire(Tick::new(12_345 + 600 * 86_400 * second), 5);
             for (_, deadline, (delay, copy)) in items.take(4) {
                 assert_eq!(deadline.get(), 12_345 + delay);
@@ -253,7 +253,7 @@ fn with_nothing_due_the_hand_moves_to_now() {
         assert_eq!(wheel.now(), Tick::new(now));
         wheel.check_invariants();
     }
-    // Time does not go back.
+    // Time does not go backwards.
     assert!(wheel.expire(Tick::new(3), usize::MAX).next().is_none());
     assert_eq!(wheel.now(), Tick::new(YEAR - 1));
     assert_eq!(wheel.expire(Tick::new(YEAR), usize::MAX).count(), 1);

@@ -16,7 +16,7 @@ fn a_timer_in_the_hands_own_slot_is_one_revolution_away() {
         for start in [0, 7 * day + 5 * hour + 3 * minute + 2 * second] {
             for (whole, unit) in units {
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
-                // A whole revolution away, then the slot before it, then the hand's next one.
+                // A whole revolution away, then the slot before it, then the hand's next slot.
                 for delay in [whole, (whole - unit).max(1), unit] {
                     wheel.insert(Tick::new(start + delay), ());
                     let (_, unit) = *units
@@ -153,7 +153,7 @@ fn a_timer_beyond_the_last_dial_is_in_time() {
                     Tick::new(start + delay),
                     "{delay} from {start}"
                 );
-                // And by one jump, over the revolutions of the last dial.
+                // The same with one jump, over the revolutions of the last dial.
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
                 wheel.insert(Tick::new(start + delay), ());
                 assert!(advance(&mut wheel, start + delay - 1).is_empty());

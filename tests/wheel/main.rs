@@ -1,4 +1,4 @@
-//! The pure wheel against a naive list, and against the bugs that other timers shipped.
+//! The wheel compared to a naive list, and tested for the bugs that other timers shipped.
 
 #[path = "../support/bytes.rs"]
 mod bytes;

@@ -1,4 +1,4 @@
-//! Of a timer that is gone, nothing is left: its payload, its entry and its key.
+//! Nothing is left of a timer that is gone: neither its payload nor its entry nor its key.
 
 use std::rc::Rc;
 
@@ -194,7 +194,7 @@ fn a_stale_key_names_nothing_though_its_place_is_used_again() {
         }
         assert_eq!(wheel.deadline(key), Some(Tick::new(round)));
         assert_eq!(wheel.get_mut(key), Some(&mut { round }));
-        // It goes by a cancel, by being handed out, by a drain.
+        // It is removed by a cancel, by being handed out, or by a drain.
         match round % 3 {
             0 => assert_eq!(wheel.cancel(key), Some(round)),
             1 => assert_eq!(advance(&mut wheel, round), [round]),
@@ -267,7 +267,7 @@ fn clearing_drops_the_payloads_and_keeps_the_memory() {
         let keys: Vec<_> = keys
             .map(|deadline| wheel.insert(deadline, Rc::clone(&payload)))
             .collect();
-        // Some wait to be served, and one is disarmed.
+        // Some are waiting to be served, and one is disarmed.
         batch(&mut wheel, 3_000, 1);
         wheel.insert(Tick::ZERO, Rc::clone(&payload));
         assert!(wheel.has_backlog());
@@ -284,7 +284,7 @@ fn clearing_drops_the_payloads_and_keeps_the_memory() {
         assert_eq!(wheel.now(), Tick::new(3_000));
         assert_eq!(wheel.cascaded(), cascaded);
 
-        // The next ones have the same places and other keys.
+        // The next timers have the same places and other keys.
         for &delay in &delays {
             wheel.insert(Tick::new(delay.saturating_add(3_001)), Rc::clone(&payload));
         }
@@ -325,7 +325,7 @@ fn shrinking_keeps_each_timer_at_its_place() {
         .map(|n| wheel.insert(Tick::new(100_000 + n), n))
         .collect();
     for (n, &key) in keys.iter().enumerate() {
-        // The last that is left is at 599, disarmed.
+        // The last one that is left is at 599, disarmed.
         if n % 3 != 0 && n != 599 || n >= 600 {
             assert!(wheel.cancel(key).is_some());
         }
@@ -385,7 +385,7 @@ fn a_list_in_portions_has_each_timer_that_stays() {
                 .map(|(key, _, &n)| (key, n)),
         );
         first += 100;
-        // Others come and go.
+        // Other timers come and go.
         let come = wheel.insert(Tick::new(5_000), 5_000);
         if first > 500 {
             wheel.cancel(come);

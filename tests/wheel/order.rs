@@ -1,5 +1,5 @@
-//! In order: by tick, and equal ticks as they were filed, whichever dials they were on. The model checks it as long as the hand
-//! is moved in order alone.
+//! In order: by tick, and equal ticks in the order of filing, whichever dials they were on. The model checks this as long as
+//! the hand is only moved in order.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -10,7 +10,7 @@ use crate::edges;
 use crate::model::{Case, Op, Says, run};
 use crate::properties::ops;
 
-/// Does these steps, and hands out the rest in order.
+/// Applies these steps, and hands out the rest in order.
 fn run_in_order(resolution: Resolution, mut ops: Vec<Op>) {
     ops.push(advance(u64::MAX));
     run(&Case {
@@ -28,7 +28,7 @@ fn advance(by: u64) -> Op {
     }
 }
 
-/// The step, or one in place of it that moves the hand in order.
+/// The step, or a replacement that moves the hand in order.
 fn in_order(op: Op) -> Op {
     match op {
         Op::Advance { by, budget, says } => Op::AdvanceInOrder { by, budget, says },
@@ -94,7 +94,7 @@ fn a_timer_that_cascades_stays_before_timers_filed_after_it() {
     run_in_order(Resolution::MILLISECOND, ops);
 }
 
-// A version that looked beyond the dials once in 64 days took for ever.
+// A version that looked beyond the dials once in 64 days took forever.
 #[test]
 fn a_jump_to_the_end_of_time_in_order_is_a_few_steps() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);

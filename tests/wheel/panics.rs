@@ -1,5 +1,5 @@
-//! A panic in a callback or a destructor leaves the wheel in order: it loses the timer that was handed out and no
-//! other, hands out no timer twice, and strands none.
+//! A panic in a callback or a destructor leaves the wheel in order: it loses only the timer that was handed out,
+//! hands out no timer twice, and strands none.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,7 +13,7 @@ fn panic_quietly() -> ! {
     panic::resume_unwind(Box::new(()))
 }
 
-/// Runs what panics, and drops its result.
+/// Runs code that panics, and drops its result.
 fn catch<R>(what: impl FnOnce() -> R) {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(what())));
     assert!(outcome.is_err(), "it was to panic");
@@ -61,8 +61,8 @@ fn thirty() -> (Wheel<u64>, Vec<Key>) {
     (wheel, keys)
 }
 
-// In other timers, a waker that panics strands the rest of the slot. The timer that a judge was asked about stays, one that was handed
-// out is gone.
+// In other timers, a waker that panics strands the rest of the slot. Here the timer that a judge was asked about stays, and one that
+// was handed out is gone.
 #[test]
 fn a_panic_loses_what_was_handed_out_and_strands_no_timer() {
     for (fatal, judge_panics) in [0, 7, 29]
@@ -106,7 +106,7 @@ fn a_panic_loses_what_was_handed_out_and_strands_no_timer() {
 fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
     for fatal in 0..30 {
         let (mut wheel, keys) = thirty();
-        // On the dial above; it cascades in the advance that panics.
+        // On the dial above, so that it cascades in the advance that panics.
         let far = wheel.insert(Tick::new(5_500), 100);
         batch(&mut wheel, 10, 3);
         let before = wheel.len();
@@ -136,7 +136,7 @@ fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
         );
         assert_eq!(wheel.len(), before - disarmed - handed);
         assert!(wheel.is_pending(far));
-        // What was postponed keeps its new deadline; what was not reached is handed out now.
+        // Postponed timers keep their new deadlines; timers that were not reached are handed out now.
         let late = advance(&mut wheel, 5_000).len();
         assert_eq!(late, before - 1 - postponed - disarmed - handed);
         assert_eq!(advance(&mut wheel, 5_001).len(), postponed);
@@ -145,7 +145,7 @@ fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
     }
 }
 
-// The wheel drops no payload in the middle of its own work: it hands them out.
+// The wheel drops no payload in the middle of its own work: it hands payloads out.
 #[test]
 fn a_destructor_that_panics_does_no_harm_when_handed_out() {
     let bombs = Bombs::default();
@@ -187,7 +187,7 @@ fn a_destructor_that_panics_does_no_harm_when_cancelled() {
 #[test]
 fn a_destructor_that_panics_does_no_harm_to_the_others() {
     type End = fn(&mut Wheel<Bomb<'_>>);
-    // In a drain, the first panics when it is dropped, and dropping the iterator drops the others. A clear costs the room.
+    // In a drain, the first one panics when it is dropped, and dropping the iterator drops the others. A clear loses the capacity.
     let ends: [(&str, End); 3] = [
         ("drained", |wheel| wheel.drain().for_each(drop)),
         ("cleared", |wheel| wheel.clear()),

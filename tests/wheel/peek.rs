@@ -31,14 +31,14 @@ fn peek_shows_what_expire_takes_next() {
     }
 }
 
-// `advance` has left its backlog in the order in which it came up, which is not that of the deadlines.
+// `advance` leaves its backlog in the order in which it came up, not in that of the deadlines.
 #[test]
 fn peek_and_expire_agree_on_what_an_advance_left_over() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let leave = |wheel: &mut Wheel<u64>, now| {
         wheel.advance(Tick::new(now), 0, |_, _, _| Verdict::Due, |_, _| ());
     };
-    // In the backlog, among the fresh, and on the seconds, where the budget did not reach.
+    // In the backlog, among the fresh ones, and on the seconds, which the budget did not reach.
     for deadline in [10, 11, 5_900, 5_100] {
         wheel.insert(Tick::new(deadline), deadline);
     }
@@ -66,7 +66,7 @@ fn peek_keeps_equal_deadlines_in_order_over_the_dials() {
     assert_eq!(wheel.peek(), Some((first, deadline, &1)));
     assert_eq!(wheel.cancel(first), Some(1));
     assert_eq!(wheel.peek(), Some((second, deadline, &2)));
-    // Earlier than both, on a dial above.
+    // Earlier than both, but on a higher dial.
     let third = wheel.insert(Tick::new(120_499), 3);
     assert_eq!(wheel.peek(), Some((third, Tick::new(120_499), &3)));
 }

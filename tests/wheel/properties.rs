@@ -1,4 +1,4 @@
-//! Random steps on a wheel and on the naive list.
+//! Random steps on a wheel and a naive list.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
     prop_oneof![
         2 => 0..=2_u64,
         3 => 0..=2 * second,
-        // Few, so that many are equal.
+        // Only a few values, so that many are equal.
         2 => (0..=20_u64).prop_map(move |tenths| tenths * second / 10),
         5 => (select(edges::delays(resolution)), jitter)
             .prop_map(|(edge, jitter)| edge.saturating_add_signed(jitter)),
@@ -26,7 +26,7 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
     ]
 }
 
-/// As [`ticks`], but mostly short, so that time does not end at the third step.
+/// Like [`ticks`], but mostly short, so that time does not end at the third step.
 fn steps(resolution: Resolution) -> impl Strategy<Value = u64> {
     let second = edges::second(resolution);
     let edges = edges::delays(resolution);
@@ -101,7 +101,7 @@ pub(crate) fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     vec(op, 1..60)
 }
 
-/// Most of the time goes to the check of every slot after every step. A fine wheel has many slots.
+/// The number of cases. Most of the time goes into checking every slot after every step, and a fine wheel has many slots.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig::with_cases(cases)
 }

@@ -1,4 +1,4 @@
-//! Which lengths of a tick are valid, and the error for the others.
+//! The valid lengths of a tick, and the error for the others.
 
 use std::time::Duration;
 

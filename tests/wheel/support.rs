@@ -1,4 +1,4 @@
-//! What most of the tests do.
+//! Helpers that most of the tests use.
 
 use waterwheel::wheel::{Tick, Verdict, Wheel};
 

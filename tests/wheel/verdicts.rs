@@ -1,4 +1,4 @@
-//! What becomes of a timer that has come up: due, disarmed, or filed again.
+//! The verdicts on a timer that has come up: due, disarmed, or filed again.
 
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 
@@ -56,7 +56,7 @@ fn a_postponed_timer_keeps_its_key_and_comes_up_when_due() {
     }
 }
 
-// To the tick at which it is judged, or to one before: filed again, it would be judged for ever.
+// To the tick at which it is judged, or to an earlier one: if it was filed again, it would be judged forever.
 #[test]
 fn a_timer_postponed_to_no_later_than_now_is_due() {
     for later in [0, 16, 17, 20, 21] {

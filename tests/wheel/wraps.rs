@@ -1,5 +1,5 @@
 //! The clock starts near each wrap of each dial and counter, and timers are armed, moved, disarmed and cancelled
-//! across it, beside the naive list after every step.
+//! across it, compared to the naive list after every step.
 //!
 //! The properties do so at random; here each wrap gets its own case.
 
@@ -26,8 +26,8 @@ fn arm(wrap: u64, resolution: Resolution) -> Vec<Op> {
 
 /// Moves some timers from one side of the wrap to the other, and some back, and cancels or disarms others.
 ///
-/// Of `which`, the lowest two bits say whether it is a timer that is there (not zero), the rest
-/// which.
+/// The lowest two bits of `which` tell whether it is an existing timer (not zero), the rest
+/// which one.
 fn meddle(wrap: u64) -> [Op; 6] {
     let there = |number: usize| number * 4 + 1;
     [
@@ -49,9 +49,9 @@ fn meddle(wrap: u64) -> [Op; 6] {
     ]
 }
 
-/// Steps over the wrap tick by tick, with the timers that are there and with some that are armed on the way.
+/// Steps over the wrap tick by tick, with the existing timers and some that are armed on the way.
 fn step_over(wrap: u64) -> Vec<Op> {
-    // As far as no timer comes up: to three ticks before the wrap at most.
+    // Skip as far as no timer comes up: at most to three ticks before the wrap.
     let mut ops = vec![Op::SkipTo { by: wrap }];
     for step in 0..7 {
         ops.push(Op::Insert {

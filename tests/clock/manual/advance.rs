@@ -1,4 +1,4 @@
-//! What an advance fires, and what it refuses.
+//! What an advance fires, and when it is refused.
 
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -84,7 +84,7 @@ fn the_next_advance_skips_what_was_cancelled_or_postponed() {
         assert_eq!(clock.advance_to_next(), Some(begin + ms(40)));
         assert_eq!(probe.wakes(), 1);
         drop(postponed);
-        // Nothing is pending, so nothing moves, whatever the wheel still looks for.
+        // Nothing is pending, so nothing moves, even if the wheel would have slots to look at.
         let last = probe.waiting(timer.sleep(ms(100)));
         drop(last);
         assert_eq!(clock.advance_to_next(), None);
@@ -92,7 +92,7 @@ fn the_next_advance_skips_what_was_cancelled_or_postponed() {
     });
 }
 
-// Its steps are to deadlines only, and none is where all are out of reach.
+// The clock steps to deadlines only, so it takes no step if all are out of reach.
 #[test]
 fn the_next_advance_leaves_the_clock_where_nothing_is_in_reach() {
     on_both_flavors(|_, clock, timer| {
@@ -181,7 +181,7 @@ fn a_waker_that_advances_its_clock_gets_an_error() {
             let says = refused.to_string();
             assert!(says.contains("not from within a waker"), "{says}");
         }
-        // And it is free again.
+        // The clock is free again.
         clock.advance(ms(1));
     });
 }
@@ -195,7 +195,7 @@ fn a_clock_is_not_advanced_beyond_what_it_can_count() {
     assert!(error.to_string().contains("584 years"), "{error}");
     assert_eq!(clock.now(), begin);
     assert_panics_here(&["584 years"], || clock.advance(Duration::MAX));
-    // All of its range, and a nanosecond more.
+    // The whole range, plus a nanosecond.
     clock.advance(Duration::from_nanos(u64::MAX));
     assert!(clock.try_advance(Duration::from_nanos(1)).is_err());
     clock.advance(Duration::ZERO);

@@ -75,7 +75,7 @@ fn nothing_turns_while_the_clock_stands_still() {
         runtime.block_on(until_pending(timer, 1));
         let turns = || timer.metrics().driver_turns();
         let before = turns();
-        // The control: the runtime's own timer, of the same delay, fires meanwhile.
+        // The control: the runtime's own timer, with the same delay, fires meanwhile.
         runtime.block_on(async { waterwheel::sleep(ms(30)).await });
         assert_eq!((turns(), timer.metrics().pending()), (before, 1));
         clock.advance(ms(1));
@@ -96,12 +96,12 @@ fn the_clock_of_a_timer_is_not_the_runtimes() {
     });
 }
 
-/// Waits until so many timers are pending. The tasks that are to arm them run meanwhile.
+/// Waits until this many timers are pending. The tasks that arm them run meanwhile.
 async fn until_pending(timer: &waterwheel::Timer, pending: u64) {
     let handle = tokio::runtime::Handle::current();
     match handle.runtime_flavor() {
         tokio::runtime::RuntimeFlavor::CurrentThread => {
-            // All that can run has run after some rounds.
+            // After some rounds, everything that can run has run.
             for _ in 0..1_000 {
                 if timer.metrics().pending() == pending {
                     return;

@@ -50,7 +50,7 @@ fn a_task_may_use_it_while_its_runtime_is_dropped() {
         let timer = timer.clone();
         async move {
             begins.send(()).unwrap();
-            // Another thread sees the end, and this one does not.
+            // Another thread notices the end, but this one does not.
             let is_open = || timer.try_sleep(ms(5)).is_ok();
             while thread::scope(|scope| scope.spawn(is_open).join()).unwrap() {
                 thread::yield_now();

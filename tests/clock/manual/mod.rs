@@ -1,4 +1,4 @@
-//! `ManualClock`: each test on a runtime of one thread and on one of two.
+//! `ManualClock`: each test runs on a single-threaded and on a two-threaded runtime.
 
 mod advance;
 mod futures;
@@ -12,7 +12,7 @@ use waterwheel::{ManualClock, Timer};
 
 use crate::support::{current_thread, metrics, multi_thread, on_manual_clock};
 
-/// Does this with a clock and a timer on it, on both flavors of runtime.
+/// Runs `act` with a clock and a timer on it, on both flavors of runtime.
 fn on_both_flavors(act: impl Fn(&Runtime, &ManualClock, &Timer)) {
     for runtime in [current_thread(), multi_thread(2)] {
         let (clock, timer) = on_manual_clock(&runtime);

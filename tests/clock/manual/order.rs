@@ -1,4 +1,4 @@
-//! In which order an advance calls the wakers.
+//! The order in which an advance calls the wakers.
 
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -71,7 +71,7 @@ fn a_waker_that_panics_keeps_none_from_being_called() {
             let waker = waker_on_wake(move || {
                 woken.lock().unwrap().push(number);
                 if number == 1 {
-                    // Prints nothing.
+                    // Unlike `panic!`, prints nothing.
                     std::panic::resume_unwind(Box::new("on purpose"));
                 }
             });

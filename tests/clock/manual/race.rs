@@ -40,7 +40,7 @@ fn no_wakeup_is_lost_beside_an_advance() {
                 done.fetch_add(1, Ordering::Relaxed);
             });
         }
-        // Real time passes here, and none on the clock unless this thread moves it.
+        // Real time passes here, but the clock stands still unless this thread moves it.
         while done.load(Ordering::Relaxed) < TASKS {
             clock.advance(ms(1));
             thread::yield_now();
@@ -56,7 +56,7 @@ async fn waterwheel_poll(sleep: &mut waterwheel::Sleep) -> std::task::Poll<()> {
     .await
 }
 
-// Timers begin and end beside the advance, in each way.
+// Timers begin and end during the advance, in each way.
 #[test]
 fn timers_that_begin_and_end_beside_an_advance_lose_nothing() {
     within(3 * LIMIT, || {
@@ -72,7 +72,7 @@ fn timers_that_begin_and_end_beside_an_advance_lose_nothing() {
                     let sleeps = (0..5).map(|_| tokio::spawn(timer.sleep(ms(dice.roll(4)))));
                     let sleeps: Vec<_> = sleeps.collect();
                     match dice.roll(3) {
-                        // Each ends by the clock, with no handle left.
+                        // Each ends through the clock, with no handle left.
                         0 => drop(timer),
                         1 => drop(timer.shutdown()),
                         _ => timer.drain().await,

@@ -1,4 +1,4 @@
-//! Random steps, beside a list of deadlines as the oracle.
+//! Random steps, compared to a list of deadlines as the oracle.
 
 use proptest::prelude::*;
 use waterwheel::{Instant, Sleep};
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A sleep that waits, its deadline, and who is woken for it.
+/// A pending sleep, its deadline, and the waker that is called for it.
 struct Waiting {
     sleep: Sleep,
     /// The start of its tick.
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// The start of the tick that the clock is in.
+/// The start of the clock's current tick.
 fn floor(begin: Instant, now: Instant) -> Instant {
     begin + ms((now - begin).as_millis() as u64)
 }

@@ -1,5 +1,5 @@
-//! Workers that are blocked: the others fire the timers. In real time, which is the point, and with a
-//! bound that a busy machine keeps: it shows no more than whether they wait for the blocked ones.
+//! Blocked workers: the others fire the timers. Deliberately in real time, and with a bound that a
+//! busy machine keeps: it only shows whether they wait for the blocked ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use waterwheel::{Duration, Instant, sleep, sleep_until};
 use crate::support::{Probe, ms, multi_thread, poll_once, within};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// For so long workers are blocked, at least; what is held up by one is late by most of it.
+/// The minimum time that workers are blocked. A timer that waits for one is late by most of it.
 const BLOCKED: Duration = ms(2_000);
-/// And until a heartbeat has beaten so often, which takes a busy machine longer.
+/// The number of heartbeats that the workers are blocked for at least, which takes a busy machine longer.
 const BEATS: u64 = 20;
-/// But no longer than this.
+/// The maximum time that the workers are blocked.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PROMPT: Duration = ms(1_500);
 
-// netty#11724, tokio#4730: one blocked worker delays everyone. Here it is all but one, and each of
-// them was woken by a timer just before.
+// netty#11724, tokio#4730: one blocked worker delays everyone. Here all but one are blocked, and
+// each was woken by a timer just before.
 #[test]
 fn with_all_workers_but_one_blocked_timers_fire_on_that_one() {
     const WORKERS: u64 = 4;
@@ -40,7 +40,7 @@ fn with_all_workers_but_one_blocked_timers_fire_on_that_one() {
                     blocked.fetch_sub(1, Ordering::SeqCst);
                 });
             }
-            // A thousand that are armed before, and a heartbeat that is armed meanwhile.
+            // A thousand timers that are armed before, and a heartbeat that is armed meanwhile.
             let start = Instant::now();
             let armed: Vec<_> = (0..1_000_u64)
                 .map(|n| {
@@ -81,7 +81,7 @@ fn with_all_workers_but_one_blocked_timers_fire_on_that_one() {
 #[test]
 fn block_in_place_holds_up_no_timer_nor_the_tasks_own() {
     within(LIMIT, || {
-        // The only worker, whose core goes to another thread meanwhile.
+        // The only worker, whose core is taken over by another thread meanwhile.
         multi_thread(1).block_on(async {
             let task = tokio::spawn(async {
                 let deadline = Instant::now() + ms(200);
@@ -95,7 +95,7 @@ fn block_in_place_holds_up_no_timer_nor_the_tasks_own() {
                 // Fired by another worker, not by a poll.
                 assert_eq!(probe.wakes(), 1);
                 assert!(poll_once(&mut own).is_ready());
-                // And from here on it is the other thread's worker.
+                // From here on it is the other thread's worker.
                 sleep(ms(5)).await;
                 beside.await.expect("it does not panic")
             });

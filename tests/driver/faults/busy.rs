@@ -1,8 +1,8 @@
-//! Workers that never rest: there is always a task that is ready, so a worker never has to wait for
-//! a timer. Timers fire nevertheless. In real time, which is the point.
+//! Workers that never rest: some task is always ready, so a worker never has to wait for a timer.
+//! Timers fire nevertheless. Deliberately in real time.
 //!
-//! How late they are depends on the scheduler, and on what else runs on the machine; a timer that is
-//! only looked at when there is nothing else to do would never fire.
+//! Their lateness depends on the scheduler and on other load; a timer that is only checked when a
+//! worker is idle would never fire.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::support::{LIMIT, current_thread, metrics, ms, multi_thread, within};
 
 const PROMPT: Duration = ms(2_000);
 
-/// A hundred tasks that are always ready, and timers beside them.
+/// Runs timers next to a hundred tasks that are always ready.
 fn beside_tasks_that_are_always_ready(runtime: Runtime, waking: Waking) {
     within(LIMIT, move || {
         let timer = Timer::builder().waking(waking).start_on(runtime.handle());
@@ -54,7 +54,7 @@ fn beside_tasks_that_are_always_ready(runtime: Runtime, waking: Waking) {
                 let latest = nap.await.expect("it does not panic");
                 assert!(latest < PROMPT, "{latest:?} late");
             }
-            // The runtime's timer likewise.
+            // The runtime's timer does the same.
             let mut ticks = interval(ms(2));
             for _ in 0..10 {
                 ticks.tick().await;

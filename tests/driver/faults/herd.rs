@@ -1,4 +1,4 @@
-//! A herd, of which a part has been served when its runtime is dropped.
+//! A herd that is only partly served when its runtime is dropped.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::support::{
 };
 
 const LIMIT: Duration = Duration::from_secs(300);
-/// More than one turn serves, however late it comes.
+/// More than one turn serves, however late it is.
 const HERD: u64 = 70_000;
 const TASKS: u64 = 25_000;
-/// A busy machine may take longer to arm a herd than there is until it is due. Each round gives it twice
-/// as long as the one before.
+/// A busy machine may take longer to arm a herd than there is time until it is due. Each round has twice
+/// as much time as the previous one.
 const ROUNDS: u32 = 8;
 
 /// Armed before the herd and due with it. Its waker holds up the driver until the runtime is being
-/// dropped: that is in the middle of the herd, however late this thread gets there.
+/// dropped, in the middle of the herd, however late this thread gets there.
 struct Gate {
     nap: Sleep,
     reached: Receiver<()>,
@@ -38,7 +38,7 @@ impl Gate {
             }
         }
         let is_ending = Arc::new(AtomicBool::new(false));
-        // Dropped with the runtime, by the worker that is not held up.
+        // Dropped with the runtime, by the worker that is not blocked.
         let end = End(Arc::clone(&is_ending));
         runtime.spawn(async move {
             let _end = end;
@@ -75,7 +75,7 @@ fn a_runtime_dropped_amid_a_herd_strands_no_waiter() {
             let armed = metrics(&timer).armed();
             gate.reached.recv().expect("the herd is due");
             drop(runtime);
-            // Each that was armed is woken, once: it was fired, or it was stopped.
+            // Each armed timer is woken once: it was fired or stopped.
             let metrics = metrics(&timer);
             assert_eq!(metrics.pending(), 0);
             assert_eq!(metrics.fired() + metrics.stopped(), armed);
@@ -93,7 +93,7 @@ fn a_runtime_dropped_amid_a_herd_strands_no_waiter() {
     });
 }
 
-// As above with tasks: the driver wakes them while the runtime drops them.
+// The same with tasks: the driver wakes them while the runtime drops them.
 #[test]
 fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
     /// Counts the tasks that end. A panic, which tokio would catch, counts as none.
@@ -107,7 +107,7 @@ fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
     within(LIMIT, || {
         for round in 0..ROUNDS {
             let runtime = multi_thread(2);
-            // The runtime's: tasks that run while their runtime ends may still use it.
+            // The runtime's timer: tasks may still use it while their runtime ends.
             let timer = inside(&runtime, Timer::current);
             let (ended, awake) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
             let gate = Gate::arm(&runtime, &timer, ms(400) * (1 << round));
@@ -119,7 +119,7 @@ fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
                     let _ends = ends;
                     sleep_until(deadline).await;
                     awake.fetch_add(1, Ordering::SeqCst);
-                    // All of them would take half a minute.
+                    // Waking all of them would take half a minute.
                     thread::sleep(ms(1));
                     sleep(HOUR).await;
                 });

@@ -1,5 +1,5 @@
 //! No stalls behind a blocked worker: tokio's own timers stand still while the worker that last ran their driver is
-//! blocked, and ours do not, unless their driver is `TokioOnly`. In real time, which is the point.
+//! blocked, but ours do not, unless their driver is `TokioOnly`. Deliberately in real time.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,19 +14,19 @@ use waterwheel::{Duration, Instant, Timer, Waking};
 
 use crate::support::{ms, multi_thread, waker_on_wake};
 
-/// How long the worker is blocked, unless the sleep beside it completes before.
+/// How long the worker is blocked, unless the other sleep completes earlier.
 const BLOCKED: Duration = Duration::from_secs(1);
-/// The same where that is to complete: a starved machine takes less, and a timer that waits for the worker
-/// takes all of it.
+/// How long it is blocked if that sleep should complete: a starved machine needs less, and a timer that
+/// waits for the worker needs all of it.
 const BLOCKED_LONG: Duration = Duration::from_secs(10);
-/// From a deadline of the blocking task to one of the task beside it, and back.
+/// The time from a deadline of the blocking task to one of the other task, and back.
 const STEP: Duration = ms(50);
-/// A round on a busy machine may go wrong; so many in a row do not.
+/// The maximum number of rounds. One may fail on a busy machine; this many in a row do not.
 const MOST_ROUNDS: usize = 20;
-/// A round may go well by chance: the other worker took the wake-up over. So many in a row do not.
+/// The minimum number of rounds. One may succeed by chance, if the other worker took over the wake-up; this many in a row do not.
 const LEAST_ROUNDS: usize = 3;
 
-/// Whose sleep it is.
+/// The library that a sleep belongs to.
 #[derive(Clone, Copy)]
 enum Whose {
     Tokios,
@@ -35,7 +35,7 @@ enum Whose {
 }
 
 impl Whose {
-    /// Makes sleeps, on the runtime that this is called in.
+    /// Returns a function that makes sleeps on the current runtime.
     fn sleeps(self) -> impl Fn(Instant) -> BoxFuture<'static, ()> + Clone + Send + Sync + 'static {
         let timer = match self {
             Whose::Tokios => None,
@@ -49,7 +49,7 @@ impl Whose {
     }
 }
 
-/// Waits, and returns the thread that fired the sleep: the one that ran its driver.
+/// Waits, and returns the thread that fired the sleep, which ran its driver.
 async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
     let thread = Arc::new(Mutex::new(None));
     poll_fn(|context| {
@@ -67,8 +67,8 @@ async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
     *thread.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plain threads beside all this: one sleeps until each of these deadlines and wakes another one, as the
-/// watchdog thread wakes a worker. How late the other one hears of it is what the machine alone takes.
+/// Plain threads for comparison: one sleeps until each of these deadlines and wakes another one, as the
+/// watchdog thread wakes a worker. The lateness of the other one is that of the machine alone.
 struct Control {
     threads: JoinHandle<Vec<(Instant, Duration)>>,
     last: Arc<Mutex<Option<Instant>>>,
@@ -104,7 +104,7 @@ impl Control {
         Control { threads, last }
     }
 
-    /// How much later than it these sleeps were, each of one of its deadlines.
+    /// How much later these sleeps were than the control for the same deadlines.
     fn later(self, late: &[(Instant, Duration)]) -> Vec<Duration> {
         *self.last.lock().expect("no poison") = late.last().map(|(last, _)| *last);
         let all = self.threads.join().expect("it does not panic");
@@ -118,15 +118,15 @@ impl Control {
 
 #[derive(Debug)]
 struct Round {
-    /// How much later each of them was than plain threads are for the same deadline.
+    /// How much later each sleep was than plain threads are for the same deadline.
     later: Vec<Duration>,
-    /// Not all of them completed before the worker was free again.
+    /// Whether some did not complete before the worker was free again.
     waited: bool,
 }
 
 /// A task that blocks its worker.
 struct Blocked {
-    /// Whether it does so yet.
+    /// Whether it is blocking now.
     is_blocked: Arc<AtomicBool>,
     free: Sender<()>,
     /// Whether it was freed too late.
@@ -136,7 +136,7 @@ struct Blocked {
 /// Blocks the worker that fires one of these sleeps, by a task that awaited it and runs there. `tasks` tasks try; their sleeps are due at
 /// `first` and every two steps after that.
 ///
-/// Another worker may take a woken task over, time after time. Of several it leaves some.
+/// Another worker may take over a woken task again and again, but not all of several.
 fn block(
     sleeps: &(impl Fn(Instant) -> BoxFuture<'static, ()> + Clone + Send + Sync + 'static),
     tasks: usize,
@@ -154,11 +154,11 @@ fn block(
             for round in 0.. {
                 let driver = fired_by(sleeps(first + STEP * 2 * round)).await;
                 if driver != Some(thread::current().id()) {
-                    // It was taken over. Meanwhile its new worker takes no other.
+                    // The task was taken over. Keep its new worker busy meanwhile.
                     thread::sleep(ms(1));
                     continue;
                 }
-                // Not within the `if`, which would hold the lock while it blocks.
+                // Not in the `if` condition, which would hold the lock while it blocks.
                 let first = block.lock().expect("no poison").take();
                 if let Some((freed, report)) = first {
                     is_blocked.store(true, Ordering::SeqCst);
@@ -180,15 +180,15 @@ impl Blocked {
         self.is_blocked.load(Ordering::SeqCst)
     }
 
-    /// Returns whether it had waited for too long.
+    /// Frees the worker, and returns whether it had waited for too long.
     async fn free(self) -> bool {
         let _ = self.free.send(());
         self.waited.await.expect("it does not panic")
     }
 }
 
-/// How sleeps `beside` fare, one after the other, if the worker that fired the `blocking` one is blocked by its task before
-/// the first of them is due. Another worker has nothing to do.
+/// Measures sleeps of `beside`, one after the other, while the worker that fired the `blocking` one is blocked by its task
+/// before the first of them is due. Another worker is idle.
 fn round(
     blocking: Whose,
     tasks: usize,
@@ -222,7 +222,7 @@ fn round(
     }
 }
 
-/// As [`round`], of two sleeps on the runtime's timer: a worker is blocked before each, and a third one has nothing to do.
+/// Like [`round`], with two sleeps on the runtime's timer: a worker is blocked before each, and a third one is idle.
 fn round_of_two() -> Round {
     let start = Instant::now() + STEP;
     let control = Control::start(start + STEP, STEP * 2);
@@ -259,7 +259,7 @@ fn round_of_two() -> Round {
 }
 
 // tokio#4730. A worker that comes back from tokio's clock with one task in hand wakes no other to
-// wait there in its place; so while that task blocks, no worker does.
+// wait there instead; so while that task blocks, no worker does.
 #[test]
 fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     let waited = || round(Whose::Tokios, 1, (Whose::Tokios, 1), BLOCKED).waited;
@@ -275,9 +275,9 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
             let mut rounds = Vec::new();
             let mut is_shown = false;
             while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
-                // Those that follow are on time: by now a free worker awaits tokio's clock. The next test has it blocked as well.
+                // Later sleeps are on time: by now a free worker awaits tokio's clock. The next test blocks that one as well.
                 let round = round(blocking, tasks, (ours, 5), BLOCKED_LONG);
-                // However busy the machine.
+                // This holds however busy the machine is.
                 assert!(!round.waited, "{round:?}, after {rounds:?}");
                 let next = round.later[1..].iter().all(|later| *later < ms(10));
                 is_shown |= round.later[0] < first && next;
@@ -288,7 +288,7 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     }
 }
 
-// The worker that the thread woke is blocked as well. Now the thread looks closely, and finds that sooner than the first time.
+// The worker that the thread woke is blocked as well. The thread is now alert, and notices sooner than the first time.
 #[test]
 fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
     let mut rounds = Vec::new();
@@ -296,7 +296,7 @@ fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
         let round = round_of_two();
         assert!(!round.waited, "{round:?}, after {rounds:?}");
         let is_shown = (ms(15)..ms(55)).contains(&round.later[0])
-            // Not less: then tokio's clock was turned by a worker, and nobody had to notice.
+            // Less would mean that a worker turned tokio's clock, so that the thread had nothing to notice.
             && (ms(5)..ms(10)).contains(&round.later[1]);
         rounds.push(round);
         is_shown
@@ -304,7 +304,7 @@ fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
     assert!(is_shown, "{rounds:?}");
 }
 
-// What `TokioOnly` gives up, and what the test above would not see if it saw nothing.
+// The promise that `TokioOnly` gives up, and a check that the test above can fail.
 #[test]
 fn beside_a_blocked_worker_a_timer_of_tokio_only_waits_too() {
     let tokio_only = Whose::Own(Waking::TokioOnly);

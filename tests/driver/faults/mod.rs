@@ -1,5 +1,5 @@
-//! What goes wrong in a process, and what must not come of it: workers that block or never rest,
-//! wakers that do their worst, runtimes that end in the middle of things.
+//! Faults in a process that must not spread: workers that block or never rest, wakers that
+//! misbehave, runtimes that end in the middle of things.
 
 mod blocked;
 mod busy;

@@ -1,4 +1,4 @@
-//! Timers that move between runtimes, and runtimes and sets of tasks that end before their timers.
+//! Timers that move between runtimes, and runtimes and task sets that end before their timers.
 
 use std::rc::Rc;
 
@@ -26,14 +26,14 @@ fn an_interval_keeps_its_grid_from_runtime_to_runtime() {
                 assert!(Instant::now() >= tick, "a tick came early");
                 (ticks, tick)
             });
-            // Drives the one that has no thread of its own.
+            // Drives the runtime that has no thread of its own.
             let tick;
             (ticks, tick) = away.block_on(handed).expect("it does not panic");
             scheduled.push(tick);
         }
         assert!(scheduled[0] >= start);
         assert!(scheduled.windows(2).all(|two| two[1] - two[0] == ms(5)));
-        // It was the timer of its home all the time.
+        // It was on its home's timer all the time.
         let timer = inside(home, Timer::current);
         assert!(metrics(&timer).fired() > 0);
         assert_eq!(metrics(&inside(&runtimes[2], Timer::current)).armed(), 0);
@@ -54,7 +54,7 @@ fn a_timeout_of_one_runtime_limits_a_sleep_of_another() {
         let (first, second) = (multi_thread(1), current_thread());
         let long = inside(&first, || sleep(HOUR));
         let limited = inside(&second, || timeout(ms(5), long));
-        // In neither of the two.
+        // Poll in neither runtime.
         assert!(futures::executor::block_on(async {
             let driving = std::thread::spawn(move || {
                 second.block_on(async { sleep(ms(200)).await });
@@ -128,7 +128,7 @@ fn tasks_of_a_local_set_are_woken_by_a_driver_elsewhere() {
     });
 }
 
-// A thread that ends takes its runtime along, from within the destructor of a local of its own.
+// A thread that ends drops its runtime from the destructor of one of its thread-locals.
 #[test]
 fn a_runtime_may_end_in_the_destructor_of_a_thread_local() {
     thread_local! {

@@ -1,5 +1,5 @@
-//! Wakers at their worst, beyond what `tests/driver/reentrancy` has of them: with more than one timer, with
-//! the runtime itself, with panics that panic, and changed at the moment of firing.
+//! Wakers that misbehave more than those in `tests/driver/reentrancy`: with several timers, with the
+//! runtime itself, with panics in panics, and replaced at the moment of firing.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +17,8 @@ use crate::support::{
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-// pingora-timeout: a wake-up was lost between looking whether the timer has fired and storing the
-// waker.
+// pingora-timeout: a wake-up was lost between checking whether the timer has fired and storing
+// the waker.
 #[test]
 fn the_last_waker_to_be_stored_is_woken_however_late() {
     within(LIMIT, || {
@@ -29,7 +29,7 @@ fn the_last_waker_to_be_stored_is_woken_however_late() {
         for round in 0..1_000 {
             let mut nap = timer.sleep(us(150 + round % 100));
             let until = nap.deadline() - us(round * 7 % 20);
-            // With another waker at each poll.
+            // Each poll has another waker.
             let last = loop {
                 let probe = Probe::new();
                 if probe.poll(&mut nap).is_ready() {
@@ -109,7 +109,7 @@ impl Match {
         }
     }
 
-    /// Moves and drops what there is on this side, and arms.
+    /// Moves and drops the sleeps on this side, and arms new ones.
     fn strike(&self, side: usize) {
         self.strokes.fetch_add(1, Ordering::SeqCst);
         let mut sleeps = std::mem::take(&mut *self.sleeps(side));
@@ -171,7 +171,7 @@ fn a_waker_may_shut_its_own_runtime_down() {
         });
         let probe = Probe::new();
         let deadline = Instant::now() + ms(100);
-        // Some of its neighbours are woken before it, some after it, and some are far.
+        // Some of its neighbours are woken before it, some after it, and some are far away.
         let mut naps: Vec<_> = (0..1_000).map(|_| timer.sleep_until(deadline)).collect();
         naps.extend((0..100).map(|_| timer.sleep(HOUR)));
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
@@ -198,7 +198,7 @@ fn a_waker_may_shut_its_own_runtime_down() {
 fn a_waker_may_drop_the_last_handle_and_future_of_its_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
-        // The only handle.
+        // This is the only handle.
         let timer = inside(&runtime, own_timer).clone();
         let last: Arc<Mutex<Option<(Timer, Sleep)>>> = Arc::default();
         let waker = waker_on_wake({

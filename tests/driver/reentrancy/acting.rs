@@ -15,7 +15,7 @@ use crate::support::{
     with_timer_within, within,
 };
 
-/// What the wakers act on: a timer, and some of its sleeps that are pending.
+/// The timer and pending sleeps that the wakers act on.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) timer: Timer,
@@ -52,7 +52,7 @@ impl Setup {
 
 pub(crate) type Act = fn(&Setup);
 
-/// What a waker may do to its own timer.
+/// The actions of a waker on its own timer.
 pub(crate) const ACTS: &[(&str, Act)] = &[
     ("drop others", |setup| drop(setup.others())),
     ("arm", |setup| setup.arm(HOUR)),
@@ -87,7 +87,7 @@ fn armed_with(setup: &Setup, delay: Duration, waker: Waker) -> Sleep {
     waiting_with(setup.timer.sleep(delay), waker)
 }
 
-/// When a waker's code runs. The driver runs after each of these.
+/// The occasions on which a waker's code runs. The driver runs after each of these.
 const OCCASIONS: &[(&str, Occasion)] = &[
     ("it is due", |setup, waker| {
         Some(armed_with(setup, ms(2), waker))
@@ -213,7 +213,7 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
     }
 }
 
-// folly 09a84b282, libuv#4245: a timer armed inside a wake with no delay fires in the same turn, and so for ever.
+// folly 09a84b282, libuv#4245: a timer that is armed inside a wake with no delay fires in the same turn, again and again.
 #[tokio::test(start_paused = true)]
 async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
     fn again(timer: Timer, kept: Arc<Mutex<Vec<Sleep>>>, count: Arc<AtomicUsize>) -> Waker {
@@ -236,7 +236,7 @@ async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
     let start = Instant::now();
     timer.sleep(ms(50)).await;
     assert_eq!(start.elapsed(), ms(50));
-    // One round a tick.
+    // One round per tick.
     let rounds = count.load(Ordering::SeqCst);
     assert!((40..=60).contains(&rounds), "{rounds} rounds");
     timer.shutdown();
@@ -281,8 +281,8 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
     });
 }
 
-// A poll that arms spawns a catch-up if the driver is late. It does not run other tasks' wakers itself: the task that polls may hold a
-// lock that one of these wakers wants.
+// A poll that arms spawns a catch-up if the driver is late. It does not run other tasks' wakers itself: the polling task may hold a
+// lock that one of these wakers needs.
 #[test]
 fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
     let (runtime, timer) = with_timer(current_thread());

@@ -28,7 +28,7 @@ fn waker_on_clone(act: impl Fn() + Send + Sync + 'static) -> Waker {
     Box::new(OnClone(Arc::new(act))).into_waker()
 }
 
-/// When a waker is cloned.
+/// The occasions on which a waker is cloned.
 const OCCASIONS: &[(&str, Occasion)] = &[
     ("a sleep is polled first", |setup, waker| {
         let mut sleep = setup.timer.sleep(ms(2));
@@ -92,7 +92,7 @@ async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
     drop(dropped);
     assert_eq!(metrics(&timer).armed(), 0);
 
-    // A sleep that is armed keeps the waker of the poll before.
+    // An armed sleep keeps the waker of the previous poll.
     let probe = Probe::new();
     assert!(probe.poll(&mut sleep).is_pending());
     poll_with_a_panic(&mut sleep);

@@ -1,4 +1,4 @@
-//! The metrics add up, no matter what runs in between.
+//! The metrics add up, whatever runs in between.
 
 use std::thread;
 
@@ -31,7 +31,7 @@ async fn metrics_add_up_after_every_step() {
                 (_, Some(sleep)) => drop(poll_once(sleep)),
             }
             let metrics = metrics(&timer);
-            // Those that were made and wait: what is not polled again after a reset does not.
+            // Count the pending ones only: a sleep that is not polled again after a reset does not wait.
             let waiting = sleeps.iter().filter(|sleep| !sleep.is_elapsed()).count();
             assert!(metrics.pending() <= waiting as u64, "{metrics}");
         }

@@ -1,4 +1,4 @@
-//! Futures that end in strange places.
+//! Futures that end in unusual places.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -40,7 +40,7 @@ fn a_thread_locals_destructor_may_drop_a_sleep() {
         let timer = inside(&runtime, own_timer);
         let paused_timer = inside(&paused, own_timer);
         let handle = runtime.handle().clone();
-        // The order in which thread-locals are made decides the order in which they are destroyed. Both are tried.
+        // Thread-locals are destroyed in an order that depends on that of their creation. Both are tried.
         for kept_first in [true, false] {
             let (timer, paused_timer, handle) =
                 (timer.clone(), paused_timer.clone(), handle.clone());

@@ -1,4 +1,4 @@
-//! Which waker is woken, and how long it is kept.
+//! The waker that is woken, and how long it is kept.
 
 use waterwheel::{Instant, sleep};
 
@@ -35,7 +35,7 @@ async fn a_waker_is_let_go_when_its_sleep_fires() {
     tokio::time::sleep(ms(6)).await;
     assert_eq!(probe.held(), 0, "though it was not polled since");
     drop(by_driver);
-    // By a poll that the driver has not come before.
+    // Completed by a poll before the driver comes.
     let mut by_poll = probe.waiting(sleep(ms(1)));
     // The first poll moves the clock, and the rest would let the driver run.
     let _advance = waiting(Box::pin(tokio::time::advance(ms(1))));

@@ -1,5 +1,5 @@
-//! Wakers run code that is not ours, when they are woken, cloned or dropped: it may use the timer that
-//! calls it, and it may panic.
+//! Wakers run foreign code when they are woken, cloned or dropped: it may use the timer that calls it,
+//! and it may panic.
 
 mod acting;
 mod cloning;

@@ -23,7 +23,7 @@ fn panics_when_dropped() -> Waker {
     })
 }
 
-/// What has panicked may have been meant to.
+/// Runs `act`, which may panic on purpose.
 fn let_panic<R>(act: impl FnOnce() -> R) {
     let _ = catch_unwind(AssertUnwindSafe(act));
 }
@@ -122,20 +122,20 @@ async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
     }
 }
 
-// An entry that was given back may be another timer's by now.
+// A released entry may belong to another timer by now.
 #[test]
 fn a_waker_that_panics_at_completion_leaves_all_usable() {
     alone(|| {
         let (runtime, timer) = with_timer(current_thread());
         let mut sleep = waiting_with(timer.sleep(ms(50)), panics_when_dropped());
         let mut dropped = waiting_with(timer.sleep(ms(50)), panics_when_dropped());
-        // Past the deadline with no thread that drives the runtime, so that it is the poll that completes it.
+        // Wait past the deadline while no thread drives the runtime, so that the poll completes it.
         thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
-        // One that is dropped right after that.
+        // This one is dropped right after its poll.
         let_panic(|| poll_once(&mut dropped));
         drop(dropped);
-        // Takes the place of the other.
+        // Reuses the entry of the other.
         let mut neighbour = armed(&timer, ms(50), poll_once);
         sleep.set_deadline(Instant::now() + HOUR);
         assert!(poll_once(&mut sleep).is_pending());

@@ -1,4 +1,4 @@
-//! A `drain` takes nothing new and completes when what is pending has fired.
+//! A `drain` accepts nothing new, and completes when all pending timers have fired.
 
 use std::thread;
 
@@ -43,14 +43,14 @@ async fn drain_completes_when_what_is_pending_has_fired() {
     assert_eq!(timer.shutdown(), 0);
 }
 
-/// A drain in a task that has begun.
+/// A drain in a task that has already been polled.
 async fn drain(timer: &Timer) -> JoinHandle<()> {
     let drained = tokio::spawn(timer.drain());
     tokio::task::yield_now().await;
     drained
 }
 
-/// Whether the sleep was stopped in the end.
+/// Returns whether the sleep was stopped in the end.
 async fn nap(mut sleep: Sleep) -> bool {
     (&mut sleep).await;
     sleep.was_stopped()
@@ -93,7 +93,7 @@ async fn drain_completes_at_once_when_nothing_is_pending() {
     let timer = own_timer();
     timer.sleep(ms(1)).await;
     assert!(timer.drain().now_or_never().is_some(), "used");
-    // And so does every one, when the last has fired.
+    // Every drain completes when the last timer has fired.
     let timer = own_timer();
     let _last = waiting(timer.sleep(ms(10)));
     let drains = [timer.drain(), timer.drain(), timer.clone().drain()];
@@ -131,7 +131,7 @@ async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
     assert_eq!(start.elapsed(), ms(50), "it was waited for");
     assert!(!lazy.await.expect("it does not panic"));
     assert!(poll_once(&mut too_late).is_ready() && too_late.was_stopped());
-    // One that is pushed back is waited for as well.
+    // The drain waits for a postponed timer as well.
     let timer = own_timer();
     let mut pushed_back = waiting(timer.sleep(ms(10)));
     let drained = drain(&timer).await;
@@ -148,7 +148,7 @@ async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
     let mut drained = Box::pin(timer.drain());
     let probe = Probe::new();
     assert!(probe.poll(&mut drained).is_pending());
-    // Each arms on a thread, and so on a shard, of its own.
+    // Each arms on its own thread, and so on its own shard.
     let arm = |mut sleep: Sleep| {
         let armed = thread::spawn(move || {
             assert!(poll_once(&mut sleep).is_pending());
@@ -185,7 +185,7 @@ async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
     assert!(poll_once(&mut kept).is_ready());
 }
 
-// A task may poll it once, beside something else, and then have another task wait for it.
+// A task may poll it once, as one of several futures, and then have another task wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_moves_to_another_task_wakes_that_one() {
     let timer = own_timer();

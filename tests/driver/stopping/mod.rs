@@ -5,5 +5,5 @@ mod races;
 mod runtime_end;
 mod shutdown;
 
-/// What an infallible call says once the timer takes nothing new.
+/// The message of an infallible call once the timer accepts nothing new.
 const STOPPED: &[&str] = &["was stopped", "Timer::builder"];

@@ -1,4 +1,4 @@
-//! What races with the end of a timer is either taken and stopped, or refused.
+//! A call that races with the end of a timer is either accepted and stopped, or refused.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,7 +26,7 @@ fn a_future_racing_with_shutdown_is_either_stopped_or_refused() {
                             while !go.load(Ordering::SeqCst) {
                                 std::hint::spin_loop();
                             }
-                            // A refusal ends it; without one it would not end.
+                            // A refusal ends the loop.
                             while let Ok(mut sleep) = timer.try_sleep(HOUR) {
                                 let probe = Probe::new();
                                 if probe.poll(&mut sleep).is_pending() {
@@ -106,7 +106,7 @@ fn shutdown_counts_right_under_contention() {
     });
 }
 
-// A driver that ends while the first shard is made and the last handle dropped would stop it.
+// A driver that ended while the first shard is made and the last handle dropped would stop it.
 #[test]
 fn a_future_outlives_the_last_handle_in_any_race() {
     let runtime = multi_thread(1);

@@ -1,4 +1,4 @@
-//! What becomes of a timer when its runtime ends, seen from outside of it.
+//! The state of a timer when its runtime ends, seen from outside.
 
 use std::future::pending;
 
@@ -34,7 +34,7 @@ fn dropping_the_runtime_ends_its_timers() {
             for sleep in &mut sleeps {
                 assert_over(|| poll_once(sleep));
                 assert!(!sleep.is_elapsed() && !sleep.was_stopped());
-                // And so at each further poll, after a reset as well.
+                // The same holds for each further poll, even after a reset.
                 sleep.set_deadline(waterwheel::Instant::now() + HOUR);
                 assert_over(|| poll_once(sleep));
                 assert_over(|| poll_once(sleep));
@@ -112,7 +112,7 @@ fn a_sleep_of_a_dropped_runtime_panics_in_another_one() {
     });
 }
 
-// A timer stopped by its owner is not found again by a runtime of the same id.
+// A runtime with the same id does not find a timer that its owner stopped.
 #[test]
 fn a_stopped_timer_is_abandoned_with_its_runtime_as_well() {
     let runtime = current_thread();
@@ -123,7 +123,7 @@ fn a_stopped_timer_is_abandoned_with_its_runtime_as_well() {
     });
     drop(runtime);
     let _entered = handle.enter();
-    // A stopped timer that is still there would refuse it.
+    // A stopped timer that was still there would refuse it.
     let mut nap = sleep(HOUR);
     assert_over(|| poll_once(&mut nap));
 }

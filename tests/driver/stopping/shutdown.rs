@@ -1,4 +1,4 @@
-//! What is pending at a `shutdown` is ready at once; afterwards nothing is taken.
+//! Pending timers are ready at once after a `shutdown`; afterwards nothing is accepted.
 
 use std::future::pending;
 use std::thread;
@@ -14,11 +14,11 @@ use crate::support::{
     own_timer, panic_of, poll_once, refusals, waiting, within,
 };
 
-// It was false without a poll in between, beside an `is_elapsed` that was true.
+// It used to be false without a poll in between, although `is_elapsed` was true.
 #[tokio::test(start_paused = true)]
 async fn a_sleep_that_is_not_due_shows_unpolled_that_it_was_stopped() {
     let timer = own_timer();
-    // One of each is pending, the other was reset before its first poll. The first two are due before the others.
+    // One of each is pending, and the other was reset before its first poll. The first two are due before the others.
     let [mut due, mut later] = [10, 20].map(|millis| {
         let [armed, mut reset] = [(); 2].map(|()| timer.sleep(ms(millis)));
         reset.set_deadline(armed.deadline());
@@ -56,7 +56,7 @@ async fn shutdown_makes_pending_sleeps_ready_at_once() {
         assert!(sleep.is_elapsed());
         assert!(poll_once(sleep).is_ready());
         assert!(sleep.was_stopped());
-        // Again, and after a reset.
+        // Poll again, and after a reset.
         assert!(poll_once(sleep).is_ready());
         sleep.set_deadline(Instant::now() + HOUR);
         assert!(poll_once(sleep).is_ready() && sleep.was_stopped());
@@ -71,7 +71,7 @@ async fn shutdown_returns_how_many_were_pending_and_then_nothing() {
     let mut pending: Vec<_> = (1..=5).map(|n| waiting(timer.sleep(ms(n * 10)))).collect();
     let _unpolled = timer.sleep(ms(10));
     pending.pop();
-    // Fired, and not polled since.
+    // It has fired, but was not polled since.
     tokio::time::sleep(ms(11)).await;
     assert_eq!(timer.shutdown(), 3);
     assert_eq!(timer.shutdown(), 0);
@@ -89,7 +89,7 @@ async fn shutdown_gives_timeouts_elapsed_that_were_stopped() {
     assert_eq!(timer.shutdown(), 2);
     let elapsed = cut.await.expect("it does not panic");
     assert!(elapsed.is_err_and(|elapsed| elapsed.was_stopped()));
-    // One whose future is ready wins.
+    // A future that is ready wins.
     sender.send(7).expect("the receiver is there");
     assert_eq!(limited.await, Ok(Ok(7)));
 }
@@ -149,7 +149,7 @@ async fn after_shutdown_methods_refuse_or_panic_with_advice() {
         assert!(error.is_shutdown() && !error.is_at_capacity() && !error.is_invalid());
         assert!(error.to_string().contains("Timer::builder"));
     }
-    // An overflowing timeout never arms, but a stopped timer takes nothing at all.
+    // An overflowing timeout never arms, but a stopped timer accepts nothing at all.
     let refused = timer.try_timeout(Duration::MAX, pending::<()>());
     assert!(refused.is_err_and(|error| error.is_shutdown()));
     assert_panics_here(STOPPED, || timer.timeout(Duration::MAX, pending::<()>()));
@@ -189,7 +189,7 @@ async fn metrics_count_what_was_stopped_apart() {
     tokio::time::sleep(ms(25)).await;
     sleeps.pop();
     timer.shutdown();
-    // Those that were due before were not stopped.
+    // The ones that were due before were not stopped.
     for sleep in &mut sleeps[..2] {
         assert!(poll_once(sleep).is_ready() && !sleep.was_stopped());
     }

@@ -1,4 +1,4 @@
-//! The import circles of every crate of the repository.
+//! The import cycles of every crate of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};

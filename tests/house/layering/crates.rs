@@ -1,9 +1,9 @@
-//! What the published crates are built on.
+//! The dependencies of the published crates.
 
 use std::fs;
 use std::path::Path;
 
-/// From the ground up: the published crates above `waterwheel`, and those of ours that each is built on.
+/// The published crates above `waterwheel`, from the bottom up, and those of our crates that each depends on.
 const CRATES: &[(&str, &[&str])] = &[
     ("waterwheel-cron", &[]),
     ("waterwheel-schedule", &["waterwheel", "waterwheel-cron"]),
@@ -18,7 +18,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "waterwheel-durable-sqlite",
         ],
     ),
-    // It reads and changes a file, and needs no runtime.
+    // The command reads and changes a file, and needs no runtime.
     (
         "waterwheel-cli",
         &["waterwheel-durable-core", "waterwheel-durable-sqlite"],
@@ -31,7 +31,7 @@ pub(super) fn manifest(package: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// The dependencies that are not for tests alone.
+/// The dependencies, except those for tests alone.
 pub(super) fn dependencies(manifest: &str) -> Vec<&str> {
     let sections = manifest.split("\n[").skip(1);
     let sections =

@@ -28,7 +28,7 @@ const CORE: House = House {
     lower: "The engine knows no clock, thread or file: let the caller hand it what it needs.",
 };
 
-/// From the ground up.
+/// The rooms, from the bottom up.
 const ROOMS: &[(&str, &[&str])] = &[
     // Values.
     ("options", &[]),
@@ -39,11 +39,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("error", &["calendar"]),
     ("answer", &["error"]),
     ("new_timer", &["error"]),
-    // What the engine needs to run.
+    // The parts that run the engine.
     ("shell", &["error", "event", "options"]),
     ("metrics", &["shell"]),
     ("publish", &["metrics"]),
-    // What users have: each is a way into the shell.
+    // The user's types: each is a way into the shell.
     (
         "service",
         &[

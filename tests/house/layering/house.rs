@@ -6,13 +6,13 @@ use std::path::Path;
 use super::imports::{Import, Sources};
 
 pub(crate) struct House {
-    /// The folder, from the root of the repository.
+    /// The folder, relative to the root of the repository.
     pub(crate) sources: &'static str,
-    /// The rooms, from the ground up, each with those that it may import from.
+    /// The rooms, from the bottom up, each with those that it may import from.
     pub(crate) rooms: &'static [(&'static str, &'static [&'static str])],
-    /// Folders of which each file and folder is a room. Else a folder is a room, and so is a file beside it.
+    /// Folders in which each file and folder is a room. Otherwise a folder is a room, and so is a file next to it.
     pub(crate) nested: &'static [&'static str],
-    /// What to do about an arrow that points the other way.
+    /// The advice about an arrow that points the other way.
     pub(crate) lower: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl House {
         assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), self.lower);
     }
 
-    /// Each room stands above those that it imports from.
+    /// Checks that each room stands above those that it imports from.
     #[track_caller]
     pub(crate) fn assert_ordered(&self) {
         for (at, (room, allowed)) in self.rooms.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The imports of the sources: which file takes a name from which.
+//! The imports of the sources: which file imports which name from which file.
 //!
 //! A path is followed to the file that defines the name. `pub use` in a `mod.rs` is a sign on the door: it leads on to the
-//! file behind it, and is no import of the room. Nor is `mod file;`. What stands under `#[cfg(test)]`, and the models, are
-//! left out.
+//! file behind it, and is no import of the room. Nor is `mod file;`. Code under `#[cfg(test)]` and the models are left
+//! out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,12 +11,12 @@ use std::slice;
 
 /// The sources of the crate.
 pub(crate) struct Sources {
-    /// By module path, such as `driver::shard`.
+    /// The modules, by path, such as `driver::shard`.
     modules: BTreeMap<String, Module>,
 }
 
 struct Module {
-    /// From the crate's root, such as `driver/shard/mod.rs`.
+    /// The path from the crate's root, such as `driver/shard/mod.rs`.
     file: String,
     uses: Vec<Use>,
     /// The code without comments, tests and models.
@@ -25,15 +25,15 @@ struct Module {
 
 /// One name that a `use` brings in.
 struct Use {
-    /// From the crate's root, without the name.
+    /// The path from the crate's root, without the name.
     path: Vec<String>,
     name: String,
-    /// The name that it goes by here.
+    /// The name that it has in this file.
     alias: String,
     is_reexport: bool,
 }
 
-/// An import: from which file to which, and the name.
+/// An import: the importing file, the file that it imports from, and the name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     pub(crate) from: String,
@@ -78,7 +78,7 @@ impl Sources {
         for module in self.modules.values() {
             let is_index = module.file.ends_with("mod.rs") || module.file == "lib.rs";
             for name in &module.uses {
-                // A sign on the door leads to a file of the room itself, and the index does not use the name.
+                // A sign on the door leads to a file of the same room, and the index does not use the name.
                 let at = module_of(&module.file);
                 let stays_here = name.path[1..].starts_with(&at);
                 let is_sign = name.is_reexport && is_index && (stays_here || at.is_empty());
@@ -110,7 +110,7 @@ impl Sources {
             .find(|it| self.modules.contains_key(&it.join("::")))
     }
 
-    /// The names that a room takes from other crates, by their paths, each with the file.
+    /// The names that a room imports from other crates, by path, each with the file.
     pub(crate) fn foreign(&self, room: &str) -> Vec<(&str, String)> {
         let modules = self.modules.values().filter(|it| it.file.starts_with(room));
         let uses = modules.flat_map(|module| module.uses.iter().map(move |name| (module, name)));
@@ -154,7 +154,7 @@ impl Sources {
             Some(found) if self.is_ours(&found.path) => {
                 self.home_of(&found.path[1..], &found.name, depth + 1)
             }
-            // Of another crate.
+            // A name of another crate.
             Some(_) => None,
             None => Some(module),
         }
@@ -165,7 +165,7 @@ impl Sources {
         let path = &path[1..];
         (0..=path.len()).rev().any(|length| {
             let is_module = self.modules.contains_key(&path[..length].join("::"));
-            // All of it, or all but a type.
+            // The path is a module, or it is a module except for a type.
             is_module
                 && path[length..]
                     .iter()
@@ -174,7 +174,7 @@ impl Sources {
     }
 }
 
-/// Groups of more than one file in which each file imports each other, be it through others.
+/// Groups of more than one file in which each file imports each other one, directly or indirectly.
 pub(crate) fn circles(imports: &BTreeSet<Import>) -> Vec<BTreeSet<&str>> {
     let mut reach: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in imports {
@@ -218,7 +218,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The module path of a file: none for the root.
+/// The module path of a file: empty for the root.
 fn module_of(file: &str) -> Vec<String> {
     let path = file.trim_end_matches(".rs");
     let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
@@ -228,13 +228,13 @@ fn module_of(file: &str) -> Vec<String> {
     parts
 }
 
-/// The lines that are no comments. What is for tests or for the models alone is left out.
+/// The lines that are not comments. Code for tests or models alone is left out.
 fn code_of(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         if line == "#[cfg(test)]" || line == "#[cfg(waterwheel_loom)]" {
-            // The item that it stands before: to its semicolon, or to the brace that closes it.
+            // Skip the item that follows: to its semicolon, or to its closing brace.
             let mut depth = 0;
             for line in lines.by_ref() {
                 depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
@@ -343,7 +343,7 @@ fn branches(list: &str) -> Vec<&str> {
     branches
 }
 
-/// `crate::…` for a path that begins with `crate`, `self`, `super` or a module of this one; others stay.
+/// Returns `crate::…` for a path that begins with `crate`, `self`, `super` or a module of this one; others are unchanged.
 fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let mut at = module.to_vec();
     let mut rest = path;
@@ -366,7 +366,7 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute
 }
 
-/// The lines of code that belong to no `use` and declare no file.
+/// The lines of code that are neither part of a `use` nor declare a file.
 fn body(code: &str) -> impl Iterator<Item = &str> {
     let mut is_in_use = false;
     code.lines().filter(move |line| {

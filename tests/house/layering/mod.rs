@@ -1,4 +1,4 @@
-//! The rooms of `src`, and the arrows between them, which point one way. `schedule` has those of the scheduler.
+//! The rooms of `src`, and the imports between them, which point one way. `schedule` has those of the scheduler.
 
 mod circles;
 mod crates;
@@ -127,7 +127,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/wakeup",
         ],
     ),
-    // What the room shows to the others.
+    // The part of the room that others see.
     ("driver", &[]),
     (
         "time",
@@ -156,7 +156,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "time",
         ],
     ),
-    // Doors to other crates' traits, a feature each.
+    // Adapters to other crates' traits, one per feature.
     ("integration/hyper", &["driver/timer", "time"]),
     (
         "integration/tower",
@@ -183,11 +183,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),
-    // What the tests of the rooms share.
+    // Shared by the tests of the rooms.
     ("tests", &["clock", "wheel"]),
 ];
 
-/// All that the wheel may take from elsewhere. It is handed the time: no clock, no thread, no lock, no future.
+/// The only names that the wheel may import from elsewhere. It is handed the time: no clock, no thread, no lock, no future.
 const IN_THE_WHEEL: &[&str] = &[
     "std::fmt",
     "std::iter",
@@ -198,7 +198,7 @@ const IN_THE_WHEEL: &[&str] = &[
     "slab",
 ];
 
-/// What it must not name by a path either.
+/// Names that it must not use by a path either.
 const NOT_IN_THE_WHEEL: &[&str] = &[
     "tokio",
     "Instant",
@@ -281,7 +281,7 @@ fn no_import_circle_has_more_than_two_files() {
         let arrows: Vec<_> = inside.collect();
         assert!(circle.len() <= 2, "{circle:?}, by {arrows:#?}");
     }
-    // So the test sees circles where there are some.
+    // This shows that the test would see cycles.
     for pair in [
         ["driver/shard/list.rs", "driver/shard/mod.rs"],
         ["driver/wakeup/mod.rs", "driver/wakeup/watchdog.rs"],

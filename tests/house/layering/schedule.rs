@@ -11,14 +11,14 @@ const HOUSE: House = House {
             tests/house/layering/schedule.rs and in ARCHITECTURE.md, \"Dependencies\".",
 };
 
-/// From the ground up.
+/// The rooms, from the bottom up.
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
-    // Values, which no lock and no clock stands behind.
+    // Values, with no lock and no clock behind them.
     ("policy", &[]),
     ("info", &[]),
     ("engine", &["error", "policy", "info"]),
-    // What users have: each is a way into the engine.
+    // The user's types: each is a way into the engine.
     ("group", &["engine"]),
     ("handle", &["error", "info", "engine"]),
     ("submit", &["error", "policy", "engine", "group", "handle"]),

@@ -1,5 +1,5 @@
-//! The documentation, and the pages that it includes: there a link leads to a place of the documentation, and to no file. rustdoc
-//! checks the path of each link, and neither its anchor nor a file.
+//! The documentation, and the pages that it includes: a link in them leads to a place in the documentation, not to a file.
+//! rustdoc checks the path of each link, but neither its anchor nor a file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::markdown::{has_anchor, links};
 use super::{files, read, root};
 
-/// What a comment, or the comments and attributes of one item in a row, say in the documentation.
+/// The text of one comment, or of an item's consecutive comments and attributes, in the documentation.
 struct Block {
     source: PathBuf,
     /// The path of the module that it describes.
@@ -90,7 +90,7 @@ impl Block {
     }
 }
 
-/// The page that a line includes in an attribute that begins so.
+/// The page that a line includes by an attribute that begins like this.
 fn included<'a>(line: &'a str, attribute: &str) -> Option<&'a str> {
     let (_, rest) = line
         .strip_prefix(attribute)?
@@ -145,7 +145,7 @@ fn every_link_of_the_documentation_leads_somewhere() {
     );
 }
 
-// Else the test above shows nothing of the pages.
+// Otherwise the test above would prove nothing about the pages.
 #[test]
 fn each_page_that_a_source_includes_is_found() {
     let named = files(&root().join("src"), "rs")

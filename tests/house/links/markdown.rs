@@ -1,6 +1,6 @@
-//! What a page of Markdown links to, and what can be linked to in it.
+//! The links of a Markdown page, and the targets in it.
 
-/// Where a link leads, and its label if its target stands in a line of its own.
+/// The target of a link, and its label if the target is defined on its own line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link<'a> {
     pub(super) target: &'a str,
@@ -17,7 +17,7 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Of a label that is defined more than once, the first definition counts.
+/// The links of a page. If a label is defined more than once, the first definition counts.
 pub(super) fn links(page: &str) -> Vec<Link<'_>> {
     let mut found: Vec<Link<'_>> = Vec::new();
     for line in prose(page) {
@@ -75,7 +75,7 @@ pub(super) fn has_anchor(page: &str, wanted: &str) -> bool {
         .any(|found| found == wanted)
 }
 
-/// The name by which a page's heading is found: lower case, without signs, words joined.
+/// The anchor of a heading: lower case, without punctuation, words joined.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()

@@ -11,7 +11,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below a folder whose names end so.
+/// The files below a folder with this extension.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 3] = ["target", ".git", "corpus"];
     let mut found = Vec::new();

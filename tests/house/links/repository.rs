@@ -1,4 +1,4 @@
-//! The pages as they are read beside the code: a link leads to a file, and to a heading in it.
+//! The pages as they are read next to the code: a link leads to a file, and to a heading in it.
 
 use std::fs;
 use std::path::Path;

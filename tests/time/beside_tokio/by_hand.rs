@@ -17,7 +17,7 @@ fn thousands_of_timers_are_woken_in_the_order_of_tokios() {
     check(number(40), |seed| write(seed, Kind::Many), beside_tokio);
 }
 
-// The control: what differs above is not chance, nor the way that it is compared.
+// The control: differences above come neither from chance nor from the comparison.
 #[test]
 fn tokios_timers_do_the_same_twice() {
     for seed in 1..=60 {

@@ -1,7 +1,7 @@
-//! The order of wakes, in the plain cases: ten tasks and one step of the clock, equal deadlines, and a
+//! The order of wakes in the simple cases: ten tasks and one step of the clock, equal deadlines, and a
 //! runtime that was blocked, in real time.
 //!
-//! Each shard is ordered by itself, so the timers of a test are armed from one thread.
+//! Each shard is ordered separately, so the timers of a test are armed from one thread.
 
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -15,14 +15,14 @@ use crate::support::{
     waker_on_wake, within,
 };
 
-/// What was woken, in order.
+/// The numbers of the sleeps that were woken, in order.
 type Log = Arc<Mutex<Vec<u64>>>;
 
 fn read(log: &Log) -> Vec<u64> {
     log.lock().expect("no waker panics").clone()
 }
 
-/// Polls it with a waker that writes this down.
+/// Polls a sleep with a waker that logs `what`.
 fn poll(sleep: &mut Sleep, log: &Log, what: u64) {
     let log = Arc::clone(log);
     let waker = waker_on_wake(move || log.lock().expect("no waker panics").push(what));
@@ -48,7 +48,7 @@ async fn ten_tasks_run_in_order_of_deadline_after_one_advance() {
 
 #[test]
 fn twelve_equal_deadlines_come_back_in_order_of_first_poll() {
-    // Within the first dial, and from each of the others.
+    // Within the first dial, and on each of the others.
     for seconds in [1, 30, 1_800, 40_000, 1_000_000, 10_000_000] {
         paused().block_on(async {
             let log = Log::default();
@@ -66,7 +66,7 @@ fn twelve_equal_deadlines_come_back_in_order_of_first_poll() {
 // ----- a runtime that was blocked -----
 
 const STALL: Duration = ms(2_600);
-/// A machine that stops for so long while the timers are armed would make the first ones due.
+/// The lead time: if the machine stalls for longer while the timers are armed, the first ones are due at once.
 const AHEAD: Duration = ms(300);
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -77,7 +77,7 @@ struct Group {
 }
 
 impl Group {
-    /// Arms so many, at distinct milliseconds spread over the stall, in an order of chance.
+    /// Arms this many timers in random order, at distinct milliseconds spread over the stall.
     fn arm(timer: &Timer, number: u64, start: Instant) -> (Group, Vec<Sleep>) {
         let log = Log::default();
         let at = |nth: u64| start + AHEAD + (STALL - AHEAD).mul_f64(nth as f64 / number as f64);
@@ -96,7 +96,7 @@ impl Group {
         (Group { deadlines, log }, sleeps)
     }
 
-    /// Equal ones, in the middle of the stall.
+    /// Arms timers with equal deadlines in the middle of the stall.
     fn arm_equal(timer: &Timer, number: u64, start: Instant) -> (Group, Vec<Sleep>) {
         let log = Log::default();
         let deadline = start + STALL / 2;
@@ -126,14 +126,14 @@ impl Group {
     }
 }
 
-/// A timer of its own for each group, so that what is due at once is what one group has.
+/// A separate timer for each group, so that only one group's timers are due at once.
 struct Timers {
     current: Timer,
     own: [OwnTimer; 3],
 }
 
 impl Timers {
-    /// On the runtime we are in.
+    /// Starts the timers on the current runtime.
     fn start() -> Timers {
         Timers {
             current: Timer::current(),
@@ -169,7 +169,7 @@ impl Timers {
     }
 }
 
-/// What is left of a stall. The sleeps are let go before their timers, whose books must balance then.
+/// The sleeps and timers after a stall. The sleeps are dropped before their timers, whose counters must add up then.
 struct Stalled {
     groups: Vec<Group>,
     _sleeps: Vec<Sleep>,
@@ -187,7 +187,7 @@ impl Stalled {
     }
 }
 
-/// Whether the drivers have turned before.
+/// Whether the drivers have run before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Drivers {
     Warm,
@@ -220,7 +220,7 @@ fn block_all(workers: usize, drivers: Drivers) {
         timers
     });
     let timers = runtime.block_on(timers).expect("it does not panic");
-    // From outside: what a worker spawns may wait for that worker.
+    // Spawned from outside: a task that a worker spawns may wait for that worker.
     let barrier = Arc::new(Barrier::new(workers));
     for _ in 1..workers {
         let barrier = Arc::clone(&barrier);
@@ -254,7 +254,7 @@ fn timers_due_while_both_workers_are_blocked_wake_in_order() {
     within(LIMIT, || block_all(2, Drivers::Warm));
 }
 
-// A driver that never ran has not slept either: its first turn is one after a sleep as well.
+// A driver that never ran has not slept either: its first turn counts as one after a sleep.
 #[test]
 fn timers_due_before_their_driver_first_ran_wake_in_order() {
     within(LIMIT, || {

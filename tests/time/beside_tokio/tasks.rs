@@ -1,9 +1,9 @@
 //! Tasks that await.
 //!
-//! On a runtime of one thread tasks run in the order in which they are woken. So the log that all of them write
-//! shows the order of wakes again, now with all that tokio's scheduler, its coop budget and the driver's own task
-//! have to do with it. A sleep that is reset to later may come anywhere among its equals, and the tasks would go on from
-//! there in another order: such scripts are compared task by task.
+//! On a single-threaded runtime tasks run in the order in which they are woken. So the log that all of them write shows
+//! the order of wakes again, now including the effects of tokio's scheduler, its coop budget and the driver's own task.
+//! A sleep that is reset to later may come anywhere among its equals, and the tasks would then continue in another
+//! order: such scripts are compared task by task.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use super::model::{
 };
 use crate::support::paused;
 
-/// What the runtime's main task does.
+/// A step of the runtime's main task.
 #[derive(Debug, Clone)]
 enum Step {
     Spawn { task: usize, acts: Vec<Act> },
@@ -25,7 +25,7 @@ enum Step {
     Await { to: u64 },
 }
 
-/// What a task does. Delays are in milliseconds; `at` is one since the script began.
+/// An act of a task. Delays are in milliseconds; `at` counts from the start of the script.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Sleep {
@@ -46,22 +46,22 @@ enum Act {
         left: u64,
         right: u64,
     },
-    /// Polled, then reset to after this part of a hundred of its delay.
+    /// A sleep that is polled, then reset to this percentage of its delay.
     Sooner {
         delay: u64,
         part: u64,
     },
-    /// Polled, then reset to later by so much.
+    /// A sleep that is polled, then reset to this much later.
     Later {
         delay: u64,
         by: u64,
     },
-    /// Reset before the first poll, and after completion.
+    /// A sleep that is reset before the first poll, and after completion.
     Again {
         before: u64,
         after: u64,
     },
-    /// Ticks, with a pause after each.
+    /// An interval, with a pause after each tick.
     Beat {
         period: u64,
         missed: Missed,
@@ -95,7 +95,7 @@ fn write(seed: u64, most: u64, may_loosen: bool) -> Vec<Step> {
 }
 
 fn act(when: &mut When, may_loosen: bool) -> Act {
-    // However many there are, they end before the script does.
+    // However many delays there are, they end before the script does.
     let mut delay = || when.delay().min(9 * DAY);
     let [left, right] = [delay(), delay()];
     match when.dice.roll(16) {
@@ -140,13 +140,13 @@ fn pass(when: &mut When) -> Option<Step> {
 
 // ----- with these timers -----
 
-/// A task has done an act.
+/// An act that a task has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Done {
     task: usize,
     act: usize,
     at: Duration,
-    /// How it went.
+    /// The result of the act.
     how: u64,
 }
 
@@ -163,11 +163,11 @@ fn play<T: Times>(script: &[Step]) -> Vec<Vec<Done>> {
                 Step::Spawn { task, acts } => {
                     tasks += 1;
                     tokio::spawn(work::<T>(start, *task, acts.clone(), Arc::clone(&log)));
-                    // They start together with the next step of the clock.
+                    // The tasks start together with the next step of the clock.
                     continue;
                 }
                 Step::Advance { to } => {
-                    // What was spawned starts now, not when the clock has moved.
+                    // Let spawned tasks start now, not when the clock has moved.
                     settle(tasks).await;
                     advance(millis(to.saturating_sub(now))).await;
                 }
@@ -258,7 +258,7 @@ fn beside_tokio(script: &[Step], by_task: bool) -> Vec<Difference> {
     let plays = [play::<Tokio>(script), play::<Ours>(script)];
     let [tokio, ours] = plays.map(|mut steps| {
         if by_task {
-            // What one task does stays in its order.
+            // The acts of one task stay in order.
             steps
                 .iter_mut()
                 .for_each(|log| log.sort_by_key(|done| done.task));

@@ -1,4 +1,4 @@
-//! Random steps with futures and the oracle.
+//! Random steps with futures, checked by the oracle.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn durations() -> impl Strategy<Value = Duration> {
     ]
 }
 
-/// As [`durations`], but time does not end so soon.
+/// Like [`durations`], but shorter, so that the clock does not soon reach its end.
 fn steps() -> impl Strategy<Value = Duration> {
     durations().prop_map(|step| if step > YEAR { YEAR / 1_000 } else { step })
 }

@@ -1,4 +1,4 @@
-//! Who moves the clock by hand, a little or by decades.
+//! Moving the clock by hand, a little or by decades.
 
 use std::future::pending;
 use std::pin::pin;
@@ -10,7 +10,7 @@ use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout
 
 use crate::support::{HOUR, Probe, block_on_within, ms, own_timer, paused, poll_once, us, waiting};
 
-// A clock read of before says nothing there, in a task either.
+// An earlier clock read means nothing there, not even in a task.
 #[tokio::test(start_paused = true)]
 async fn a_long_delay_that_the_clock_passed_is_ready_in_a_task() {
     let task = tokio::spawn(async {
@@ -53,7 +53,7 @@ async fn sub_millisecond_delays_wait_for_the_clock() {
     let mut short = waiting(sleep(us(300)));
     advance(us(299)).await;
     assert!(poll_once(&mut short).is_pending());
-    // Past its deadline, and not past its tick.
+    // Past its deadline, but not past its tick.
     advance(us(1)).await;
     assert!(poll_once(&mut short).is_pending());
     advance(us(699)).await;
@@ -95,11 +95,11 @@ async fn a_jump_of_any_length_takes_a_few_turns() {
     let before = timer.metrics().driver_turns();
     timer.sleep(Duration::from_secs(86_400 * 3_653)).await;
     let turns = timer.metrics().driver_turns() - before;
-    // The dial beyond the last is looked at every 64 days: 57 times in ten years.
+    // The list beyond the last dial is checked every 64 days: 57 times in ten years.
     assert!(turns < 1_000, "{turns} turns");
 }
 
-// tokio's clock takes it for the driver, and sets the driver's sleep for the next.
+// tokio's clock takes the turn on behalf of the driver, and sets the driver's sleep for the next one.
 #[tokio::test(start_paused = true)]
 async fn on_a_paused_clock_a_tick_takes_one_turn() {
     let timer = own_timer();
@@ -134,7 +134,7 @@ async fn every_resolution_jumps_to_its_next_tick() {
     }
 }
 
-// What the driver asks of tokio's clock must lie ahead, or the clock does not move.
+// The driver must ask tokio's clock for a future time, or the clock does not move.
 #[test]
 fn a_clock_that_is_at_the_first_nanosecond_of_a_tick_moves_on() {
     block_on_within(paused(), async || {
@@ -148,11 +148,11 @@ fn a_clock_that_is_at_the_first_nanosecond_of_a_tick_moves_on() {
     });
 }
 
-/// So many that are due at once, beyond what the first turn serves.
+/// The number of timers that are due at once: more than the first turn serves.
 const HERD: usize = 10_000;
 
-// 1024 with the first turn, which tokio's clock takes for the driver, however many other shards there are; and
-// then 128 with each.
+// 1024 in the first turn, which tokio's clock takes on behalf of the driver, however many other shards
+// there are, and then 128 in each.
 #[tokio::test(start_paused = true)]
 async fn a_herd_is_served_in_batches() {
     for shards in [1, 2] {
@@ -177,7 +177,7 @@ async fn a_herd_is_served_in_batches() {
     }
 }
 
-// With a fixed batch a turn, the timers of a busy service would fall further and further behind.
+// With a fixed batch per turn, the timers of a busy service would fall further and further behind.
 #[tokio::test(start_paused = true)]
 async fn a_late_driver_serves_one_more_for_each_four_microseconds() {
     let timer = own_timer();
@@ -186,7 +186,7 @@ async fn a_late_driver_serves_one_more_for_each_four_microseconds() {
             let nap = timer.sleep(ms(5));
             tokio::spawn(async move {
                 nap.await;
-                // The clock moves when this is polled, and the task that waits for it yields.
+                // The clock moves when this is polled, and the waiting task yields.
                 assert!(poll_once(&mut pin!(advance(us(10)))).is_pending());
             })
         })

@@ -1,4 +1,4 @@
-//! With everything idle the clock jumps to the next deadline, and only to one.
+//! With everything idle the clock jumps to the next deadline, and only to a deadline.
 
 use std::thread;
 
@@ -32,7 +32,7 @@ fn the_idle_clock_jumps_to_the_next_deadline() {
     });
 }
 
-// A driver that the thread wakes counts its turns, and takes a thousand a second. No second passes between these.
+// A driver that the thread wakes counts its turns, and may take a thousand a second. No second passes between these.
 #[test]
 fn the_idle_clock_jumps_to_a_precise_deadline_after_many_turns() {
     on_a_paused_clock(async {
@@ -56,7 +56,7 @@ fn the_idle_clock_jumps_to_a_precise_deadline_after_many_turns() {
 fn the_idle_clock_stands_still_when_nothing_is_pending() {
     on_a_paused_clock(async {
         let timer = own_timer();
-        // Both have something to do, and then nothing.
+        // Both have work to do, and then none.
         tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
         assert_stands_still().await;
     });
@@ -80,13 +80,13 @@ fn the_idle_clock_does_not_jump_to_a_cancelled_deadline() {
 #[test]
 fn a_clock_paused_later_does_not_jump_to_a_cancelled_deadline() {
     within(Duration::from_secs(20), || {
-        // It is behind the machine's clock then, or ahead of it.
+        // It is then behind the machine's clock, or ahead of it.
         for jump in [Duration::ZERO, HOUR] {
             current_thread().block_on(async {
                 sleep(ms(1)).await;
                 pause();
                 advance(jump).await;
-                // The driver finds it out.
+                // The driver notices it.
                 sleep(ms(1)).await;
                 let dropped = waiting(sleep(HOUR));
                 settle().await;
@@ -97,7 +97,7 @@ fn a_clock_paused_later_does_not_jump_to_a_cancelled_deadline() {
     });
 }
 
-// The driver sleeps, and has not seen the pause.
+// The driver sleeps, and has not noticed the pause.
 #[test]
 fn a_clock_paused_later_does_not_jump_to_one_cancelled_at_once() {
     within(Duration::from_secs(20), || {
@@ -146,13 +146,13 @@ fn the_idle_clock_does_not_jump_to_a_stopped_timers_deadline() {
     });
 }
 
-// A driver that took the shard that is gone for one that it has not seen would look for it without end.
+// A driver that mistook the removed shard for an unseen one would look for it forever.
 #[test]
 fn the_idle_clock_jumps_when_a_shard_went_with_the_last_handle() {
     on_a_paused_clock(async {
         let timer = Timer::builder().shards(1024).start().expect("a timer");
         let left = timer.sleep(HOUR);
-        // On a shard of its own.
+        // Dropped on its own shard.
         let dropped = thread::scope(|scope| {
             let arm = || waiting(timer.sleep(HOUR));
             scope.spawn(arm).join().expect("it does not panic")
@@ -166,7 +166,7 @@ fn the_idle_clock_jumps_when_a_shard_went_with_the_last_handle() {
     });
 }
 
-/// Runs this on a runtime whose clock is paused, in a few seconds at most.
+/// Runs this on a runtime with a paused clock, within a few seconds.
 fn on_a_paused_clock(test: impl Future<Output = ()> + Send + 'static) {
     within(Duration::from_secs(20), || paused().block_on(test));
 }
@@ -178,7 +178,7 @@ async fn settle() {
     }
 }
 
-/// While it waits for a word from outside, with nothing pending.
+/// Asserts that the clock stands still while the test waits for a message from outside, with nothing pending.
 async fn assert_stands_still() {
     let before = Instant::now();
     let (sender, receiver) = oneshot::channel();

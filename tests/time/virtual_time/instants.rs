@@ -6,8 +6,8 @@ use waterwheel::{Duration, Instant, sleep};
 use crate::beside_tokio::{Ours, Times, Tokio};
 use crate::support::{Dice, ms, paused, us};
 
-/// How long a delay takes when the clock has left whole milliseconds by `before`, and so again
-/// when the timer is there.
+/// How long a delay takes on a timer that starts `before` past a whole millisecond, after
+/// the clock has moved by another `between`.
 fn take<T: Times>(before: Duration, between: Duration, delay: Duration) -> Duration {
     paused().block_on(async {
         advance(before).await;

@@ -1,4 +1,4 @@
-//! Under a paused clock: as tokio's own timers, to the instant.
+//! With a paused clock, timers fire at the same instants as tokio's own.
 
 mod advancing;
 mod idle_clock;

@@ -69,12 +69,12 @@ fn a_pause_amid_a_sleep_does_not_let_it_fire_by_the_real_clock() {
         blocking.await.expect("it ends").expect("it was heard");
         let start = Instant::now();
         nap.await;
-        // tokio, which moves by whole milliseconds from wherever it was paused, may take two more.
+        // tokio, whose clock moves by whole milliseconds from wherever it was paused, may take two more.
         assert!(start.elapsed() <= ms(33), "{:?}", start.elapsed());
     });
 }
 
-// The watchdog thread, which knows real time alone, has no part in it.
+// The watchdog thread, which knows only real time, is not involved.
 #[test]
 fn while_a_paused_clock_stands_still_the_driver_takes_no_turns() {
     block_on_within(paused(), async || {
@@ -133,8 +133,8 @@ async fn a_thread_outside_sees_the_paused_clock_of_the_timer() {
     assert_eq!(Instant::now(), deadline);
 }
 
-/// What `act` gives on a thread outside of all runtimes, in a runtime whose clock runs, and in one
-/// whose clock stands elsewhere.
+/// The results of `act` on a thread outside all runtimes, in a runtime whose clock runs, and in
+/// one with another paused clock.
 fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
     thread::scope(|scope| {
         let act = &act;
@@ -147,7 +147,7 @@ fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
     })
 }
 
-// Each of these calls asks for now; it is the timer's and not the caller's.
+// Each of these calls reads the current time, which is the timer's and not the caller's.
 #[tokio::test(start_paused = true)]
 async fn now_is_that_of_the_timers_clock_wherever_it_is_asked() {
     let timer = own_timer();
@@ -203,7 +203,7 @@ fn a_paused_clock_does_not_move_the_timers_of_another_runtime() {
     });
 }
 
-// The driver looks whether the clock was paused. It went to sleep before this pause, so what tokio's clock wakes has to look.
+// The driver checks whether the clock was paused. It went to sleep before this pause, so the code that tokio's clock wakes must check.
 #[test]
 fn the_first_jump_after_a_late_pause_serves_all_in_order() {
     const TIMERS: usize = 3_000;

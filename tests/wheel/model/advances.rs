@@ -1,4 +1,4 @@
-//! Each way to move the hand, on the wheel and on the list.
+//! The ways to move the hand, on the wheel and on the list.
 
 use std::mem;
 use std::panic;
@@ -8,14 +8,14 @@ use waterwheel::wheel::{Tick, Verdict};
 use super::pair::{Boom, Pair, Payload, survive};
 use super::{Says, Wakes};
 
-/// How many timers may cascade for each that may be served.
+/// The number of timers that may cascade for each that may be served.
 const CASCADES_PER_FIRE: u64 = 8;
 
 impl Pair {
-    /// What a driver does, and what the tasks do that it wakes.
+    /// Acts as a driver does, and as the tasks do that it wakes.
     pub(super) fn turn(&mut self, to: u64, batch: usize, wakes: Wakes) {
         let batch = batch.max(1);
-        // Disarmed timers count: what comes up may move them into the turn.
+        // Disarmed timers count: timers that come up may move them into the turn.
         let (first_new, there) = (self.inserted, self.list.timers.len());
         let mut batches = 0;
         loop {
@@ -166,7 +166,7 @@ impl Pair {
             assert!(timer.deadline <= self.list.now, "{timer:?} comes up early");
             self.list.assert_next(id);
             if timer.deadline > before {
-                // What was due before may wait in any order.
+                // Timers that were due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} comes up late");
                 latest = timer.deadline;
             }
@@ -189,7 +189,7 @@ impl Pair {
         }
     }
 
-    /// Takes up to so many items, and then drops the iterator or forgets it.
+    /// Takes at most `taken` items, and then drops the iterator or forgets it.
     pub(super) fn expire(&mut self, to: u64, budget: usize, taken: usize, forget: bool) {
         let to = to.max(self.list.now);
         let cascaded = self.wheel.cascaded();
@@ -233,7 +233,7 @@ impl Pair {
             assert!(timer.deadline <= now, "{timer:?} is early");
             self.list.assert_next(id);
             if timer.deadline > before {
-                // What was due before may wait in any order.
+                // Timers that were due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} is late");
                 latest = timer.deadline;
             }

@@ -1,11 +1,11 @@
-//! What must hold after each step, and in the end.
+//! The conditions that must hold after each step, and at the end.
 
 use waterwheel::wheel::{Key, Tick};
 
 use super::Says;
 use super::pair::Pair;
 
-/// How many of the keys that are gone are looked at after each step.
+/// The number of removed keys that are checked after each step.
 const RECENT: usize = 32;
 
 impl Pair {
@@ -85,7 +85,7 @@ impl Pair {
         }
     }
 
-    /// Nothing is lost: at the end of time all pending timers come up, and the disarmed ones are still there.
+    /// Checks that nothing is lost: at the end of time all pending timers come up, and the disarmed ones still exist.
     pub(super) fn finish(mut self) {
         // Each bomb ends an advance.
         let bombs_at_most = self.list.timers.len();

@@ -9,7 +9,7 @@ use crate::edges::{self, YEAR};
 /// The check after each step looks at all timers.
 const MOST_OPS: usize = 150;
 
-/// Any bytes are a case.
+/// Makes a case of any bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Case {
     let mut bytes = Bytes::new(bytes);
     let resolution = Resolution::new(bytes.resolution()).expect("it divides a second");
@@ -35,7 +35,7 @@ impl Reader<'_> {
     fn op(&mut self) -> Op {
         let byte = self.bytes.byte();
         match byte {
-            // Bytes with which no step of the corpus began before these came: its inputs keep their meaning.
+            // Values that began no step before this operation existed, so that the inputs of the corpus keep their meaning.
             112..=123 => {
                 return Op::Expire {
                     by: self.step(),
@@ -115,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Near the wraps of the dials and of counters, or anywhere.
+    /// A start near the wraps of the dials and of counters, or anywhere.
     fn start(&mut self) -> u64 {
         match self.bytes.byte() % 4 {
             0 => 0,
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// As [`ticks`](Reader::ticks), but time does not end so soon.
+    /// Like [`ticks`](Reader::ticks), but shorter, so that time does not end so soon.
     fn step(&mut self) -> u64 {
         match self.ticks() {
             far if far > 1 << 60 => u64::MAX - far,
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Some full revolutions of a dial, and a tick or a slot of it less or more.
+    /// Some full revolutions of a dial, give or take a tick or a slot of it.
     fn edge(&mut self) -> u64 {
         let byte = u64::from(self.bytes.byte());
         let dial = (byte % 5) as usize;

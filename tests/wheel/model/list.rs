@@ -10,7 +10,7 @@ pub(super) struct List {
     pub(super) timers: BTreeMap<u64, Timer>,
     pub(super) gone: Vec<Key>,
     filings: u64,
-    /// Whether the hand was moved in order alone, so that all timers come up by tick and then as they were filed.
+    /// Whether the hand was only moved in order, so that all timers come up by tick and then in the order of filing.
     pub(super) is_in_order: bool,
 }
 
@@ -21,9 +21,9 @@ pub(super) struct Timer {
     pub(super) disarmed: bool,
     /// The tick at which it comes up: if it was due when it was filed, that of the hand.
     pub(super) tick: u64,
-    /// A number that is larger the later it was filed.
+    /// A number that grows with each filing.
     filed: u64,
-    /// When its slot comes up. Not known after an advance whose budget was too small: it is not promised which of the
+    /// When its slot comes up. Unknown after an advance whose budget was too small: it is not guaranteed which of the
     /// timers cascade first.
     pub(super) comes_up: Option<u64>,
 }
@@ -60,7 +60,7 @@ impl List {
         (timer.tick, timer.comes_up) = (deadline, None);
     }
 
-    /// This timer is the next to come up, if that is known.
+    /// Checks that this timer is the next to come up, if that is known.
     #[track_caller]
     pub(super) fn assert_next(&self, id: u64) {
         if self.is_in_order {
@@ -83,7 +83,7 @@ impl List {
         timers.map(|(&id, &timer)| (id, timer))
     }
 
-    /// The key of a timer that is there, with the number of the timer, or a key that is gone.
+    /// The key and number of an existing timer, or a key that is gone.
     pub(super) fn pick(&self, which: usize) -> Option<(Key, Option<u64>)> {
         let (kind, which) = (which % 4, which / 4);
         if kind == 0 && !self.gone.is_empty() {
@@ -94,8 +94,8 @@ impl List {
         Some((timer.key, Some(id)))
     }
 
-    /// The hand has moved, and timers that came up on the dials above the first were filed again: all of them, if
-    /// `whole`.
+    /// Notes that the hand has moved, and timers that came up on the dials above the first were filed again: all
+    /// of them, if `whole`.
     pub(super) fn cascade(&mut self, whole: bool) {
         let came_up = |timer: &Timer| timer.comes_up.is_some_and(|tick| tick <= self.now);
         let ids = self.pending().filter(|(_, timer)| came_up(timer));
@@ -107,7 +107,7 @@ impl List {
         }
     }
 
-    /// What came up by `to` was filed again, from a hand that is not known.
+    /// Notes that timers that came up by `to` were filed again, from an unknown position of the hand.
     pub(super) fn cascade_in_order(&mut self, to: u64) {
         for timer in self.timers.values_mut() {
             timer.comes_up = timer.comes_up.filter(|&tick| tick > to);

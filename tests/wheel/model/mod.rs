@@ -1,10 +1,10 @@
-//! What a wheel must do, by the example of a naive list: the steps, the list, and the two side by side.
+//! The expected behaviour of a wheel, by the example of a naive list: the steps, the list, and the two side by side.
 //!
 //! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps from bytes. The properties make
 //! them at random. A new operation of the wheel goes into [`Op`] and, so that both reach it, into
 //! `decode` and `properties`.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
 //! | `list` | the naive list, and the naive geometry that says when a timer is looked at |
 //! | `pair` | a wheel and a list, and the steps on both |
@@ -12,9 +12,9 @@
 //! | `checks` | compares the two after each step |
 //! | `decode` | steps from bytes |
 //!
-//! A wheel is borrowed as a whole while it advances, so no call enters it again from within. What a
-//! woken task does to its wheel, it does between two batches: [`Op::Turn`]. The re-entry from
-//! within a waker is in `tests/futures`.
+//! A wheel is mutably borrowed while it advances, so no call re-enters it. The acts of a woken task
+//! on its wheel come between two batches: [`Op::Turn`]. The re-entry from within a waker is in
+//! `tests/futures`.
 
 mod advances;
 mod checks;
@@ -27,18 +27,18 @@ use waterwheel::wheel::Resolution;
 pub(crate) use decode::decode;
 use pair::Pair;
 
-/// A wheel, and what is done to it.
+/// A wheel, and the steps on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) resolution: Resolution,
-    /// Where the hand stands at first.
+    /// The initial position of the hand.
     pub(crate) start: u64,
     pub(crate) ops: Vec<Op>,
 }
 
 /// One step. Times count from the wheel's hand unless they say otherwise, and saturate.
 ///
-/// `which` picks a timer: each fourth number one that is gone, the others one that is there.
+/// `which` picks a timer: every fourth number picks one that is gone, the others an existing one.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// Adds a timer; the drop of a `bomb` panics.
@@ -46,7 +46,7 @@ pub(crate) enum Op {
         delay: u64,
         bomb: bool,
     },
-    /// Adds many of one deadline.
+    /// Adds many timers with one deadline.
     Herd {
         delay: u64,
         count: u8,
@@ -79,19 +79,19 @@ pub(crate) enum Op {
     SkipTo {
         by: u64,
     },
-    /// Advances the hand; `says` is what the judge says of every second timer.
+    /// Advances the hand; `says` is the judge's verdict on every second timer.
     Advance {
         by: u64,
         budget: usize,
         says: Says,
     },
-    /// The same in order.
+    /// Advances the hand in order.
     AdvanceInOrder {
         by: u64,
         budget: usize,
         says: Says,
     },
-    /// Moves the hand by the iterator, and takes so many items; then drops the iterator, or forgets it.
+    /// Moves the hand by the iterator, and takes this many items; then drops the iterator, or forgets it.
     Expire {
         by: u64,
         budget: usize,
@@ -100,7 +100,7 @@ pub(crate) enum Op {
     },
     /// Takes the timer that `peek` shows.
     ExpirePeeked,
-    /// Advances batch by batch until there is no backlog. After each batch, the timers that were handed out do what
+    /// Advances batch by batch until there is no backlog. After each batch, the timers that were handed out act as
     /// `wakes` says.
     Turn {
         by: u64,
@@ -114,24 +114,24 @@ pub(crate) enum Op {
         by: u64,
         budget: usize,
     },
-    /// Drains the wheel, looks at so many payloads, and drops the rest unseen.
+    /// Drains the wheel, checks this many payloads, and drops the rest unseen.
     Drain {
         taken: usize,
     },
     /// Drops all timers and keeps the memory.
     Clear,
-    /// Makes room for so many more.
+    /// Reserves capacity for this many more.
     Reserve {
         additional: u8,
     },
     ShrinkToFit,
-    /// Drops the wheel with its timers, and goes on with a new one whose hand stands here.
+    /// Drops the wheel with its timers, and goes on with a new one whose hand is here.
     Replace {
         start: u64,
     },
 }
 
-/// What the judge says of the timers with an odd number; the others are due.
+/// The judge's verdict on the timers with an odd number; the others are due.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Says {
     Due,
@@ -140,7 +140,7 @@ pub(crate) enum Says {
     Panic,
 }
 
-/// What the owner of a timer does when it is handed out.
+/// The act of a timer's owner when it is handed out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wakes {
     /// Adds another timer. One without a delay comes up in the next batch, and the turn must end nevertheless.

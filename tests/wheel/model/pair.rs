@@ -15,9 +15,9 @@ use super::{Op, Says};
 pub(super) struct Payload {
     pub(super) id: u64,
     bomb: bool,
-    /// By a judge that was asked in order.
+    /// Whether a judge that was asked in order has postponed it.
     pub(super) was_postponed: bool,
-    /// How many of them there are.
+    /// The number of existing payloads.
     alive: Rc<Cell<usize>>,
 }
 
@@ -204,7 +204,7 @@ impl Pair {
         }
     }
 
-    /// A bomb costs the memory, and nothing else.
+    /// Clears both. A bomb costs the memory, and nothing else.
     fn clear(&mut self) {
         let capacity = self.wheel.capacity();
         if survive(|| self.wheel.clear()).is_some() {

@@ -5,9 +5,9 @@ use super::when::{DAY, END, When};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Some dozens of timers, to which everything happens.
+    /// A few dozen timers, with all kinds of steps.
     Few,
-    /// Hundreds or thousands of timers, and not much else.
+    /// Hundreds or thousands of timers, with few other steps.
     Many,
 }
 
@@ -31,9 +31,9 @@ pub(crate) fn write(seed: u64, kind: Kind) -> Vec<Op> {
 struct Author {
     when: When,
     script: Vec<Op>,
-    /// What kind of future each number is, with the deadline that it was given last.
+    /// The kind of each future, by number, and its last deadline.
     made: Vec<(Future, u64)>,
-    /// Whether timers are reset to later, which takes them out of the order among equals.
+    /// Whether timers are reset to later, which removes them from the order among equals.
     may_loosen: bool,
 }
 
@@ -102,7 +102,7 @@ impl Author {
         }
     }
 
-    /// All that is left fires, at last.
+    /// Lets all remaining timers fire at the end.
     fn end(&mut self) {
         for _ in 0..3 {
             self.pass();
@@ -117,7 +117,7 @@ impl Author {
 
     // ----- futures -----
 
-    /// Makes one, and polls it with this chance of 100.
+    /// Makes a future, and polls it with this probability in percent.
     fn make(&mut self, polled: u64) {
         let (id, at) = (self.made.len(), self.when.deadline());
         let by_delay = self.when.dice.roll(2) == 0;
@@ -173,7 +173,7 @@ impl Author {
             }
             _ => self.when.deadline(),
         };
-        // What fires is reset to later as well, in place of what is pending.
+        // Timers that fire are reset to later as well, instead of pending ones.
         let to = match to > before && before > self.when.now && !self.may_loosen {
             true => before - self.when.dice.roll(2),
             false => to,
@@ -191,7 +191,7 @@ impl Author {
             self.made[id].1 = to;
             self.script.push(Op::Reset { id, to });
         }
-        // Most code awaits what it has reset.
+        // Most code awaits a future after resetting it.
         if self.when.dice.roll(3) > 0 {
             self.script.push(Op::Poll { id });
         }
@@ -214,7 +214,7 @@ impl Author {
 
     fn advance_to(&mut self, to: u64, settles: bool) {
         self.when.now = self.when.now.max(to);
-        // More than a turn serves takes several.
+        // Beyond the limit of a turn, several turns are needed.
         let settles = settles || self.made.len() > 100;
         self.script.push(Op::Advance { to, settles });
     }

@@ -1,5 +1,5 @@
-//! What a script knows of a timer by itself: its tick, whether it is filed, and its place among those of
-//! the same tick.
+//! A script's own record of a timer: its tick, whether it is filed, and its place among those of the
+//! same tick.
 
 use super::Missed;
 use super::script::Restart;
@@ -20,17 +20,17 @@ impl Filings {
 pub(crate) struct Place {
     pub(crate) tokio: u64,
     pub(crate) ours: u64,
-    /// It was reset to later: its place among equals is not promised.
+    /// Whether it was reset to later: its place among equals is then not guaranteed.
     pub(crate) is_loose: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// No wheel knows of it.
+    /// The timer is in no wheel.
     New,
-    /// It was reset, and not polled since: tokio has filed it.
+    /// The timer was reset, and not polled since: tokio has filed it.
     Reset,
-    /// It was polled, and both have filed it. From its tick on it has fired.
+    /// The timer was polled, and both have filed it. From its tick on it has fired.
     Filed,
     /// A sleep that was polled and ready.
     Ready,
@@ -40,12 +40,12 @@ enum State {
 pub(crate) struct Book {
     pub(crate) tick: u64,
     pub(crate) place: Place,
-    /// It was ready, and reset: tokio wakes the last waker, and we do not.
+    /// Whether it was ready, and then reset: tokio wakes the last waker, and we do not.
     pub(crate) is_mute: bool,
     state: State,
     /// The tick at which ours is filed. A reset to later does not move it.
     slot: u64,
-    /// Of an interval.
+    /// The next tick and the behaviour of an interval.
     beat: Option<(u64, Missed)>,
 }
 
@@ -68,7 +68,7 @@ impl Book {
         }
     }
 
-    /// The timer is polled.
+    /// Notes that the timer is polled.
     pub(crate) fn poll(&mut self, now: u64, filings: &mut Filings) {
         self.is_mute = false;
         if self.tick > now {
@@ -95,7 +95,7 @@ impl Book {
     pub(crate) fn reset(&mut self, to: u64, now: u64, filings: &mut Filings) {
         let before = std::mem::replace(&mut self.tick, to);
         if self.slot <= now {
-            // Our driver has met it there since.
+            // Our driver has met it there since then.
             self.slot = before;
         }
         match self.state {
@@ -103,7 +103,7 @@ impl Book {
             State::Reset | State::Filed if before > now && to > before => {
                 self.place.is_loose = true;
             }
-            // Earlier than it was, and not earlier than where ours has it all the time.
+            // Earlier than it was, but not earlier than the slot that ours has kept all the time.
             State::Filed if before > now && to >= self.slot => self.place.is_loose = true,
             State::Filed if before > now => self.file(filings),
             State::New | State::Reset | State::Filed | State::Ready => {
@@ -115,7 +115,7 @@ impl Book {
         }
     }
 
-    /// Both file it.
+    /// Files the timer in both.
     fn file(&mut self, filings: &mut Filings) {
         let at = filings.next();
         self.slot = self.tick;

@@ -1,4 +1,4 @@
-//! What must be equal, and the exemptions.
+//! What must be equal, and the exceptions.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,7 +7,7 @@ use super::play::{Seen, Woken};
 /// One step after which tokio's timers and ours differ.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// In what, in a few words: to count them by.
+    /// The kind of difference, in a few words, by which differences are counted.
     pub(crate) what: &'static str,
     pub(crate) step: usize,
     pub(crate) detail: String,
@@ -59,7 +59,7 @@ fn compare_wakes(tokio: &[Woken], ours: &[Woken]) -> Option<(&'static str, Strin
         pairs.all(|pair| pair[0].tick != pair[1].tick || filed(pair[0]) < filed(pair[1]))
     };
     let both = || format!("\n  tokio {}\n  ours  {}", shown(tokio), shown(ours));
-    // Equal but for their order?
+    // Are they equal apart from their order?
     let mut sorted = [tokio.to_vec(), ours.to_vec()];
     for wakes in &mut sorted {
         wakes.sort_by_key(|woken| (woken.id, woken.poll, woken.at));
@@ -79,12 +79,12 @@ fn compare_wakes(tokio: &[Woken], ours: &[Woken]) -> Option<(&'static str, Strin
     None
 }
 
-/// What comes in the same order for every order within ticks.
+/// The part of a wake whose order does not depend on the order within a tick.
 fn beat(woken: &Woken) -> (u64, waterwheel::Duration) {
     (woken.tick, woken.at)
 }
 
-/// The wakes in short: number, tick, and a star where the place is not promised.
+/// Formats the wakes briefly: number, tick, and a star where the place is not guaranteed.
 fn shown(wakes: &[Woken]) -> String {
     const MOST: usize = 40;
     let short = |woken: &Woken| {

@@ -1,4 +1,4 @@
-//! Plays a script by hand, and notes what is seen after each step.
+//! Plays a script by hand, and notes the observations after each step.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,13 +15,13 @@ use super::script::{Restart, millis};
 use super::{Op, Times};
 use crate::support::paused;
 
-/// What is seen after a step.
+/// The observations after a step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) op: Op,
     pub(crate) now: Duration,
     pub(crate) poll: Option<Polled>,
-    /// Of the sleep that the step touched, or of all if time has passed.
+    /// The state of the sleep that the step touched, or of all sleeps if time has passed.
     pub(crate) states: Vec<State>,
     pub(crate) wakes: Vec<Woken>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Seen {
 pub(crate) enum Polled {
     Pending,
     Ready,
-    /// A timeout's time has passed.
+    /// The time of a timeout has passed.
     Elapsed,
     Tick(Duration),
 }
@@ -45,7 +45,7 @@ pub(crate) struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Woken {
     pub(crate) id: usize,
-    /// Which of the wakers that the timer was polled with.
+    /// The poll whose waker was woken.
     pub(crate) poll: usize,
     pub(crate) at: Duration,
     pub(crate) tick: u64,
@@ -69,9 +69,9 @@ pub(crate) fn play<T: Times>(script: &[Op]) -> Vec<Seen> {
     }))
 }
 
-/// Lets the driver run until it has served and moved so many timers.
+/// Lets the driver run until it has served and moved this many timers.
 pub(crate) async fn settle(timers: usize) {
-    // A turn of ours moves 128 timers, and a timer moves once a dial.
+    // A turn of ours moves 128 timers, and a timer moves once per dial.
     for _ in 0..8 + timers / 12 {
         yield_now().await;
     }
@@ -87,7 +87,7 @@ struct World<T: Times> {
 struct Made<T: Times> {
     book: Book,
     polls: usize,
-    /// It has a number still when it is dropped.
+    /// The future, if it exists. Its number stays when it is dropped.
     future: Option<Any<T>>,
 }
 
@@ -248,7 +248,7 @@ impl<T: Times> World<T> {
         made.book.restart(how, now, &mut self.filings);
     }
 
-    /// Of one sleep, or of all that there are.
+    /// The states of one sleep, or of all existing ones.
     fn states(&self, which: Option<usize>) -> Vec<State> {
         let ids = match which {
             Some(id) => id..self.made.len().min(id + 1),

@@ -1,4 +1,4 @@
-//! Which seeds are played, and the report of those that differ.
+//! The seeds that are played, and the report of those that differ.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Difference;
 
-/// How many seeds, if the environment does not say otherwise.
+/// The number of seeds, unless the environment sets another one.
 pub(crate) fn number(usually: u64) -> RangeInclusive<u64> {
     let read = |name: &str| {
         let value = std::env::var(name).ok()?;
@@ -24,8 +24,8 @@ pub(crate) fn number(usually: u64) -> RangeInclusive<u64> {
 ///
 /// # Panics
 ///
-/// If one differs, with the number of seeds that differ, in what, and the first one of each kind in the
-/// steps that it takes to differ.
+/// If one differs, with the number of seeds that differ, the kinds of difference, and the first seed of
+/// each kind reduced to the steps that are needed.
 pub(crate) fn check<S: Clone + Debug>(
     seeds: RangeInclusive<u64>,
     write: impl Fn(u64) -> Vec<S>,
@@ -59,7 +59,7 @@ pub(crate) fn check<S: Clone + Debug>(
     assert!(kinds.is_empty(), "{report}");
 }
 
-/// Leaves out steps as long as it fails without them.
+/// Leaves out steps as long as the script fails without them.
 fn reduce<S: Clone>(mut script: Vec<S>, fails: impl Fn(&[S]) -> bool) -> Vec<S> {
     const PATIENCE: Duration = Duration::from_secs(10);
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! What tokio's timers and ours have in common, so that one script plays with either.
+//! The common interface of tokio's timers and ours, so that one script can play with either.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,7 +31,7 @@ pub(crate) trait Times: 'static {
     fn timeout_at<F: Future + Send>(deadline: Instant, future: F) -> Self::Timeout<F>;
 }
 
-/// The names are the same: that is what makes a switch.
+/// Both have the same names, which makes switching possible.
 macro_rules! times {
     ($who:ident, $($time:ident)::+) => {
         pub(crate) struct $who;

@@ -48,7 +48,7 @@ impl When {
         deadline.min(END)
     }
 
-    /// One of the meetings, in the future. A new one replaces a meeting that has passed.
+    /// A future meeting. A new one replaces a meeting that has passed.
     fn meeting(&mut self) -> u64 {
         let which = self.dice.roll(self.meetings.len() as u64) as usize;
         if self.meetings[which] <= self.now {
@@ -57,7 +57,7 @@ impl When {
         self.meetings[which]
     }
 
-    /// From nothing to some months.
+    /// A delay from zero to some months.
     pub(crate) fn delay(&mut self) -> u64 {
         match self.dice.roll(12) {
             0 | 1 => self.dice.roll(4),
@@ -72,7 +72,7 @@ impl When {
         }
     }
 
-    /// The length of a revolution: of one of our dials, more often of a lower one, or of one of tokio's levels.
+    /// The length of a revolution: of one of our dials, mostly a lower one, or of one of tokio's levels.
     fn border(&mut self) -> u64 {
         match self.dice.roll(16) {
             0..=5 => REVOLUTIONS[0],

@@ -16,7 +16,7 @@ use super::{Act, Home, Op, When};
 use crate::support::Probe;
 
 impl World {
-    /// Does a step that needs no runtime around it.
+    /// Applies a step that needs no runtime around it.
     pub(super) fn apply(&mut self, op: &Op) {
         match *op {
             Op::Sleep { home, delay } => self.sleep(home, delay),

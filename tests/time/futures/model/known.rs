@@ -6,7 +6,7 @@ use waterwheel::MissedTickBehavior;
 
 use super::Home;
 
-/// The longest relative delay. Longer ones are cut to it.
+/// The longest relative delay. Longer ones are capped to it.
 pub(super) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 /// A tick that is taken later than this was missed.
@@ -19,7 +19,7 @@ pub(super) struct Timer {
     pub(super) max_pending: Option<usize>,
     pub(super) permits: usize,
     pub(super) state: State,
-    /// Its runtime has ended.
+    /// Whether its runtime has ended.
     pub(super) is_over: bool,
     pub(super) counts: Counts,
     pub(super) drain: Drain,
@@ -78,13 +78,13 @@ pub(super) struct Ticks {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// Not armed.
+    /// The delay is not armed.
     New,
-    /// Not armed, and reset since it was made or done.
+    /// The delay is not armed, and was reset since it was made or done.
     Reset,
-    /// Armed with this waker.
+    /// The delay is armed with this waker.
     Pending(By),
-    /// Fired or stopped, and not polled since then.
+    /// The delay was fired or stopped, and not polled since then.
     Disarmed,
     Done {
         stopped: bool,
@@ -110,7 +110,7 @@ pub(super) enum Outcome {
     },
     Tick(Duration),
     Ended,
-    /// A panic: the runtime has ended.
+    /// A panic, since the runtime has ended.
     Over,
 }
 

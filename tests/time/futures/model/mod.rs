@@ -3,7 +3,7 @@
 //! The fuzzer (`fuzz/targets/futures.rs`) makes the steps from bytes, and the properties make them at random. A new operation goes
 //! into [`Op`] and, so that both reach it, into `decode` and `properties`.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
 //! | `oracle` | every future with its deadline: no wheel, no driver, no tokio |
 //! | `known` | the oracle's state of a timer and of a future, and the arithmetic of ticks |

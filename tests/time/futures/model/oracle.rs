@@ -228,7 +228,7 @@ impl Oracle {
         }
     }
 
-    /// The future is done for good, so it returns its permit.
+    /// Completes the future for good, so that it releases its permit.
     fn complete(&mut self, which: usize) {
         let slot = self.slot(which);
         let home = slot.home;
@@ -239,7 +239,7 @@ impl Oracle {
 
     // ----- what the driver does -----
 
-    /// The driver of a timer runs at this time.
+    /// Lets the driver of a timer run at this time.
     pub(super) fn run(&mut self, home: Home, now: Duration) {
         for which in 0..SLOTS {
             let Some(slot) = &self.slots[which] else {
@@ -265,7 +265,7 @@ impl Oracle {
         self.end_pending(home)
     }
 
-    /// The runtime ends.
+    /// Ends the runtime.
     pub(super) fn lose_runtime(&mut self, home: Home) {
         self.timer(home).is_over = true;
         self.end_pending(home);
@@ -342,7 +342,7 @@ impl Oracle {
         }
     }
 
-    /// A waker is dropped. A trap drops the future that it owns.
+    /// Drops a waker. A trap drops the future that it owns.
     fn let_go(&mut self, by: By) {
         if let By::Trap(trap) = by {
             if let Some(victim) = self.traps[trap].victim.take() {
@@ -365,7 +365,7 @@ impl Oracle {
         self.traps.len() - 1
     }
 
-    /// A trap has been woken. Returns the number of its victim and, if the trap polled the victim, whether that was ready.
+    /// Notes that a trap has been woken. Returns the number of its victim and, if the trap polled the victim, whether that was ready.
     pub(super) fn spring(&mut self, trap: usize, now: Duration) -> (usize, Option<bool>) {
         let sprung = self.sprung.iter().position(|&sprung| sprung == trap);
         let sprung = sprung.expect("a trap was woken that was not to be");

@@ -172,7 +172,7 @@ impl World {
         assert_eq!(after, before, "the driver turns, and nothing is due");
     }
 
-    /// The drivers have run until now.
+    /// Notes that the drivers have run until now.
     fn driver_ran(&mut self) {
         for sprung in self.log.take() {
             // The trap acted within the turn that woke it, and that turn had taken all that was due.
