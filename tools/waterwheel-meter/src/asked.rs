@@ -1,19 +1,19 @@
-//! How often a program is asked for its jobs.
+//! Limits how often a program is asked for its jobs.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::job::{Job, JobList};
 
-/// So many times as long as the list took, it is not asked for again: at most one hundredth of the time goes into it.
+/// How long the program is not asked again, in multiples of the time that the list took: at most one hundredth of the time goes into it.
 const REST: u32 = 99;
 
 type Jobs = dyn FnMut(usize) -> JobList + Send;
 
-/// The jobs that a program gives.
+/// The jobs that a program provides.
 ///
-/// They are asked for at each frame, as long as that costs little. A scheduler of a million jobs takes 0.1 s for its list. It takes
-/// its lock for a portion of them at a time, but what submits meanwhile may wait for several portions: 1 in 100 waited for 16 ms.
+/// They are requested at each frame, as long as that costs little. A scheduler with a million jobs takes 0.1 s for its list. It takes its lock for a
+/// portion of them at a time, but a concurrent submit may wait for several portions: 1 in 100 waited for 16 ms.
 pub(crate) struct Asked {
     jobs: Box<Jobs>,
     last: Option<Last>,
@@ -21,9 +21,9 @@ pub(crate) struct Asked {
 
 struct Last {
     list: JobList,
-    /// How many were asked for.
+    /// The number of jobs that were requested.
     most: usize,
-    /// When it was given, and when to ask again.
+    /// When the list was returned, and when to ask again.
     at: Duration,
     next: Duration,
 }
@@ -33,7 +33,7 @@ impl Asked {
         Asked { jobs, last: None }
     }
 
-    /// The jobs, at most so many of them; those of the last time, if that is not long ago and there is no room for more.
+    /// Returns at most `most` jobs; those of the last time, if that is recent and no more fit on the screen.
     pub(crate) fn list(&mut self, most: usize, clock: impl Fn() -> Duration) -> JobList {
         let before = clock();
         if let Some(last) = self.last.as_ref().filter(|last| last.serves(most, before)) {
@@ -53,14 +53,14 @@ impl Asked {
 }
 
 impl Last {
-    /// Whether a screen with so many rows shows this list once more.
+    /// Whether a screen with this many rows shows this list again.
     fn serves(&self, most: usize, now: Duration) -> bool {
         now < self.next && most <= self.most
     }
 }
 
 impl JobList {
-    /// The jobs after so much time.
+    /// The jobs after this time.
     fn after(&self, time: Duration) -> JobList {
         let later = |job: &Job| Job {
             next_run: job.next_run.map(|left| left.saturating_sub(time)),
@@ -93,7 +93,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// How often the jobs were asked for, by when, if the list takes `millis`. The next run is 10 s after each time.
+    /// How often the jobs were requested by each time, if the list takes `millis`. The next run is 10 s after each time.
     fn asked(millis: u64, frames: impl IntoIterator<Item = u64>) -> Vec<(u64, Duration)> {
         let now = Arc::new(AtomicU64::new(0));
         let (inside, mut times) = (Arc::clone(&now), 0);
@@ -127,12 +127,12 @@ mod tests {
         }));
         let now = Cell::new(seconds(0));
         let mut rows = |most| {
-            // Each reading of the clock is a second later, so the list is dear.
+            // Each reading of the clock is a second later, so the list is expensive.
             let later = || now.replace(now.get() + seconds(1));
             asked.list(most, later).shown.len()
         };
         assert_eq!([7, 7, 20, 20].map(&mut rows), [7, 7, 20, 20]);
-        // What is too much is cut by the screen.
+        // The screen cuts surplus rows.
         assert_eq!(rows(3), 20);
     }
 

@@ -1,11 +1,11 @@
-//! Numbers as blocks. Those of a dial are the snapshot's: [`DialSnapshot::row`](waterwheel::DialSnapshot::row).
+//! Numbers as blocks. The snapshot draws those of a dial: [`DialSnapshot::row`](waterwheel::DialSnapshot::row).
 
-/// From an eighth to a whole, upwards.
+/// Blocks from an eighth to a whole, growing upwards.
 const UPWARDS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// And to the right.
+/// Blocks from an eighth to a whole, growing to the right.
 const RIGHTWARDS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// Some values as blocks, the greatest the highest, the last one on the right.
+/// Some values as blocks, the greatest one being the highest, and the last one on the right.
 pub(crate) fn sparkline(values: &[f64], width: usize) -> String {
     let shown = &values[values.len().saturating_sub(width)..];
     let most = shown.iter().copied().fold(0.0, f64::max);
@@ -17,7 +17,7 @@ pub(crate) fn sparkline(values: &[f64], width: usize) -> String {
     " ".repeat(width - shown.len()) + &blocks
 }
 
-/// A share of so many characters, to an eighth of one, rounded up.
+/// A share of this width in characters, to an eighth of one, rounded up.
 pub(crate) fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * (width * 8) as f64).ceil() as usize;
     let whole = "█".repeat(eighths / 8);

@@ -1,13 +1,13 @@
-//! Text in columns of a terminal: of characters, some take two, and some none.
+//! Text in columns of a terminal: some characters take two, and some none.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-/// The first line of a text in at most so many columns, with a sign where it was cut. Control characters are left out.
+/// The first line of a text in at most this many columns, with a sign where it was cut. Control characters are left out.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let line = Span::raw(text.lines().next().unwrap_or(""));
     let (mut kept, mut taken) = (String::new(), 0);
-    // How much of it stays if the sign follows.
+    // The length that stays if the sign follows.
     let mut beside_sign = 0;
     for grapheme in line.styled_graphemes(Style::new()) {
         taken += Span::raw(grapheme.symbol).width();
@@ -24,7 +24,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// The text, filled up with spaces.
+/// The text, padded with spaces.
 pub(crate) fn fill(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let graphemes = Span::raw(&text);

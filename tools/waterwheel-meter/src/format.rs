@@ -15,12 +15,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// In at most six characters: `7`, `999`, `1.3 k`, `13 k`, `1.3 M`.
+/// A number in at most six characters: `7`, `999`, `1.3 k`, `13 k`, `1.3 M`.
 pub(crate) fn short(number: f64) -> String {
     let units = ["", " k", " M", " G", " T"];
     let mut value = number;
     for (at, unit) in units.iter().enumerate() {
-        // What would round to a thousand is one of the next unit.
+        // A value that would round to a thousand uses the next unit.
         if value < 999.5 || at == units.len() - 1 {
             return match at > 0 && value < 9.95 {
                 true => format!("{value:.1}{unit}"),
@@ -32,7 +32,7 @@ pub(crate) fn short(number: f64) -> String {
     unreachable!("the last unit is for all that is left")
 }
 
-/// In the greatest unit of which it has one, rounded down: `8 s`, `5 m`, `250 µs`.
+/// A time in the greatest unit that it reaches, rounded down: `8 s`, `5 m`, `250 µs`.
 pub(crate) fn span(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let units = [

@@ -1,4 +1,4 @@
-//! Readings of the last minute, a second apart: rates, and how late timers fired.
+//! Readings of the last minute, a second apart: rates, and the lateness of timers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::reading::{Late, Reading, Totals};
 
 /// A minute has sixty seconds between sixty-one readings.
 const MOST: usize = 61;
-/// Frames are a quarter of a second apart, and not to the millisecond.
+/// The least time between readings. Frames are only roughly a quarter of a second apart.
 const APART: Duration = Duration::from_millis(900);
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl History {
             .push_back((reading.up, reading.totals.clone()));
     }
 
-    /// How fast a total grew, a second: in each second, the last one at the end.
+    /// The growth of a total in each second, the latest one last.
     pub(crate) fn rates(&self, total: impl Fn(&Totals) -> u64) -> Vec<f64> {
         let later = self.readings.iter().skip(1);
         self.readings
@@ -42,7 +42,7 @@ impl History {
             .collect()
     }
 
-    /// How late the timers of the last minute fired.
+    /// The lateness of the timers of the last minute.
     pub(crate) fn late(&self) -> Late {
         match (self.readings.front(), self.readings.back()) {
             (Some((_, first)), Some((_, last))) => last.late.since(&first.late),
@@ -51,7 +51,7 @@ impl History {
     }
 }
 
-/// A row of rates: its name, and its total.
+/// A row of rates: its name, and the total that it is computed from.
 pub(crate) type Row = (&'static str, fn(&Totals) -> u64);
 
 pub(crate) const ROWS: [Row; 5] = [

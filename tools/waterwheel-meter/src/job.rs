@@ -5,13 +5,13 @@ use std::time::Duration;
 pub struct Job {
     /// Its name.
     pub name: String,
-    /// Its present state: waits, runs, is paused.
+    /// Its current state: waits, runs, is paused.
     pub state: String,
     /// The time until it runs next.
     pub next_run: Option<Duration>,
     /// The time between two runs.
     pub period: Option<Duration>,
-    /// How many runs have ended.
+    /// The number of runs that have ended.
     pub runs: u64,
     /// Why the last run failed, if it did.
     pub last_error: Option<String>,
@@ -20,7 +20,7 @@ pub struct Job {
 /// The jobs that a program shows in the meter.
 #[derive(Debug, Clone, Default)]
 pub struct JobList {
-    /// How many jobs there are.
+    /// The total number of jobs.
     pub total: usize,
     /// Some of them.
     pub shown: Vec<Job>,

@@ -1,4 +1,4 @@
-//! The meter beside a demo load: `cargo run -p waterwheel-meter`. The crate's README says how a program looks at a timer of its own.
+//! The meter with a demo load: `cargo run -p waterwheel-meter`. The crate's README explains how a program displays its own timer.
 
 #![forbid(unsafe_code)]
 
@@ -33,10 +33,10 @@ struct Flags {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let flags = Flags::parse();
-    // The I/O driver is for the signals.
+    // The I/O driver is needed for the signals.
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let builder = Timer::builder().name("requests");
-    // The first dial then has a thousand slots.
+    // This gives the first dial a thousand slots.
     let timer = builder
         .resolution(Duration::from_millis(1))
         .start_on(runtime.handle())?;
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     timer.shutdown();
     runtime.shutdown_background();
     if let Some(number) = signal {
-        // If its terminal has gone, that is no error.
+        // A terminal that is gone is no error here.
         std::process::exit(signals::code(number));
     }
     Ok(ended?)

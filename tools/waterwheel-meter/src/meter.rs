@@ -12,12 +12,12 @@ use crate::plain;
 use crate::reading::Reading;
 use crate::screen;
 
-/// How often the screen is drawn.
+/// The interval at which the screen is drawn.
 pub(crate) const FRAME: Duration = Duration::from_millis(250);
 
-/// Looks at a [`Timer`] while it runs.
+/// Displays a [`Timer`] while it runs.
 ///
-/// Each look is a [`Timer::snapshot`], four times a second: about 4 % of a processor beside a million timers.
+/// Takes a [`Timer::snapshot`] four times a second, which costs about 4 % of a processor with a million timers.
 ///
 /// ```no_run
 /// use waterwheel::Timer;
@@ -56,28 +56,28 @@ impl Meter {
         meter
     }
 
-    /// Shows jobs as well. `jobs` is called with the number of rows there are; it may give more or fewer. It is called for each frame, or
-    /// less often, so that it takes at most a hundredth of the time; and when there are more rows than before. [`JobList::of`] gives those of a scheduler.
+    /// Shows jobs as well. `jobs` is called with the number of available rows; it may return more or fewer. It is called for each frame, or less often, so
+    /// that it takes at most a hundredth of the time; and when there are more rows than before. [`JobList::of`] returns those of a scheduler.
     #[must_use]
     pub fn jobs(mut self, jobs: impl FnMut(usize) -> JobList + Send + 'static) -> Meter {
         self.jobs = Some(Asked::new(Box::new(jobs)));
         self
     }
 
-    /// Quits also when `quit` says so. It is called for each frame: four times a second.
+    /// Also quits when `quit` returns true. It is called for each frame: four times a second.
     ///
-    /// Signals are the program's business, and one that ends the process at once leaves the terminal raw. So a program listens for `SIGTERM`,
-    /// `SIGINT` and `SIGHUP` itself, as by `tokio::signal`, and says here whether one has come.
+    /// The program handles signals itself, and one that ends the process at once leaves the terminal raw. So a program should listen for
+    /// `SIGTERM`, `SIGINT` and `SIGHUP`, for example by `tokio::signal`, and return here whether one has come.
     #[must_use]
     pub fn quit_if(mut self, quit: impl FnMut() -> bool + Send + 'static) -> Meter {
         self.quit = Box::new(quit);
         self
     }
 
-    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, or [`quit_if`](Meter::quit_if) says so, and gives the terminal back, also if
-    /// this thread panics. If stdout is no terminal, does the same as [`print_once`](Meter::print_once).
+    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, or [`quit_if`](Meter::quit_if) says so, and restores the terminal, even if
+    /// this thread panics. If stdout is not a terminal, does the same as [`print_once`](Meter::print_once).
     ///
-    /// It blocks the thread: within a runtime, call it on a thread of its own.
+    /// This blocks the thread: within a runtime, call it on a separate thread.
     ///
     /// # Errors
     ///
@@ -89,13 +89,13 @@ impl Meter {
         screen::run(&mut self)
     }
 
-    /// Prints a summary of a second as plain text. It blocks for that second.
+    /// Prints a summary of a second as plain text. This blocks for that second.
     ///
     /// # Errors
     ///
     /// If stdout fails. A closed pipe is no error.
     pub fn print_once(mut self) -> io::Result<()> {
-        // So that there are rates.
+        // A second reading is needed for rates.
         thread::sleep(Duration::from_secs(1));
         let reading = self.read();
         let jobs = self.list(plain::JOBS);

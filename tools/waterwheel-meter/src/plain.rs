@@ -1,4 +1,4 @@
-//! The output where there is no terminal: the same figures, a line each.
+//! The output without a terminal: the same figures, one per line.
 
 use crate::format;
 use crate::history::{History, ROWS};
@@ -8,7 +8,7 @@ use crate::view;
 
 /// The columns of a dial's bars.
 const BARS: usize = 50;
-/// As many jobs as a large terminal has room for.
+/// The number of jobs that fit on a large terminal.
 pub(crate) const JOBS: usize = 30;
 
 pub(crate) fn text(reading: &Reading, history: &History, jobs: Option<&JobList>) -> String {

@@ -8,7 +8,7 @@ use crate::format;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    /// Since the meter began.
+    /// The time since the meter began.
     pub(crate) up: Duration,
     pub(crate) name: Option<String>,
     pub(crate) resolution: Duration,
@@ -16,7 +16,7 @@ pub(crate) struct Reading {
     pub(crate) pending: u64,
     pub(crate) due: u64,
     pub(crate) beyond: u64,
-    /// Until the next expiration.
+    /// The time until the next expiration.
     pub(crate) time_left: Option<Duration>,
     pub(crate) dials: Vec<Dial>,
     pub(crate) totals: Totals,
@@ -39,12 +39,12 @@ pub(crate) struct Totals {
     pub(crate) late: Late,
 }
 
-/// How many timers were how late.
+/// The distribution of lateness.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Late {
-    /// All of them.
+    /// The number of all timers.
     pub(crate) count: u64,
-    /// How many were less late than a bound, from the least bound on.
+    /// The number of timers that were less late than each bound, from the least bound on.
     pub(crate) below: Vec<(Duration, u64)>,
 }
 
@@ -109,13 +109,13 @@ impl Late {
         }
     }
 
-    /// How many were less late than this bound, which is one of the bounds.
+    /// The number of timers that were less late than this bound, which is one of the bounds.
     pub(crate) fn below(&self, bound: Duration) -> u64 {
         let found = self.below.iter().find(|below| below.0 == bound);
         found.map_or(0, |below| below.1)
     }
 
-    /// The least bound that this share of the timers stayed below; the greatest one if none is enough. `None` without timers.
+    /// The least bound that this share of the timers stayed below; the greatest one if none suffices. `None` without timers.
     pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let found = self.below.iter().find(|below| below.1 >= rank);

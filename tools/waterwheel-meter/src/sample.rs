@@ -24,7 +24,7 @@ pub(crate) fn reading() -> Reading {
     reading_after(NOW)
 }
 
-/// A reading so many milliseconds after the clock's start.
+/// A reading this many milliseconds after the clock's start.
 pub(crate) fn reading_after(millis: u64) -> Reading {
     let runtime = Builder::new_current_thread().build().unwrap();
     let clock = ManualClock::new();
@@ -33,7 +33,7 @@ pub(crate) fn reading_after(millis: u64) -> Reading {
     let start = timer.now();
     clock.advance(Duration::from_millis(millis));
     let mut sleeps = Vec::new();
-    // So many timers in the slot that is so many units of a dial ahead.
+    // Puts this many timers into the slot that is `ahead` units of a dial ahead.
     let mut arm = |unit: u64, ahead: u64, timers: u64| {
         let deadline = Duration::from_millis((millis / unit + ahead) * unit);
         for _ in 0..timers {
@@ -66,7 +66,7 @@ pub(crate) fn reading_after(millis: u64) -> Reading {
     }
 }
 
-/// After so many seconds.
+/// The totals after this many seconds.
 fn totals(after: u64) -> Totals {
     let micros = |bucket: u64| Duration::from_micros(1 << bucket);
     let count = 13_000 * after + 90 * (after % 5) * after;

@@ -8,9 +8,9 @@ use waterwheel_schedule::{JobInfo, JobStatus, Scheduler};
 use crate::job::{Job, JobList};
 
 impl JobList {
-    /// The jobs of a scheduler. First those that repeat, by name; then those that run once, the next one first.
+    /// The jobs of a scheduler: first those that repeat, by name; then those that run once, the next one first.
     ///
-    /// At most so many of them are shown. All are [listed](Scheduler::jobs) and counted: O(jobs), with the scheduler's lock held for a
+    /// At most `most` of them are shown. All are [listed](Scheduler::jobs) and counted: O(jobs), with the scheduler's lock held for a
     /// portion of them at a time.
     ///
     /// ```no_run
@@ -41,7 +41,7 @@ impl JobList {
 
 impl Job {
     fn of(job: &JobInfo, now: Instant) -> Job {
-        // Of a job that runs, it is when this run was due.
+        // For a running job, this is when the current run was due.
         let next_run = job.next_run.filter(|_| job.status != JobStatus::Running);
         Job {
             name: job.name.as_deref().unwrap_or("–").to_owned(),
@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// Rows of jobs that repeat stay in their places from frame to frame.
+/// An order that keeps the rows of repeating jobs in their places from frame to frame.
 fn in_order(a: &JobInfo, b: &JobInfo) -> Ordering {
     let by_kind = b.is_periodic.cmp(&a.is_periodic);
     // `None` comes after all others.
@@ -82,7 +82,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// A scheduler in virtual time, and a way to let that pass.
+    /// Calls `look` with a scheduler in virtual time, and its clock.
     fn with_scheduler(look: impl AsyncFnOnce(Scheduler, &ManualClock)) {
         let runtime = Builder::new_current_thread().build().unwrap();
         let clock = ManualClock::new();
@@ -94,7 +94,7 @@ mod tests {
         });
     }
 
-    /// Lets the time pass, and what is due then run.
+    /// Advances the clock, and runs the jobs that are due then.
     async fn pass(clock: &ManualClock, time: Duration) {
         for _ in 0..10 {
             tokio::task::yield_now().await;

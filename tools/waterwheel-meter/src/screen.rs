@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on until the user quits, and given back, whatever happens.
+//! The terminal: taken over, drawn on until the user quits, and restored, whatever happens.
 
 use std::io::{self, stdout};
 use std::mem;
@@ -27,7 +27,7 @@ pub(crate) fn run(meter: &mut Meter) -> io::Result<()> {
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     let quit = draw_until_quit(meter, &screen, &mut terminal);
     if terminal.show_cursor().is_err() {
-        // The terminal has gone. The drop would show the cursor again, and print that it cannot: a panic, if stderr has gone as well.
+        // The terminal is gone. The drop would show the cursor again, and print that it cannot: a panic, if stderr is gone as well.
         mem::forget(terminal);
     }
     quit
@@ -78,9 +78,9 @@ fn quits(key: KeyEvent) -> bool {
 
 type Hook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;
 
-/// The terminal in raw mode, with the alternate screen. The drop gives it back.
+/// The terminal in raw mode, with the alternate screen. The drop restores it.
 ///
-/// While it exists, a panic on this thread gives the terminal back before it prints its message. The message of a panic on another thread,
+/// While it exists, a panic on this thread restores the terminal before it prints its message. The message of a panic on another thread,
 /// which may well be caught there, spoils the screen; the next frame is then drawn anew.
 struct Screen {
     is_taken: Arc<AtomicBool>,
@@ -122,7 +122,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, once. What fails here fails for a terminal that is gone.
+/// Restores the terminal, once. Errors are ignored: they mean that the terminal is gone.
 fn give_back(is_taken: &AtomicBool) {
     if is_taken.swap(false, Ordering::Relaxed) {
         let _ = disable_raw_mode();

@@ -1,6 +1,6 @@
-//! The signals that ask the program to end. By default they end it at once, and the terminal stays as the meter left it.
+//! The signals that ask the program to end. By default they end it at once, and leave the terminal as the meter has set it.
 //!
-//! The first one ends it in order. A terminal that takes no output holds that up, so the second one ends the process.
+//! The first one ends it in order. A terminal that accepts no output delays that, so the second one ends the process.
 
 use std::io;
 use std::process;
@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use ratatui::crossterm::terminal::disable_raw_mode;
 use tokio::runtime::Runtime;
 
-/// Which of them has come.
+/// The number of the signal that has come.
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<AtomicI32>);
 
-/// The exit code, as a shell says it of a program that this signal has ended.
+/// The exit code that a shell reports for a program that this signal has ended.
 pub(crate) fn code(number: i32) -> i32 {
     128 + number
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Starts to listen.
     pub(crate) fn listen(runtime: &Runtime) -> io::Result<Signals> {
         let signals = Signals(Arc::new(AtomicI32::new(0)));
         let _inside = runtime.enter();
@@ -28,15 +28,15 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The number of the one that came.
+    /// The number of the signal that came.
     pub(crate) fn came(&self) -> Option<i32> {
-        // Relaxed: nothing else is handed over.
+        // Relaxed: no other data depends on it.
         let number = self.0.load(Ordering::Relaxed);
         (number != 0).then_some(number)
     }
 
     fn come(&self, number: i32) {
-        // Relaxed: nothing else is handed over.
+        // Relaxed: no other data depends on it.
         if self.0.swap(number, Ordering::Relaxed) != 0 {
             // This writes nothing, so it cannot be held up.
             let _ = disable_raw_mode();

@@ -1,4 +1,4 @@
-//! The program in a terminal: whatever ends it gives the terminal back.
+//! The program in a terminal: however it ends, it restores the terminal.
 
 #![cfg(target_os = "linux")]
 
@@ -15,13 +15,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Action, Winsize, tcflow, tcgetattr, tcsetwinsize};
 
-/// Longer than anything takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const LIMIT: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
 
-/// The two ends of a terminal of 80 × 24: what a user sees and types, and what the program has.
+/// The two ends of a terminal of 80 × 24: the user's end, and the program's.
 fn terminal() -> (File, File) {
     let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&user).unwrap();
@@ -53,7 +53,7 @@ fn modes(terminal: &File) -> impl PartialEq + Debug + use<> {
 /// A meter that runs in a terminal.
 struct Running {
     child: Child,
-    /// Readable when it has ended.
+    /// A descriptor that is readable when the program has ended.
     ended: OwnedFd,
     user: File,
     program: File,
@@ -82,7 +82,7 @@ impl Running {
         }
     }
 
-    /// Reads until the program has written this.
+    /// Reads until the program has written this text.
     fn wait_for(&mut self, text: &str) {
         let mut bytes = [0; 4096];
         while !self.seen.contains(text) {
@@ -95,7 +95,7 @@ impl Running {
         }
     }
 
-    /// Its exit code, once it has ended.
+    /// The exit code, once the program has ended.
     fn code(&mut self) -> Option<i32> {
         assert!(self.ends_within(&LIMIT), "it goes on");
         self.child.wait().unwrap().code()
@@ -113,7 +113,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that fails leaves no program behind.
+        // A failing test leaves no program behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -127,13 +127,13 @@ fn drawn() -> Running {
     meter
 }
 
-/// Ends a meter, and returns its exit code. Fails if it does not give the terminal back.
+/// Ends a meter, and returns its exit code. Fails if it does not restore the terminal.
 fn code_after(end: impl FnOnce(&mut Running)) -> Option<i32> {
     let mut meter = drawn();
     let (_user, fresh) = terminal();
     assert_ne!(modes(&meter.program), modes(&fresh), "it is not raw");
     end(&mut meter);
-    // The screen of before, and the cursor. After that it writes nothing.
+    // The previous screen, and the cursor. After that it writes nothing.
     meter.wait_for("\x1b[?1049l\x1b[?25h");
     let code = meter.code();
     assert_eq!(modes(&meter.program), modes(&fresh));
@@ -149,7 +149,7 @@ fn a_signal_ends_the_program_and_gives_the_terminal_back() {
     }
 }
 
-// By Ctrl-S, or a connection that is stuck: the program's next write blocks.
+// By Ctrl-S, or a stuck connection: the program's next write blocks.
 #[test]
 fn a_second_signal_ends_a_program_that_cannot_write() {
     for (second, numbers) in [(Signal::TERM, [15, 15]), (Signal::HUP, [15, 1])] {
@@ -158,7 +158,7 @@ fn a_second_signal_ends_a_program_that_cannot_write() {
         tcflow(&meter.program, Action::OOff).unwrap();
         meter.kill(Signal::TERM);
         meter.kill(second);
-        // Two of one kind may have been one.
+        // Two signals of one kind may be merged into one.
         let moment = Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,
@@ -186,7 +186,7 @@ fn a_key_ends_the_program_and_gives_the_terminal_back() {
     }
 }
 
-// As when a connection breaks. It had looked for keys for ever, without a pause.
+// As when a connection breaks. The program used to poll for keys forever, without a pause.
 #[test]
 fn the_program_ends_with_its_terminal() {
     let mut meter = drawn();

@@ -1,4 +1,4 @@
-//! The jobs of a small service: some that repeat, each in another state, and many orders that are closed unless they are paid.
+//! The jobs of a small service: some that repeat, each in a different state, and many orders that are closed unless they are paid.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Submits them. As many orders wait at any time; each is closed within half an hour.
+/// Submits the jobs. The number of waiting orders is constant; each is closed within half an hour.
 pub(super) fn submit(scheduler: &Scheduler, orders: u64) {
     let heartbeat = scheduler.every(seconds(1)).name("heartbeat");
     drop(heartbeat.run(|_| async {}));
 
-    // Each export goes well at the third attempt, 2 s and 4 s later.
+    // Each export succeeds at the third attempt, 2 s and 4 s later.
     let backoff = OnError::Backoff(Backoff::new(seconds(2), seconds(30)));
     let export = scheduler.every(seconds(20)).name("export");
     drop(export.on_error(backoff).run(|context| async move {
@@ -43,11 +43,11 @@ pub(super) fn submit(scheduler: &Scheduler, orders: u64) {
     }
 }
 
-/// An order that opens another one when it is closed.
+/// Submits an order that opens another one when it is closed.
 fn submit_order(scheduler: &Scheduler, number: u64, orders: u64) {
     let delay = Dice(number).millis(1_000, 1_800_000);
     let order = scheduler.after(delay).name(format!("order {number}"));
-    // Refused at the end of the program.
+    // Refused when the program ends.
     let _ = order.try_run(move |context| async move {
         submit_order(&context.scheduler(), number + orders, orders);
     });

@@ -1,4 +1,4 @@
-//! A load to look at: requests with timeouts, most of which are answered in time; sleeps of every length; the jobs of a scheduler.
+//! A demo load: requests with timeouts, most of which are answered in time; sleeps of every length; the jobs of a scheduler.
 
 mod jobs;
 
@@ -8,12 +8,12 @@ use tokio::runtime::Runtime;
 use waterwheel::{Sleep, Timer};
 use waterwheel_schedule::Scheduler;
 
-/// How many tasks make calls, and how many sleep for milliseconds.
+/// The number of tasks that make calls, and of tasks that sleep for milliseconds.
 const CLIENTS: u64 = 20;
-/// The timers that wait for hours, days and months.
+/// The number of timers that wait for hours, days and months.
 const FAR: u64 = 2_000;
 
-/// Starts it all. Each task ends when the timer is stopped.
+/// Starts the load. Each task ends when the timer is stopped.
 pub(crate) fn start(runtime: &Runtime, timer: &Timer, requests: u64, orders: u64) -> Scheduler {
     for client in 0..CLIENTS {
         runtime.spawn(call(timer.clone(), client));
@@ -31,7 +31,7 @@ pub(crate) fn start(runtime: &Runtime, timer: &Timer, requests: u64, orders: u64
     scheduler
 }
 
-/// Calls with a timeout of 30 s that are answered within some milliseconds.
+/// Makes calls with a timeout of 30 s that are answered within some milliseconds.
 async fn call(timer: Timer, client: u64) {
     let mut dice = Dice(client);
     loop {
@@ -52,13 +52,13 @@ async fn call(timer: Timer, client: u64) {
     }
 }
 
-/// Sleeps of a few milliseconds, one after the other.
+/// Sleeps for a few milliseconds, again and again.
 async fn wait_often(timer: Timer, client: u64) {
     let mut dice = Dice(client + CLIENTS);
     while wait(timer.try_sleep(dice.millis(1, 20))).await {}
 }
 
-/// Sleeps of up to a minute, and now and then of up to an hour, one after the other.
+/// Sleeps for up to a minute, and occasionally for up to an hour, again and again.
 async fn wait_long(timer: Timer, request: u64) {
     let mut dice = Dice(request);
     loop {

@@ -11,7 +11,7 @@ use crate::reading::{Dial, Reading};
 
 /// The columns before a row: the name of the dial, its hand, its slots.
 const BEFORE: usize = 16;
-/// And after it: how many timers.
+/// The columns after a row: the number of timers.
 const AFTER: usize = 12;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, reading: &Reading) {
@@ -45,7 +45,7 @@ impl Row {
     }
 }
 
-/// The rows of all dials, with bars of so many columns, all on one scale.
+/// The rows of all dials, with bars of this width, all on one scale.
 pub(crate) fn rows(reading: &Reading, width: usize) -> impl Iterator<Item = Row> {
     let counts = reading.dials.iter().flat_map(|dial| dial.slots.counts());
     let most = counts.max();

@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, jobs: Option<&JobList>) {
     draw_box(frame, area, block, lines);
 }
 
-/// The name, the state, when it runs next, its period, its runs, and its last error, in so many columns.
+/// The name, the state, the next run, the period, the runs, and the last error of a job, in this many columns.
 pub(crate) fn row(job: &Job, columns: usize) -> String {
     let next = job.next_run.map(|left| match left {
         Duration::ZERO => "now".to_owned(),

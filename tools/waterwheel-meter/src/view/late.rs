@@ -11,7 +11,7 @@ use crate::format;
 use crate::history::History;
 use crate::reading::Late;
 
-/// The upper ends of the rows, powers of two; the last row has the rest.
+/// The upper bounds of the rows, powers of two; the last row has the rest.
 const BOUNDS: [Duration; 4] = [
     Duration::from_micros(64),
     Duration::from_micros(256),
@@ -50,7 +50,7 @@ pub(crate) fn quantiles(late: &Late) -> String {
     }
 }
 
-/// How many timers were less late than each bound, and not less than the one before.
+/// The number of timers that were less late than each bound, but not less than the one before.
 fn rows(late: &Late) -> Vec<(String, u64)> {
     let mut before = 0;
     let mut rows = Vec::new();

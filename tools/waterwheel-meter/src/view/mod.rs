@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 1 | this one | the title |
 //! | 7 | `dials` | five dials |
-//! | 7 | `rates`, `late` | how many a second, and how late |
+//! | 7 | `rates`, `late` | rates per second, and lateness |
 //! | the rest | `jobs` | the jobs |
 //!
 //! `pane` draws any of the boxes.
@@ -32,21 +32,21 @@ pub(crate) use dials::{beyond, rows};
 pub(crate) use jobs::row as row_of_job;
 pub(crate) use late::quantiles;
 
-/// At least so much of a timer's name is shown.
+/// The minimum length that is shown of a timer's name.
 const SHORTEST_NAME: usize = 8;
 
-/// The lines of a box with so many rows.
+/// The height of a box with this many rows.
 const fn boxed(rows: usize) -> u16 {
     rows as u16 + 2
 }
 
-/// How many jobs there is room for.
+/// The number of jobs that fit.
 pub(crate) fn rows_of_jobs(height: u16) -> usize {
     let others = 1 + boxed(5) + boxed(ROWS.len());
     usize::from(height.saturating_sub(others + boxed(0)))
 }
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub(crate) fn draw(
     frame: &mut Frame<'_>,
     reading: &Reading,

@@ -22,7 +22,7 @@ pub(super) fn draw_box<'a>(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// How many columns a box has inside.
+/// The number of columns inside a box.
 pub(super) fn inside(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(2))
 }

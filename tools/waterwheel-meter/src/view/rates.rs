@@ -8,7 +8,7 @@ use crate::bars;
 use crate::format;
 use crate::history::{History, ROWS};
 
-/// The columns before a row: what it is, and its last rate.
+/// The columns before a row: its name, and its last rate.
 const BEFORE: usize = 17;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, history: &History) {
