@@ -1,4 +1,4 @@
-//! Futures polled by hand, and what is counted of them.
+//! Futures polled by hand, and the operations that are counted.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use waterwheel::{Duration, Sleep, Timer, sleep};
 
-/// What most timeouts are.
+/// A delay like that of most timeouts.
 pub(crate) const DELAY: Duration = Duration::from_secs(30);
 
 pub(crate) fn own_timer(runtime: &Handle) -> Timer {
@@ -15,8 +15,8 @@ pub(crate) fn own_timer(runtime: &Handle) -> Timer {
     timer.expect("the settings are in range")
 }
 
-// What is counted is not inlined into the loops that call it: else a change of a loop could change what
-// the compiler makes of the library's code.
+// The counted code is not inlined into the loops that call it: otherwise a change of a loop could
+// change the code that the compiler generates for the library.
 
 #[inline(never)]
 pub(crate) fn own(timer: &Timer) -> Sleep {
@@ -37,7 +37,7 @@ pub(crate) fn arm(sleep: &mut Sleep, waker: &Waker) {
     assert!(poll(sleep, waker).is_pending());
 }
 
-/// A call whose answer is not there at once.
+/// A call whose answer is not available at once.
 pub(crate) fn pending_once() -> impl Future<Output = ()> + Unpin {
     let mut asked = false;
     poll_fn(move |_| {

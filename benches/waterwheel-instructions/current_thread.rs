@@ -1,8 +1,8 @@
-//! What a task pays on a current-thread runtime whose clock runs: one timer at a time, so that each
-//! of them empties the wheel.
+//! The cost to a task on a current-thread runtime whose clock runs: one timer at a time, so that
+//! each of them empties the wheel.
 //!
-//! Counted twice: in the build of a service, as `*_current_thread`, and as `*_pausable` where tokio
-//! has `test-util`, so that the clock could have been paused.
+//! Counted twice: in the build of a service, as `*_current_thread`, and as `*_pausable` in a build
+//! whose tokio has `test-util`, so that the clock could be paused.
 
 use std::rc::Rc;
 use std::task::Waker;
@@ -22,11 +22,11 @@ const FLAVOR: &str = if cfg!(feature = "test-util") {
     "current_thread"
 };
 
-/// A round's operations, where a round has more than one.
+/// The operations of a round, where there is more than one.
 const OPERATIONS: usize = 100;
 
 pub(crate) fn count_all(counter: &Rc<Counter>) {
-    // Each on a runtime of its own, so that none finds what another left.
+    // Each on its own runtime, so that none is affected by another.
     task::within(&current_thread(), count_own(Rc::clone(counter)));
     task::within(&current_thread(), count_current(Rc::clone(counter)));
 }
@@ -64,8 +64,8 @@ async fn count_current(counter: Rc<Counter>) {
 
 /// Arms and cancels sleeps.
 async fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &Waker) {
-    // The driver goes to sleep towards this one. As in a service, the timers after it are later, and
-    // leave it asleep.
+    // The driver goes to sleep towards this one. As in a service, later timers have later deadlines,
+    // and leave it asleep.
     let mut first = make();
     arm(&mut first, waker);
     yield_now().await;

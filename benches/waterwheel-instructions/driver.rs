@@ -1,7 +1,7 @@
-//! What the driver pays, on a current-thread runtime with a paused clock: there it runs on the
-//! main thread, at times that are the same in every run.
+//! The cost to the driver, on a current-thread runtime with a paused clock: there it runs on
+//! the main thread, at the same times in every run.
 //!
-//! What tokio takes to move its clock and to schedule the driver is counted with it.
+//! This includes tokio's own work to move its clock and to schedule the driver.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ pub(crate) fn count_all(counter: &Counter) {
     count_idle_turn(counter);
 }
 
-/// Timers of a fire: several batches of the driver.
+/// The number of timers that fire: several batches of the driver.
 const HERD: usize = 2560;
 
 /// Timers spread over a second that the clock then skips, so that they are all due at once.
@@ -36,7 +36,7 @@ fn count_fire(counter: &Counter) {
             for sleep in &mut sleeps {
                 arm(sleep, &waker);
             }
-            // The driver sees what it has to wait for.
+            // The driver sees the pending timers.
             runtime.block_on(yield_now());
             (wakes, sleeps)
         },
@@ -52,7 +52,7 @@ fn count_fire(counter: &Counter) {
 }
 
 /// Turns that find nothing due: a timer is armed that is earlier than all others, and the driver wakes
-/// and goes to sleep again towards it. The arming is counted too.
+/// and goes to sleep again towards it. Arming is counted too.
 fn count_idle_turn(counter: &Counter) {
     const TURNS: u64 = 50;
     let (runtime, timer) = paused();

@@ -1,6 +1,6 @@
-//! What a task pays: futures polled by hand, on the main thread, within a task of a multi-thread runtime.
+//! The cost to a task: futures polled by hand, on the main thread, within a task of a multi-thread runtime.
 //!
-//! The main thread has a shard of its own, so no other thread takes its lock, and the driver sleeps on a
+//! The main thread has its own shard, so no other thread takes its lock, and the driver sleeps on a
 //! worker towards deadlines that never come. On a current-thread runtime the library takes other paths;
 //! those are in `current_thread`.
 
@@ -19,13 +19,13 @@ use crate::by_hand::{
 use crate::task;
 use crate::waker::Wakes;
 
-/// A round's operations: few enough that some rounds see no tick pass.
+/// The operations of a round: few enough that in some rounds no tick passes.
 const OPERATIONS: usize = 100;
 
-/// The timers that a snapshot counts.
+/// The number of timers that a snapshot counts.
 const SEEN: u32 = 10_000;
 
-/// Keeps the wheel from ever being empty, which has ways of its own.
+/// Keeps the wheel from becoming empty, which has separate code paths.
 const FAR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn count_all(counter: &Rc<Counter>) {
@@ -35,7 +35,7 @@ pub(crate) fn count_all(counter: &Rc<Counter>) {
     count_outside(counter);
 }
 
-/// With a timer of our own.
+/// Counts a separate timer.
 async fn count_own(counter: Rc<Counter>) {
     let timer = own_timer(&Handle::current());
     let (_, waker) = &Wakes::new();
@@ -55,7 +55,7 @@ async fn count_own(counter: Rc<Counter>) {
     );
 }
 
-/// With the free functions.
+/// Counts the free functions.
 async fn count_current(counter: Rc<Counter>) {
     let (_, waker) = &Wakes::new();
     let mut far = sleep(FAR);
@@ -155,7 +155,7 @@ async fn count_armed(counter: Rc<Counter>) {
         || {
             let mut sleeps = armed(make, waker);
             for sleep in &mut sleeps {
-                // It fires at once: a tick is due when it has passed.
+                // It fires at once: a tick in the past is due.
                 sleep.set_deadline(past);
             }
             sleeps
@@ -168,7 +168,7 @@ async fn count_armed(counter: Rc<Counter>) {
     );
     let many: Vec<Sleep> = (0..SEEN)
         .map(|number| {
-            // From a minute to months: on four dials.
+            // From a minute to months, on four dials.
             let mut sleep = timer.sleep(DELAY * (60 << (number % 17)));
             arm(&mut sleep, waker);
             sleep
@@ -185,7 +185,7 @@ async fn count_armed(counter: Rc<Counter>) {
     drop(many);
 }
 
-/// The first poll from outside of tasks.
+/// Counts the first poll outside tasks.
 fn count_outside(counter: &Counter) {
     let runtime = multi_thread();
     let timer = own_timer(runtime.handle());

@@ -1,27 +1,26 @@
-//! How many instructions the hot paths take, counted by callgrind: the same figure in every run,
-//! so that it may gate a change where time may not.
+//! The number of instructions on the hot paths, counted by callgrind: the same in every run, so
+//! that it can gate a change, unlike time.
 //!
-//! `ci/instructions` runs this under valgrind and compares what it counts with `baseline.txt`.
+//! `ci/instructions` runs this under valgrind and compares the counts with `baseline.txt`.
 //!
 //! # Method
 //!
-//! Valgrind counts only what happens within [`counted`], on the thread that called it: workers,
-//! the watchdog thread, and what prepares and clears away, are outside. It writes the count down at each
-//! return from there, and this program prints a line for each: the path's name, and how many
-//! operations that was.
+//! Valgrind counts only within [`counted`], on the thread that called it: workers, the watchdog thread,
+//! preparation and clean-up are excluded. It writes the count down at each return from there, and this
+//! program prints a line for each: the path's name, and the number of operations.
 //!
 //! Two builds of it share the paths: that of a service, and one with the feature `test-util`, whose
 //! clocks can be paused.
 //!
-//! A path is counted in many short rounds, and the least of them is its figure. The real clock
-//! runs under valgrind as well, some fifty times too fast for the code, so there are rounds that
-//! see a tick pass and have the wheel's hand to move; and the first grows the slab. The least has
+//! A path is counted in many short rounds, and its figure is the lowest count. The real clock
+//! runs under valgrind as well, some fifty times too fast for the code, so in some rounds a tick
+//! passes and the wheel's hand moves; and the first round grows the slab. The lowest count has
 //! none of it, and is the same in every run.
 //!
-//! # What the figure is not
+//! # Limitations
 //!
-//! It is not time. A cache miss and an atomic operation count as one instruction each, and so does
-//! a system call, which is what it takes to read the clock under valgrind.
+//! The figure is not time. A cache miss and an atomic operation count as one instruction each, and
+//! so does a system call, which valgrind needs to read the clock.
 
 mod by_hand;
 mod current_thread;
@@ -37,7 +36,7 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 fn main() {
-    // After flags of ours, `cargo bench` gives its own.
+    // `cargo bench` appends its own flags to ours.
     let mut arguments = std::env::args().skip_while(|argument| argument != "--count");
     if arguments.next().is_none() {
         println!("instruction counts need valgrind around this: bash ci/instructions");
@@ -51,7 +50,7 @@ fn main() {
         "another crate of this build turned tokio's feature test-util on",
     );
     if cfg!(feature = "test-util") {
-        // First: from the first pause in a process on, tokio's clocks are slower to read.
+        // This comes first: after the first pause in a process, tokio's clocks are slower to read.
         current_thread::count_all(&counter);
         #[cfg(feature = "test-util")]
         driver::count_all(&counter);
@@ -62,16 +61,16 @@ fn main() {
     }
 }
 
-/// How often a path is counted.
+/// The number of times that a path is counted.
 const ROUNDS: usize = 20;
 
 struct Counter {
-    /// The one path to be counted; `None` for all.
+    /// The only path to be counted; `None` for all.
     only: Option<String>,
 }
 
 impl Counter {
-    /// Counts `work`, once a round, which does so many operations on what `prepare` makes for it.
+    /// Counts `work`, once a round, which performs this many operations on the result of `prepare`.
     fn count<S>(
         &self,
         path: &str,
@@ -90,10 +89,10 @@ impl Counter {
     }
 }
 
-/// What valgrind counts: `ci/instructions` gives it this function's name.
+/// The function that valgrind counts: `ci/instructions` passes its name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();
-    // Else the call above would be a jump, and this function have no end of its own.
+    // Otherwise the call above would become a jump, and this function would have no return of its own.
     black_box(());
 }

@@ -1,11 +1,11 @@
-//! Whether tokio's clocks can be paused in this build, which one crate of it decides for all.
+//! Whether tokio's clocks can be paused in this build, which any crate in it can enable for all.
 
 use tokio::runtime::Builder;
 
-/// With the feature `test-util`, tokio's `Builder` has a method `start_paused` of its own, and a method call
-/// prefers the type's own methods to those of traits.
+/// With the feature `test-util`, tokio's `Builder` has an inherent method `start_paused`, and a method call
+/// prefers inherent methods to those of traits.
 pub(crate) fn clocks_can_pause() -> bool {
-    // It tells a type that has the method from one that has not.
+    // This distinguishes a type with the method from one without.
     assert!(!WithoutMethod.start_paused(false).is_tokios());
     Builder::new_current_thread()
         .start_paused(false)

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-/// Counts wakes. To be cloned costs what it costs a task's waker: an atomic increment.
+/// Counts wakes. Cloning it costs the same as cloning a task's waker: an atomic increment.
 #[derive(Default)]
 pub(crate) struct Wakes(AtomicUsize);
 

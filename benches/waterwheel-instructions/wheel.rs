@@ -1,4 +1,4 @@
-//! The data structure by itself, which knows neither clock nor lock.
+//! The data structure by itself, without clock or lock.
 
 use std::hint::black_box;
 
@@ -6,8 +6,8 @@ use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 
 use crate::Counter;
 
-/// Timers that a wheel holds, and a round's operations. As many as there are ticks in a second, so
-/// that those spread over a second have a tick each.
+/// The number of timers in a wheel, and of operations in a round. It equals the number of ticks in
+/// a second, so that timers spread over a second have a tick each.
 const TIMERS: usize = 1000;
 
 const SECOND: u64 = 1000;
@@ -20,14 +20,14 @@ pub(crate) fn count_all(counter: &Counter) {
     count_next_expiration(counter);
 }
 
-/// What is done to one timer, among others of up to a minute.
+/// Counts operations on one timer, among others of up to a minute.
 fn count_keys(counter: &Counter) {
     counter.count(
         "wheel_insert",
         TIMERS,
         || {
             let (mut wheel, keys) = filled(2 * TIMERS, MINUTE);
-            // Room, so that the slab need not grow.
+            // Reserved, so that the slab need not grow.
             for key in &keys[..TIMERS] {
                 wheel.cancel(*key);
             }
@@ -61,7 +61,7 @@ fn count_keys(counter: &Counter) {
     );
 }
 
-/// What moving the hand costs: the call first, then the timer.
+/// The cost of moving the hand: first per call, then per timer.
 fn count_advance(counter: &Counter) {
     counter.count(
         "wheel_advance_idle",
@@ -106,7 +106,7 @@ fn count_advance(counter: &Counter) {
     );
 }
 
-/// Each on another wheel, since the cost depends on where the next timer is.
+/// Each call is on another wheel, since the cost depends on the position of the next timer.
 fn count_next_expiration(counter: &Counter) {
     const WHEELS: usize = 64;
     counter.count(
@@ -128,9 +128,9 @@ fn count_next_expiration(counter: &Counter) {
     );
 }
 
-/// So many deadlines, spread over so many ticks.
+/// This many deadlines, spread over this many ticks.
 fn deadlines(timers: usize, spread: u64) -> impl Iterator<Item = Tick> {
-    // Steps by a prime that divides no spread of ours: no tick comes twice before all have come once.
+    // Steps by a prime that divides none of our spreads: no tick repeats before each has come once.
     (0..timers as u64).map(move |i| Tick::new(1 + i * 7919 % spread))
 }
 
@@ -141,7 +141,7 @@ fn filled(timers: usize, spread: u64) -> (Wheel<u64>, Vec<Key>) {
     (wheel, keys)
 }
 
-/// Returns how many timers were due.
+/// Returns the number of timers that were due.
 fn advance_by(step: u64, end: u64, wheel: &mut Wheel<u64>) -> usize {
     let hands = (step..=end).step_by(step as usize);
     hands.map(|now| advance(wheel, Tick::new(now))).sum()
