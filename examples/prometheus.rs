@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A runtime on which so many sleeps of 5 ms have fired and one is pending.
+    /// A runtime on which this many sleeps of 5 ms have fired and one is pending.
     fn export_after(fired: usize, runtime: &'static str, recorder: &PrometheusRecorder) {
         let built = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -34,7 +34,7 @@ fn main() {
             println!("{now:>5} ms: {event:?}, due at {deadline}");
             log.push(event);
             match event {
-                // From deadline to deadline, so that the waves do not drift by the frames.
+                // The next wave counts from the deadline, so that the waves do not drift by the frames.
                 Event::Wave(n) => {
                     wheel.insert(deadline.saturating_add(BETWEEN_WAVES), Event::Wave(n + 1));
                 }

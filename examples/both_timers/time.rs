@@ -4,7 +4,7 @@
 //! covers `tokio::time`, apart from `Timeout`'s access to the inner future and the paused clock. [`error::Elapsed`] is a type of
 //! this module, with tokio's text, since each library has one of its own. It depends on the crate pin-project-lite.
 //!
-//! Declare it as `pub mod time;` in the root of the application, so that functions that are not called are no dead code.
+//! Declare it as `pub mod time;` in the root of the application, so that uncalled functions are not reported as dead code.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    // No other test makes a timer by the free functions.
+    // No other test makes a timer through the free functions.
     #[tokio::test(start_paused = true)]
     async fn the_choice_is_made_once() {
         choose(Timers::Waterwheel);
