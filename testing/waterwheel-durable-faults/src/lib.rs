@@ -5,13 +5,13 @@
 //! A disk keeps everything that was synced, and any part of the rest. [`Disk::restart`] decides:
 //!
 //! - A file is divided into sectors of 512 bytes or 4 KB. Each sector has its content as of the last sync, or after any of the writes since: so a
-//! write is lost, survives, or is torn at sector borders, independently of earlier and later writes to this file and to others.
+//!   write is lost, survives, or is torn at sector borders, independently of earlier and later writes to this file and to others.
 //! - The length of a file is that of the last sync, or after any of the changes since. Bytes beyond the surviving sectors are zeros. A file that was
-//! truncated and has grown again does not show its earlier bytes.
+//!   truncated and has grown again does not show its earlier bytes.
 //! - Files are created and deleted in order, and any number of the last such changes is lost. The first sync of a new WAL or journal syncs the folder as
-//! well, as in SQLite's own VFS.
+//!   well, as in SQLite's own VFS.
 //! - A sync makes earlier writes to its file durable. A failed sync leaves that open, or drops the writes although the system's cache has
-//! them ([`Fault::Dropped`]): then a second sync succeeds.
+//!   them ([`Fault::Dropped`]): then a second sync succeeds.
 //!
 //! A [`Choice`] is made for each sector: [`Chance`] chooses at random, [`Each`] iterates over all possibilities.
 //!
