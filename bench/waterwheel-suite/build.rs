@@ -1,4 +1,4 @@
-//! Names the cfg of the suite's second build (`src/alt_timer.rs`), so that a slip in it is a warning.
+//! Declares the cfg of the suite's second build (`src/alt_timer.rs`), so that a misspelt name is a warning.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(waterwheel_alt_timer)");

@@ -1,4 +1,4 @@
-//! The files that a run writes and its readers read.
+//! The files that a run writes and other programs read.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -6,15 +6,15 @@ use std::{env, fs, io};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads what [`write_json`] wrote.
+/// Reads a file that [`write_json`] wrote.
 ///
 /// # Errors
-/// If there is no such file, or it holds something else.
+/// If there is no such file, or it has other contents.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
 
-/// Replaces the file in one step, so that a run that is interrupted leaves it whole.
+/// Replaces the file atomically, so that an interrupted run leaves it whole.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -27,7 +27,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     fs::rename(draft, path)
 }
 
-/// Cargo's target folder, the one that this program was built in. `None` if the program was moved out of one.
+/// The target folder of cargo that this program was built in. `None` if the program was moved elsewhere.
 pub fn target_dir() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let mut folders = program.ancestors();

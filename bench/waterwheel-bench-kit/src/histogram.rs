@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Each power of two is cut into this many buckets, so a quantile is right to about 3 %.
+/// Each power of two is divided into this many buckets, so a quantile is accurate to about 3 %.
 const CUTS: u64 = 32;
 const BUCKETS: usize = (u64::BITS as usize - 4) * CUTS as usize;
 
-/// All workers add to it at the same time.
+/// A histogram that all workers add to concurrently.
 #[derive(Debug)]
 pub struct Histogram {
     buckets: Box<[AtomicU64]>,
@@ -22,7 +22,7 @@ impl Histogram {
         self.longest.fetch_max(nanoseconds, Relaxed);
     }
 
-    /// The counts up to now.
+    /// The current counts.
     pub fn counts(&self) -> Counts {
         let buckets = self.buckets.iter().map(|count| count.load(Relaxed));
         Counts {
@@ -85,7 +85,7 @@ impl Counts {
 pub struct Quantiles {
     /// Half of the values are no longer than this.
     pub p50: Duration,
-    /// All but one in a hundred.
+    /// The value that all but one in a hundred do not exceed.
     pub p99: Duration,
     /// The longest.
     pub max: Duration,
@@ -123,7 +123,7 @@ mod tests {
     fn quantiles_are_never_below_the_truth_and_close_to_it() {
         let histogram = Histogram::default();
         assert_eq!(histogram.counts().quantiles(), None);
-        // One value is all its quantiles.
+        // With one value, all quantiles are equal to it.
         let value = Duration::from_nanos(567);
         histogram.add(value);
         let quantiles = histogram.counts().quantiles().expect("a value");

@@ -1,7 +1,7 @@
 //! The kit of all benchmarks and load generators of this repository: `bench/waterwheel-suite`, `bench/waterwheel-durable-bench`, `testing/waterwheel-rpc-timeouts`,
 //! `testing/waterwheel-soak`, `bench/waterwheel-contention` and `testing/waterwheel-ports`.
 //!
-//! A benchmark takes samples in child processes ([`output`]), in interleaved rounds, and writes them to a file of JSON with the
+//! A benchmark takes samples in child processes ([`output`]), in interleaved rounds, and writes them to a JSON file with the
 //! conditions of the run ([`machine`], [`read_json`], [`write_json`]). Programs read that file: they make a [`Spread`] of the rounds,
 //! fill the marked blocks of pages ([`filled`]) and draw charts (`chart`). Each benchmark has its own workloads, tables and targets.
 //!
@@ -9,13 +9,13 @@
 //! |---|---|
 //! | `spread` | how do rounds, or many values, become a figure with its range? |
 //! | `histogram` | how do millions of values, from all workers, become quantiles in fixed memory? |
-//! | `random` | how are delays drawn, the same ones again from the same seed? |
+//! | `random` | how are delays drawn, and repeated from the same seed? |
 //! | `text` | how are numbers written and printed? |
-//! | `machine`, `threads` | on which machine, with which versions, was it measured, and what did this process take? |
+//! | `machine`, `threads` | on which machine, with which versions, was it measured, and which resources did this process use? |
 //! | `process` | how does another program take a sample, and how does this one end? |
 //! | `file` | where do results go? |
-//! | `page` | how do figures come into a page? |
-//! | `chart` | how do they come into a chart? It needs the feature `charts` |
+//! | `page` | how are figures put into a page? |
+//! | `chart` | how are they put into a chart? It needs the feature `charts` |
 
 #![forbid(unsafe_code)]
 

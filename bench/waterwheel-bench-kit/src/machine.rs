@@ -1,11 +1,11 @@
-//! Where a run is made: asked of the machine, of cargo and of git.
+//! The conditions of a run, as told by the machine, cargo and git.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// The commit that `folder` stands on, and whether anything was changed since.
+/// The current commit of `folder`, and whether it has uncommitted changes.
 pub fn commit(folder: &str) -> String {
     let described = Command::new("git")
         .args(["describe", "--always", "--dirty"])
@@ -14,7 +14,7 @@ pub fn commit(folder: &str) -> String {
     said("git", described)
 }
 
-/// The day, in UTC.
+/// The date, in UTC.
 pub fn date() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
@@ -47,7 +47,7 @@ pub fn processor() -> String {
         )
 }
 
-/// Processors that the run may use.
+/// The number of processors that the run may use.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
@@ -83,13 +83,13 @@ pub fn resident() -> usize {
     memory("VmRSS")
 }
 
-/// The most memory that this process has had so far, in bytes. 0 if the system does not report it.
+/// The peak memory of this process, in bytes. 0 if the system does not report it.
 pub fn peak_memory() -> usize {
     memory("VmHWM")
 }
 
 fn memory(name: &str) -> usize {
-    // `statm` would count pages, and the size of a page would have to be known.
+    // `statm` counts pages, so it would need the size of a page.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = field(&status, name);
     let kilobytes = kilobytes.and_then(|it| it.strip_suffix(" kB")?.parse::<usize>().ok());

@@ -1,4 +1,4 @@
-//! A page: text by hand, with marked blocks that are filled in.
+//! A page: handwritten text, with marked blocks that are filled in.
 //!
 //! ```text
 //! <!-- figures: NAME -->
@@ -10,7 +10,7 @@ const BEGIN: &str = "<!-- figures: ";
 const BEGIN_ENDS: &str = " -->\n";
 const END: &str = "<!-- end of figures -->";
 
-/// The page with each block replaced by what `block` gives for its name.
+/// Returns the page with each block replaced by the result of `block` for its name.
 pub fn filled(
     page: &str,
     block: impl Fn(&str) -> Result<String, String>,
@@ -21,7 +21,7 @@ pub fn filled(
         let (name, inside) = marked
             .split_once(BEGIN_ENDS)
             .ok_or("a mark of figures does not end in its line")?;
-        // The next end may be that of another block.
+        // The next end may belong to another block.
         let (_, after) = inside
             .split_once(END)
             .filter(|(old, _)| !old.contains(BEGIN))

@@ -1,4 +1,4 @@
-//! Other programs, each of which takes a sample, and the end of this one.
+//! Other programs, each of which takes a sample, and the exit code of this one.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitCode, Stdio};
@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// The standard output of a program, which is killed if it takes too long.
+/// Returns the standard output of a program, which is killed if it takes too long.
 ///
 /// # Errors
 /// If it does not start, does not end in time, or fails.
@@ -15,7 +15,7 @@ pub fn output(command: &mut Command, patience: Duration) -> Result<String, Strin
     let mut child = child.map_err(|error| format!("its process does not start: {error}"))?;
     let mut output = child.stdout.take().ok_or("its output is not piped")?;
     let (sender, receiver) = mpsc::channel();
-    // A thread that blocks: polling would take CPU time from what is measured.
+    // A blocking thread: polling would take CPU time from the measurement.
     let reader = thread::spawn(move || {
         let mut text = String::new();
         let _ = output.read_to_string(&mut text);
@@ -35,7 +35,7 @@ pub fn output(command: &mut Command, patience: Duration) -> Result<String, Strin
     Ok(text)
 }
 
-/// 0 if a check has passed, 1 if it has not or could not be made. The reason goes to standard error.
+/// Returns 0 if a check has passed, 1 if it has failed or could not be made. The reason goes to standard error.
 pub fn exit_code(program: &str, passed: io::Result<bool>) -> ExitCode {
     match passed {
         Ok(true) => ExitCode::SUCCESS,

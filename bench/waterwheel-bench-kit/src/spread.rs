@@ -1,11 +1,11 @@
-//! The middle of several values, and their ends.
+//! The median of several values, and their range.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The middle of the rounds, and their ends.
+/// The median of the rounds, and their range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The middle: of an even number, the mean of the two in the middle.
+    /// The median: for an even number, the mean of the two middle values.
     #[serde(deserialize_with = "null_is_nan")]
     pub median: f64,
     /// The least.

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-/// Like `print!`, but a closed pipe (`… | head`) is no reason to panic.
+/// Like `print!`, but does not panic if the pipe is closed (`… | head`).
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! The threads of this process, as `/proc` shows them. Elsewhere there are none.
+//! The threads of this process, as listed in `/proc`. Other systems have none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub fn name(thread: &Path) -> Option<String> {
 
 /// CPU nanoseconds since the thread started. `None` if it has ended, or if the system does not count them.
 ///
-/// `/proc/self/schedstat` would be the main thread's alone, and `/proc/self/stat` counts in hundredths of a second.
+/// `/proc/self/schedstat` would only cover the main thread, and `/proc/self/stat` counts in hundredths of a second.
 pub fn nanos(thread: &Path) -> Option<u64> {
     let line = fs::read_to_string(thread.join("schedstat")).ok()?;
     line.split_ascii_whitespace().next()?.parse().ok()

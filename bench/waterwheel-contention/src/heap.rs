@@ -7,7 +7,7 @@ use cap::Cap;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// The bytes of heap that are in use.
+/// The number of bytes of heap that are in use.
 pub(crate) fn allocated() -> usize {
     ALLOCATOR.allocated()
 }

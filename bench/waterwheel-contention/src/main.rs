@@ -1,14 +1,14 @@
-//! Five seconds that show what the timers of `tokio::time` cost where many workers arm them, beside those of waterwheel.
+//! Shows in five seconds the cost of the timers of `tokio::time` when many workers arm them, compared to those of waterwheel.
 //!
 //! ```text
 //! cargo run --release -p waterwheel-contention
 //! cargo run --release -p waterwheel-contention -- --markdown    # a table to paste into an issue
 //! ```
 //!
-//! Both libraries take turns, pair by pair, each time in a new runtime. A ratio is the median of the pairs, with the lowest and
-//! the highest. Beside that, every timer is checked: none may fire before its deadline or be lost.
+//! Both libraries alternate, pair by pair, each time in a new runtime. A ratio is the median of the pairs, with the lowest and
+//! the highest. In addition, every timer is checked: none may fire before its deadline or be lost.
 //!
-//! Exit code: 0 if every timer kept its promise, 1 if one did not or if it could not be measured, 2 for flags that make no sense.
+//! Exit code: 0 if every timer kept its promise, 1 if one did not or if it could not be measured, 2 for invalid flags.
 
 #![forbid(unsafe_code)]
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     exit_code("waterwheel-contention", run(&Flags::parse()))
 }
 
-/// True if every timer kept its promise.
+/// Returns true if every timer kept its promise.
 fn run(flags: &Flags) -> io::Result<bool> {
     let mut report = Report::new(flags.workers as usize);
     if !flags.markdown {
@@ -106,7 +106,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
     Ok(report.failures.is_empty())
 }
 
-/// The longest stall of the heartbeat. What it did in the last round is kept for the picture.
+/// The longest stall of the heartbeat. The beats of the last round are kept for the picture.
 fn stall<T: Timers>(flags: &Flags, kept: &mut Beats) -> io::Result<Measured<f64>> {
     let Some(measured) = measure::herd::<T>(flags.workers as usize, flags.tasks as usize)? else {
         return Err(io::Error::other(format!(
@@ -183,7 +183,7 @@ mod tests {
         assert!(failures(herd).contains("1000 of 1000 timers never fired"));
     }
 
-    /// With sizes that a busy machine bears, the whole of it runs, and all timers keep their promises.
+    /// Runs the whole program with sizes that suit a busy machine: all timers keep their promises.
     #[test]
     fn a_small_run_holds() {
         for markdown in [false, true] {

@@ -15,19 +15,19 @@ use tokio::task::yield_now;
 use crate::heap::allocated;
 use crate::timers::{Instant, Timers};
 
-/// Far beyond the end of a measurement: these timers are all cancelled.
+/// Far beyond the end of a measurement: all these timers are cancelled.
 const LONG: Duration = Duration::from_secs(30);
-/// Operations between two looks at the clock.
+/// The number of operations between two readings of the clock.
 const BATCH: u32 = 128;
 const BEAT: Duration = Duration::from_millis(1);
-/// A timer that has not fired so long after its deadline is lost.
+/// How long after its deadline a timer that has not fired is lost.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 20 });
-/// Timers that each worker keeps pending while it arms and cancels others: without any, each new timer would be the earliest.
+/// The number of timers that each worker keeps pending while it arms and cancels others: without any, each new timer would be the earliest.
 const HELD: u64 = 10_000;
-/// The herd is armed at least so long before its deadline.
+/// The minimum time between arming the herd and its deadline.
 const CALM: Duration = Duration::from_millis(30);
 
-/// A figure, and what broke a promise while it was measured.
+/// A figure, and the promises that were broken while it was measured.
 pub(crate) struct Measured<F> {
     pub(crate) figure: F,
     pub(crate) failures: Vec<String>,
@@ -40,8 +40,8 @@ fn runtime(workers: usize) -> io::Result<Runtime> {
         .build()
 }
 
-/// The time that a worker takes to arm a sleep of 30 s and to cancel it, in nanoseconds, while all workers do so and 10 000 others are
-/// pending for each worker.
+/// The time that a worker takes to arm a sleep of 30 s and to cancel it, in nanoseconds, while all workers do so and each has 10 000
+/// others pending.
 pub(crate) fn arm_and_cancel<T: Timers>(
     workers: usize,
     window: Duration,
@@ -98,17 +98,17 @@ async fn poll_once<F: Future<Output = ()>>(mut future: Pin<&mut F>) -> Poll<()> 
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
-/// A heartbeat beside the herd.
+/// The heartbeat that runs next to the herd.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beats {
-    /// None if it stopped.
+    /// The longest gap. `None` if the heartbeat stopped.
     pub(crate) longest_gap: Option<Duration>,
-    /// When it beat, counted from the deadline of the herd, in seconds.
+    /// The times of the beats, in seconds from the deadline of the herd.
     pub(crate) at: Vec<f64>,
 }
 
-/// Has this many tasks sleep until one instant, beside a task that sleeps 1 ms again and again. None if the machine was too
-/// busy to arm them in time.
+/// Lets this many tasks sleep until the same instant, while a task sleeps 1 ms again and again. `None` if the machine was
+/// too busy to arm them in time.
 pub(crate) fn herd<T: Timers>(workers: usize, tasks: usize) -> io::Result<Option<Measured<Beats>>> {
     let mut lead =
         CALM * 3 + Duration::from_nanos(1_000) * u32::try_from(tasks).unwrap_or(u32::MAX);
@@ -158,7 +158,7 @@ fn herd_after<T: Timers>(
         let herd = Arc::clone(&herd);
         async move {
             let beats = herd.heartbeat::<T>().await;
-            // The receiver is gone if its patience was.
+            // The receiver is gone if it ran out of patience.
             let _ = done.send((beats, T::complaint()));
         }
     });
@@ -173,7 +173,7 @@ fn herd_after<T: Timers>(
             failures.push(format!(
                 "{waiting} of {tasks} timers never fired, or the heartbeat stopped"
             ));
-            // Without a figure, so that it wins nothing.
+            // No figure, so that it wins nothing.
             Beats::default()
         }
     };
@@ -236,11 +236,11 @@ impl Herd {
     }
 }
 
-/// The heap that each of this many pending sleeps in a box takes, in bytes: the sleep, and what the timer keeps of it.
+/// The heap that each of this many pending boxed sleeps takes, in bytes: the sleep, and the timer's own data for it.
 pub(crate) fn heap<T: Timers>(sleeps: usize) -> io::Result<Measured<f64>> {
     let runtime = runtime(1)?;
     runtime.block_on(async {
-        // The timer is started before its memory is counted, with room for none of the sleeps that follow.
+        // The timer is started before its memory is counted, with no room for the sleeps that follow.
         let _ = poll_once(pin!(T::sleep(LONG))).await;
         let mut held: Vec<Pin<Box<T::Sleep>>> = Vec::with_capacity(sleeps);
         let before = allocated();

@@ -16,7 +16,7 @@ const COLUMNS: usize = 72;
 /// The part of the picture before the herd is due.
 const BEFORE: usize = 6;
 
-/// Three digits.
+/// Formats a value with three digits.
 fn digits(value: f64) -> String {
     match value {
         _ if value.is_nan() => "–".to_owned(),
@@ -43,7 +43,7 @@ impl Line {
         }
     }
 
-    /// The figures of both, and how many times better waterwheel is.
+    /// The figures of both libraries, and how many times better waterwheel is.
     fn cells(&self) -> [String; 3] {
         let spread =
             |figure: fn(&(f64, f64)) -> f64| Spread::of(self.pairs.iter().map(figure).collect());
@@ -63,7 +63,7 @@ impl Line {
 pub(crate) struct Report {
     workers: usize,
     pub(crate) lines: Vec<Line>,
-    /// The heartbeats beside the herd in the last round of each.
+    /// The heartbeats during the herd in the last round of each library.
     pub(crate) beats: [Beats; 2],
     pub(crate) failures: Vec<String>,
 }
@@ -78,7 +78,7 @@ impl Report {
         }
     }
 
-    /// Measures both libraries this many times. Which one is first changes from pair to pair.
+    /// Measures both libraries this many times. They alternate in going first.
     pub(crate) fn measure(
         &mut self,
         label: impl Into<Cow<'static, str>>,
@@ -107,7 +107,7 @@ impl Report {
         Ok(())
     }
 
-    /// Printed before anything is measured.
+    /// The heading, which is printed before anything is measured.
     pub(crate) fn head(&self) -> String {
         let mut text = format!(
             "{}\nmeasuring both in turn: some 5 seconds\n\n",
@@ -183,7 +183,7 @@ impl Report {
         text
     }
 
-    /// A line of time for each library: where the heartbeat beat while the herd woke, and where it stalled.
+    /// A timeline for each library: the beats of the heartbeat while the herd woke, and its stalls.
     fn picture(&self) -> String {
         let end = self
             .beats

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A timer type that both libraries have.
+/// The instant type of both libraries.
 pub(crate) use tokio::time::Instant;
 
 pub(crate) trait Timers: 'static {
@@ -11,7 +11,7 @@ pub(crate) trait Timers: 'static {
 
     fn sleep(duration: Duration) -> Self::Sleep;
     fn sleep_until(deadline: Instant) -> Self::Sleep;
-    /// Checks the library's own counters of the current runtime now that no timer is pending, and returns what is wrong.
+    /// Checks the library's own counters of the current runtime now that no timer is pending, and returns any problem.
     fn complaint() -> Option<String>;
 }
 
@@ -34,7 +34,7 @@ impl Timers for Tokio {
     }
 }
 
-/// The drop-in replacement, as it is after the switch.
+/// The drop-in replacement, as it is used after the switch.
 pub(crate) struct Waterwheel;
 
 impl Timers for Waterwheel {

@@ -1,11 +1,11 @@
-//! Sleeps on a clock that stands still, as a simulator has them: what the suite's `simulate` workload starts.
+//! Sleeps on a clock that stands still, as in a simulator: the program that the suite's `simulate` workload starts.
 //!
 //! ```text
 //! simulate [--quick] --sample TASKS CONTESTANT
 //! ```
 //!
-//! A program of its own, since tokio's feature `test-util` is in its build and not in the suite's. It prints the sample as
-//! the suite's own child processes do.
+//! This is a separate program, since its build has tokio's feature `test-util` and the suite's does not. It prints the
+//! sample like the suite's own child processes.
 
 #![forbid(unsafe_code)]
 
@@ -22,9 +22,9 @@ use waterwheel::{ManualClock, Timer};
 use waterwheel_bench_kit::threads;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// The contestant on a clock of its own, which the program moves.
+/// The contestant with its own clock, which the program moves.
 const BY_HAND: &str = "own, manual clock";
-/// Sleeps between two reads of the clock.
+/// The number of sleeps between two readings of the clock.
 const BATCH: u32 = 10_000;
 
 #[derive(Parser)]
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// CPU nanoseconds a sleep.
+/// Returns the CPU nanoseconds per sleep.
 fn sample(flags: &Flags) -> Result<f64, String> {
     let [tasks, name] = &flags.sample[..] else {
         return Err("not `simulate [--quick] --sample TASKS CONTESTANT`".to_owned());
@@ -86,8 +86,8 @@ fn sample(flags: &Flags) -> Result<f64, String> {
     Ok(nanos)
 }
 
-/// Lets `tasks` tasks sleep for a millisecond over and over, until `time` has passed on the machine's clock. With none it
-/// calls `block_on` for each sleep, as a simulator steps its hosts. A clock that is given is moved by hand, the others jump by
+/// Lets `tasks` tasks sleep for a millisecond over and over, until `time` has passed on the machine's clock. If `tasks` is 0,
+/// it calls `block_on` for each sleep, as a simulator steps its hosts. A given clock is moved by hand, the others jump by
 /// themselves.
 fn measure<S: Future<Output = ()> + Send + 'static>(
     runtime: &Runtime,
@@ -140,7 +140,7 @@ async fn by_hand(clock: &ManualClock, sleep: impl Future<Output = ()>) {
     }
 }
 
-/// CPU nanoseconds of all threads so far, to a scheduler tick (4 ms). NaN where the system does not count them.
+/// CPU nanoseconds of all threads until now, to a scheduler tick (4 ms). NaN if the system does not count them.
 fn cpu() -> f64 {
     let nanos = threads::all().filter_map(|thread| threads::nanos(&thread));
     let nanos = nanos.reduce(|sum, nanos| sum + nanos);

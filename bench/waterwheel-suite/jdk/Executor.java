@@ -1,12 +1,12 @@
-// JDK 17's ScheduledThreadPoolExecutor, with the two operations of the suite's workload `schedule`, as context: another language, another
-// memory manager. No part of the gate.
+// JDK 17's ScheduledThreadPoolExecutor, with the two operations of the suite's workload `schedule`, for context: another language,
+// another memory manager. Not part of the gate.
 //
 //   java bench/waterwheel-suite/jdk/Executor.java [rounds]
 //
-// Submit + cancel: 128 tasks due in 30 s are submitted, then all are cancelled, with setRemoveOnCancelPolicy(true), as a cancelled job here
-// leaves at once. Submit + run: 1000 tasks due in a millisecond are submitted and awaited, each for its value. With two threads, two submit at
-// the same time, to one executor with two threads of its own; with one, one to one. Before each, a tenth of its operations, and before all, some
-// seconds for the compiler. The medians of the rounds: wall time and CPU time of the process, the garbage collector's included, for each operation.
+// Submit + cancel: 128 tasks due in 30 s are submitted, then all are cancelled, with setRemoveOnCancelPolicy(true), since here a cancelled job is removed
+// at once. Submit + run: 1000 tasks due in a millisecond are submitted and awaited, each for its value. With two threads, both submit concurrently to one
+// executor with two threads of its own; with one, one to one. Each starts with a tenth of its operations as warm-up, and the whole run with some seconds
+// for the compiler. Prints the medians of the rounds: wall time and CPU time of the process, including the garbage collector's, for each operation.
 
 import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;

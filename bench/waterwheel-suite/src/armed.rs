@@ -15,7 +15,7 @@ static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 const FAR: Duration = Duration::from_secs(3600);
 
-/// A sleep, its deadline, and what its waker saw.
+/// A sleep, its deadline, and its waker's record.
 pub(crate) struct Armed<S> {
     sleep: Pin<Box<S>>,
     deadline: u64,
@@ -23,12 +23,12 @@ pub(crate) struct Armed<S> {
 }
 
 impl<S: Future<Output = ()>> Armed<S> {
-    /// Registers the sleep with a waker of its own.
+    /// Registers the sleep with its own waker.
     pub(crate) fn new(sleep: S, deadline: u64) -> Self {
         let woken = Arc::new(FirstWake(AtomicU64::new(0)));
         let mut sleep = Box::pin(sleep);
         let waker = Waker::from(woken.clone());
-        // Ready only if the deadline has passed, and then the whole sample was armed too late and is thrown away.
+        // Ready only if the deadline has passed; then the whole sample was armed too late and is discarded.
         let _ = sleep.as_mut().poll(&mut Context::from_waker(&waker));
         Self {
             sleep,
@@ -41,7 +41,7 @@ impl<S: Future<Output = ()>> Armed<S> {
         self.deadline
     }
 
-    /// When the waker was woken first.
+    /// When the waker was first woken.
     pub(crate) fn woken(&self) -> Option<u64> {
         Some(self.woken.0.load(Relaxed)).filter(|&woken| woken > 0)
     }
@@ -55,7 +55,7 @@ impl<S: Future<Output = ()>> Armed<S> {
     }
 }
 
-/// A sleep of an hour: pending throughout a sample, so that no helper thread ends with the last timer that is measured.
+/// A sleep of an hour, pending throughout a sample, so that no helper thread ends with the last measured timer.
 pub(crate) async fn far<S: Sleeps>(sleeps: S) -> Armed<S::Sleep> {
     Armed::new(sleeps.sleep(FAR), u64::MAX)
 }
@@ -75,7 +75,7 @@ impl Wake for FirstWake {
     }
 }
 
-/// The present.
+/// The current time.
 pub(crate) fn now() -> u64 {
     nanos(ORIGIN.elapsed())
 }
@@ -85,12 +85,12 @@ pub(crate) fn instant(time: u64) -> tokio::time::Instant {
     (*ORIGIN + Duration::from_nanos(time)).into()
 }
 
-/// A duration in our unit.
+/// Converts a duration to our unit.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
 
-/// Waits without any timer of a runtime.
+/// Waits without using a timer of a runtime.
 pub(crate) fn wait_until(time: u64) {
     thread::sleep(Duration::from_nanos(time.saturating_sub(now())));
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use waterwheel_suite::build_dir;
 
-/// `cargo build` with these arguments, in a target folder of this name: in one folder, builds with other features would throw each
-/// other's away.
+/// Runs `cargo build` with these arguments, in a target folder of this name: in one folder, builds with other features would
+/// discard each other's results.
 pub(crate) fn build(folder: &str, arguments: &[&str]) -> Result<(), String> {
     output(&mut command(folder, arguments)).map(drop)
 }
@@ -25,7 +25,7 @@ pub(crate) fn command(folder: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns its standard output, if it succeeds. Its errors go to standard error.
+/// Returns the standard output of a command, if it succeeds. Its errors go to standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let Output { status, stdout, .. } =
@@ -36,7 +36,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&stdout).into_owned())
 }
 
-/// Where a program of that folder is.
+/// The path of a program in that folder.
 pub(crate) fn built(folder: &str, program: impl AsRef<Path>) -> PathBuf {
     let program = build_dir().join(folder).join(program);
     program.with_extension(env::consts::EXE_EXTENSION)

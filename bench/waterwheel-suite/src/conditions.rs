@@ -1,4 +1,4 @@
-//! Where and how a run is made.
+//! Where and how a run is measured.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use waterwheel_suite::Conditions;
 use crate::flags::Flags;
 use crate::stage::{BATCH, WORKERS};
 
-/// Ours first, then the peers.
+/// The packages: ours first, then the peers.
 const PACKAGES: [&str; 6] = [
     "waterwheel",
     "tokio",

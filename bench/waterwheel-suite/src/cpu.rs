@@ -1,8 +1,8 @@
 //! The cost of the measured threads: their CPU time, their context switches, and how often they woke up.
 //!
-//! Every thread is measured but the main one, which only waits and counts: the workers, the wake-up thread, and all other
-//! threads that a contestant started. The figure of a thread that is running is up to a scheduler tick (4 ms) old, so it
-//! is read while the workers rest.
+//! Every thread is measured except the main one, which only waits and counts: the workers, the wake-up thread, and all
+//! other threads that a contestant started. The figure of a running thread is up to a scheduler tick (4 ms) old, so it is
+//! read while the workers rest.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use waterwheel_bench_kit::threads;
 
-/// The usage of the measured threads during some work. NaN where the system does not count it, and if a thread
+/// The usage of the measured threads during some work. NaN if the system does not count it, and if a thread
 /// ended meanwhile, since its figure ends with it.
 pub(crate) struct Cost {
     /// CPU time.
@@ -26,7 +26,7 @@ pub(crate) struct Cost {
 /// The name of waterwheel's wake-up thread.
 const WAKEUP_THREAD: &str = "waterwheel-wake";
 
-/// Does it and counts.
+/// Runs `act` and counts its cost.
 pub(crate) fn cost_of(act: impl FnOnce()) -> Cost {
     let start = Instant::now();
     let before = (nanos_by_thread(), switches_by_thread());
@@ -43,7 +43,7 @@ pub(crate) fn cost_of(act: impl FnOnce()) -> Cost {
     }
 }
 
-/// The CPU time alone.
+/// Runs `act` and returns only its CPU time.
 pub(crate) fn nanos_of(act: impl FnOnce()) -> f64 {
     let before = nanos_by_thread();
     act();
@@ -61,7 +61,7 @@ fn growth(before: &ByThread, after: &ByThread) -> f64 {
     sum(after).saturating_sub(sum(before)) as f64
 }
 
-/// CPU nanoseconds of all measured threads that there are. `None` if they are not known.
+/// CPU nanoseconds of all existing measured threads. `None` if they are unknown.
 pub(crate) fn nanos() -> Option<u64> {
     nanos_by_thread()
         .into_values()
@@ -77,7 +77,7 @@ fn switches_by_thread() -> ByThread {
     of_each(|thread| Some(switches(thread, VOLUNTARY)? + switches(thread, INVOLUNTARY)?))
 }
 
-/// How often waterwheel's wake-up thread was woken. `None` if there is none.
+/// The number of wake-ups of waterwheel's wake-up thread. `None` if there is none.
 pub(crate) fn wake_ups_of_wakeup_thread() -> Option<u64> {
     wake_ups(|name| name == WAKEUP_THREAD)
 }
@@ -87,8 +87,8 @@ pub(crate) fn wake_ups_of_others() -> Option<u64> {
     wake_ups(|name| name != WAKEUP_THREAD)
 }
 
-/// The voluntary context switches of the measured threads with a wanted name: how often they waited, and so were woken.
-/// `None` if there is no such thread.
+/// The voluntary context switches of the measured threads with a wanted name: the number of times that they waited, and
+/// so were woken. `None` if there is no such thread.
 fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let counts = of_each(|thread| {
         let name = threads::name(thread)?;
@@ -100,14 +100,14 @@ fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
 const VOLUNTARY: &str = "voluntary_ctxt_switches:";
 const INVOLUNTARY: &str = "nonvoluntary_ctxt_switches:";
 
-/// How often the scheduler took this thread off its processor, of one kind.
+/// The number of context switches of one kind of this thread.
 fn switches(thread: &Path, kind: &str) -> Option<u64> {
     let status = fs::read_to_string(thread.join("status")).ok()?;
     let count = status.lines().find_map(|line| line.strip_prefix(kind))?;
     count.trim().parse().ok()
 }
 
-/// A figure of each measured thread. A thread without one does not count: it may have ended between the listing and the
+/// A figure of each measured thread. A thread without one is skipped: it may have ended between the listing and the
 /// reading.
 fn of_each(figure: impl Fn(&Path) -> Option<u64>) -> ByThread {
     let main = std::process::id().to_string();

@@ -1,4 +1,4 @@
-//! Tasks that start and stop together, each on a worker of its own.
+//! Tasks that start and stop together, each on its own worker.
 //!
 //! At first each task spins, which holds its worker, until all tasks spin: then no worker has two of them. The spin has a
 //! limit, since a worker may have two of the tasks in its own queue while the other worker sleeps and is not woken. After
@@ -14,12 +14,12 @@ use tokio::task::yield_now;
 /// Waking a worker takes microseconds, on a busy machine milliseconds.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The state that the tasks of one sample share: read and written once a batch.
+/// The state that the tasks of one sample share: read and written once per batch.
 pub(crate) struct Crew {
     placed: AtomicUsize,
     gathered: AtomicUsize,
     over: AtomicBool,
-    /// By member: the worker it was last seen on, 0 for none.
+    /// For each member, the worker that it was last seen on, 0 for none.
     workers: Vec<AtomicUsize>,
     batches: AtomicUsize,
     batches_together: AtomicUsize,
@@ -54,7 +54,7 @@ impl Crew {
         }
     }
 
-    /// Called before each batch: false as soon as one member is done, so that none is measured alone.
+    /// Called before each batch: returns false as soon as one member is done, so that none is measured alone.
     pub(crate) fn goes_on(&self, me: usize, done: bool) -> bool {
         if done {
             self.over.store(true, Relaxed);
@@ -72,7 +72,7 @@ impl Crew {
         !self.over.load(Relaxed)
     }
 
-    /// Whether no two members were on one worker for more than a twentieth of the batches.
+    /// Whether no two members shared a worker for more than a twentieth of the batches.
     pub(crate) fn kept_apart(&self) -> bool {
         self.batches_together.load(SeqCst) * 20 <= self.batches.load(SeqCst)
     }

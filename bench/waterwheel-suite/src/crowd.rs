@@ -23,7 +23,7 @@ pub(crate) struct Crowd<S> {
 }
 
 impl<S: Future<Output = ()> + Send + 'static> Crowd<S> {
-    /// Room for so many, so that arming them allocates nothing but what the sleeps take.
+    /// Reserves room for this many, so that arming them allocates only the memory of the sleeps.
     pub(crate) fn room_for(sleeps: usize) -> Self {
         Self {
             shares: [0, 1].map(|worker| Vec::with_capacity((sleeps + worker) / WORKERS)),

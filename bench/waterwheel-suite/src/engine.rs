@@ -1,4 +1,4 @@
-//! The one loop that all per-operation workloads run in, and all contestants.
+//! The one loop that all per-operation workloads and contestants run in.
 //!
 //! A sample takes a fixed time and counts the operations. With two tasks, they start together on different workers
 //! (`crew.rs`) and stop together when the time is over. A contended lock need not be fair, so one may have done fewer
@@ -20,18 +20,18 @@ use crate::operation::{METRICS, Operation};
 use crate::stage::{BATCH, Stage, WORKERS};
 use crate::workload::Workload;
 
-/// The processor takes longer to wake up than the fastest contestant takes for a whole sample.
+/// The warm-up: the processor takes longer to wake up than the fastest contestant needs for a whole sample.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(20);
 const MEASURED: Duration = Duration::from_millis(50);
 const MEASURED_QUICK: Duration = Duration::from_millis(20);
-/// After so many retakes the sample counts as it is.
+/// The number of retakes after which the sample counts as it is.
 const RETAKES: u64 = 4;
 
 /// The size of a sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) threads: usize,
-    /// Timers pending throughout, which the tasks share between them.
+    /// The number of timers that are pending throughout, which the tasks share.
     pub(crate) held: usize,
     pub(crate) quick: bool,
 }
@@ -66,7 +66,7 @@ impl Load {
     }
 }
 
-/// In the words of the titles.
+/// The number of threads, as the titles write it.
 pub(crate) fn threads(threads: usize) -> &'static str {
     if threads == 1 {
         "1 thread"
@@ -102,7 +102,7 @@ where
     measure(load, start, operation, nanos_each)
 }
 
-/// Who measures one operation, as [`sample`] does.
+/// An entrant that measures one operation, like [`sample`].
 pub(crate) fn entrant<C, O>(
     name: &'static str,
     load: Load,
@@ -116,8 +116,8 @@ where
     Entrant::new(name, move || sample(load, start, operation))
 }
 
-/// The throughput of all tasks, in million operations a second: from the first to start until the first to end, which
-/// ends it for all. With more threads than processors, the time in which one of them does not run counts as well.
+/// The throughput of all tasks, in million operations a second: from the first start until the first end, which ends
+/// it for all. With more threads than processors, the time in which one of them does not run counts as well.
 pub(crate) fn throughput(shares: &[Share]) -> f64 {
     let start = shares.iter().map(|share| share.start).min();
     let end = shares.iter().map(|share| share.end).min();
@@ -129,7 +129,7 @@ fn operations(shares: &[Share]) -> usize {
     shares.iter().map(|share| share.operations).sum()
 }
 
-/// As [`sample`]; `figure` makes the value of what the tasks did.
+/// Like [`sample`]; `figure` computes the value from the shares of the tasks.
 pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
     load: Load,
     start: impl Start<C>,
@@ -140,7 +140,7 @@ pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
     measure_tasks(load.threads, start, task, figure)
 }
 
-/// As [`measure`], for an operation that has a loop of its own: `task` is that of the member of this number.
+/// Like [`measure`], for an operation with its own loop: `task` runs that of the member with this number.
 pub(crate) fn measure_tasks<C, T>(
     threads: usize,
     start: impl Start<C>,
@@ -203,7 +203,7 @@ async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>)
     }
 }
 
-/// Some steps within one poll, then a yield.
+/// Runs some steps within one poll, then yields.
 async fn batch<O: Operation>(
     op: &mut O,
     steps: usize,

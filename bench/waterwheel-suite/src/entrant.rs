@@ -1,15 +1,15 @@
-//! Who takes part in a workload, and how.
+//! The participants of a workload.
 
 use waterwheel_suite::Sample;
 
-/// A contestant and how to take one sample of it. An entrant is cheap to make: `sample` prepares all that it needs.
+/// A contestant and how to take one sample of it. An entrant is cheap to make: `sample` does all preparation.
 pub(crate) struct Entrant {
     pub(crate) name: &'static str,
     sample: Box<dyn FnOnce() -> Sample>,
 }
 
 impl Entrant {
-    /// `sample` measures the contestant of this name.
+    /// An entrant for the contestant of this name, which `sample` measures.
     pub(crate) fn new(name: &'static str, sample: impl FnOnce() -> Sample + 'static) -> Self {
         Self {
             name,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use waterwheel_suite::default_path;
 
-/// Nine interleaved rounds at least: tokio's two-thread figures are bimodal.
+/// At least nine interleaved rounds: tokio's two-thread figures are bimodal.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
 
@@ -47,13 +47,13 @@ impl Flags {
         self.json.clone().unwrap_or_else(default_path)
     }
 
-    /// Whether the workload of this title was asked for: a filter is how a title begins. `fire` is not in
-    /// `growth: share that fires`, then.
+    /// Whether the workload of this title is wanted: a filter is the beginning of a title. So `fire` does
+    /// not match `growth: share that fires`.
     pub(crate) fn wants(&self, title: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| title.starts_with(filter))
     }
 
-    /// The filters that pick none of these titles.
+    /// The filters that match none of these titles.
     pub(crate) fn unmatched(&self, titles: &[String]) -> Vec<&str> {
         let picks = |filter: &str| titles.iter().any(|title| title.starts_with(filter));
         let filters = self.filters.iter().map(String::as_str);

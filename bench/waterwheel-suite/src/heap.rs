@@ -1,11 +1,11 @@
-//! The heap that pending sleeps take: what the suite's `memory` workload starts, in the place of the suite itself.
+//! The heap that pending sleeps take: the program that the suite's `memory` workload starts instead of the suite itself.
 //!
 //! ```text
 //! heap --sample SLEEPS CONTESTANT
 //! ```
 //!
-//! A program of its own, since an allocator that counts makes each allocation some nanoseconds dearer, which would be in
-//! every figure of the suite. It prints the sample as the suite's own child processes do.
+//! This is a separate program, since a counting allocator adds some nanoseconds to each allocation, which would affect
+//! every figure of the suite. It prints the sample like the suite's own child processes.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -36,15 +36,15 @@ use contestant::{Measure, Sleeps, Start, everyone};
 use crowd::Crowd;
 use stage::Stage;
 
-/// Without a limit: only the count is used. It counts the bytes that were asked for, without those that the system's
-/// allocator adds to each allocation.
+/// An allocator with no limit: only the count is used. It counts the requested bytes, without those that the
+/// system's allocator adds to each allocation.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const DELAYS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(2 * 3600);
-/// The memory of a sleep in the list that it is kept in.
+/// The memory of a sleep in the list that holds it.
 const IN_THE_LIST: usize = size_of::<usize>();
-/// A hundredth more sleeps at a time, until the contestant's memory grows.
+/// The sleeps are increased by a hundredth at a time, until the contestant's memory grows.
 const STEPS: usize = 100;
 
 #[derive(Parser)]
@@ -87,11 +87,11 @@ struct Heap {
 }
 
 impl Measure for Heap {
-    /// In the order of the metrics of `memory`.
+    /// The values, in the order of the metrics of `memory`.
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
         let stage = Stage::new();
         let sleeps = stage.run(async move { start() });
-        // The first sleep on each worker makes threads, shards and queues, which are not counted.
+        // The first sleep on each worker allocates threads, shards and queues, which are not counted.
         arm(&stage, &sleeps, &mut Crowd::room_for(2));
 
         let mut crowd = Crowd::room_for(self.sleeps);
@@ -99,7 +99,7 @@ impl Measure for Heap {
         arm(&stage, &sleeps, &mut crowd);
         let live = self.of_one(HEAP.allocated(), before.0);
         let peak = self.of_one(HEAP.max_allocated(), before.0);
-        // The list has its room from the start, but pages only where it has been written.
+        // The list has its capacity from the start, but its pages only where it has been written.
         let list = self.sleeps * IN_THE_LIST;
         let resident = self.of_one(resident(), before.1 + list);
         drop(crowd);
@@ -117,16 +117,16 @@ impl Measure for Heap {
 }
 
 impl Heap {
-    /// Bytes a sleep.
+    /// The number of bytes per sleep.
     fn of_one(self, after: usize, before: usize) -> f64 {
         after.saturating_sub(before) as f64 / self.sleeps as f64
     }
 
-    /// How many times as many sleeps there is room for, until the memory beside their boxes grows; 1 if that grows with
-    /// every few sleeps, NaN if it has not grown when there are twice as many.
+    /// How many times as many sleeps there is room for, until the memory beyond their boxes grows; 1 if that grows with
+    /// every few sleeps, NaN if it has not grown with twice as many.
     fn room<S: Sleeps>(self, stage: &Stage, sleeps: &S) -> f64 {
         let step = self.sleeps / STEPS;
-        // The box and the place in the list.
+        // The box and the entry in the list.
         let one = size_of::<S::Sleep>() + IN_THE_LIST;
         let mut crowds = Vec::with_capacity(1 + STEPS);
         let before = HEAP.allocated();
@@ -140,7 +140,7 @@ impl Heap {
         let mut last = beside(step * STEPS);
         for more in 1..=STEPS {
             let now = beside(step);
-            // More than the two tasks that armed them, which the wakers keep alive, and less than any entry.
+            // More than the two arming tasks, which the wakers keep alive, and less than any entry.
             if now > last + step * 4 {
                 return 1.0 + (more - 1) as f64 / STEPS as f64;
             }

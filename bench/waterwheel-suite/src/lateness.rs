@@ -1,24 +1,24 @@
-//! Percentiles and a curve of many latenesses.
+//! Percentiles and curves of latenesses.
 
 use waterwheel_bench_kit::quantile;
 use waterwheel_suite::{Curve, Sample};
 
-/// Points of the curve up to 0.99, evenly.
+/// The number of points of the curve up to 0.99, evenly spaced.
 const BODY: u32 = 100;
-/// Points for each further nine, of which there are three: on a linear scale the tail would be one point.
+/// The number of points for each of the three further nines: on a linear scale the tail would be a single point.
 const A_NINE: u32 = 20;
 
 /// The fates of timers.
 #[derive(Default)]
 pub(crate) struct Fired {
-    /// In nanoseconds.
+    /// The latenesses in nanoseconds.
     pub(crate) late: Vec<u64>,
     pub(crate) early: u64,
     pub(crate) lost: u64,
 }
 
 impl Fired {
-    /// Adds one, and when it fired, if it did.
+    /// Adds a timer, and when it fired, if it did.
     pub(crate) fn add(&mut self, deadline: u64, fired: Option<u64>) {
         let Some(fired) = fired else {
             self.lost += 1;
@@ -33,7 +33,7 @@ impl Fired {
         self.early += other.early;
     }
 
-    /// A sample of the percentiles, the figures that are given, and how many were early.
+    /// A sample of the percentiles, the given figures, and the number of early timers.
     pub(crate) fn sample(
         self,
         shares: &[f64],
@@ -54,7 +54,7 @@ impl Fired {
     }
 }
 
-/// In nanoseconds, sorted.
+/// Sorted latenesses in nanoseconds.
 struct Lateness(Vec<u64>);
 
 impl Lateness {
@@ -80,7 +80,7 @@ impl Lateness {
         }
     }
 
-    /// In microseconds; NaN if no timer fired.
+    /// A quantile in microseconds; NaN if no timer fired.
     fn quantile(&self, share: f64) -> f64 {
         quantile(&self.0, share).map_or(f64::NAN, |nanos| nanos as f64 / 1e3)
     }

@@ -1,4 +1,4 @@
-//! How long before the first deadline arming begins: a guess, doubled as long as it is too short.
+//! How long before the first deadline arming begins: an estimate, doubled as long as it is too short.
 
 use std::time::Duration;
 

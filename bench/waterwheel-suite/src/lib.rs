@@ -1,9 +1,9 @@
-//! The results of a run of the suite, what the benchmark writes and the pages and the charts read; and how a verdict is made
-//! of them.
+//! The results of a run of the suite, which the benchmark writes and the pages and the charts read; and the verdicts on
+//! them.
 //!
-//! The benchmark itself is `src/main.rs`, the pages are `src/bin/pages`, the charts `src/bin/charts`; between them stands one
-//! file of JSON, a [`Results`]. [`printed()`] reads the report of an example, and is here since the tests of this library run under
-//! `cargo test`.
+//! The benchmark itself is `src/main.rs`, the pages are `src/bin/pages`, the charts `src/bin/charts`; they exchange one JSON file,
+//! a [`Results`]. [`printed()`] parses the report of an example, and is here since the tests of this library run under `cargo
+//! test`.
 
 mod measured;
 mod printed;

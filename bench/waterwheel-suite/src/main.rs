@@ -1,14 +1,14 @@
-//! waterwheel beside its peers, in one run, on one machine, with the same work. The method and the commands: README.md.
+//! Compares waterwheel to its peers, in one run, on one machine, with the same work. The method and the commands: README.md.
 //!
 //! How a sample is taken:
 //!
-//! - `flags` say which of the `workloads` run, and how many `rounds`. That list alone knows every `workload`.
-//! - `rounds` gives each contestant its turn, in a `process` of its own, which may be the second build of the suite
+//! - `flags` select the `workloads` that run, and the number of `rounds`. Only that list knows every `workload`.
+//! - `rounds` gives each contestant its turn, in its own `process`, which may be the second build of the suite
 //!   (`alt_timer`).
 //! - There the workload takes one sample on a `stage` of two workers. The per-operation workloads all have one loop,
 //!   `engine`, in which a `crew` repeats an `operation` of a `contestant`.
-//! - `targets` gives the verdicts. The library beside this program prints them and the tables, and writes both down for
-//!   the pages and the charts.
+//! - `targets` gives the verdicts. The library of this package prints them and the tables, and writes both down for the
+//!   pages and the charts.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "the figures are for standard output")]
@@ -48,7 +48,7 @@ use rounds::Programs;
 fn main() -> ExitCode {
     let is_asked = |argument: String| [flags::BENCH, process::FLAG].contains(&&*argument);
     if !std::env::args().any(is_asked) {
-        // A test harness has flags of its own, and `cargo test --all-targets` must not take minutes.
+        // A test harness has its own flags, and `cargo test --all-targets` must not take minutes.
         println!("the suite measures under `cargo bench -p waterwheel-suite` only");
         return ExitCode::SUCCESS;
     }
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Measures what the flags ask for and gives the verdicts.
+/// Measures the selected workloads and gives the verdicts.
 fn report_all(flags: &Flags) -> Result<ExitCode, String> {
     let slips = workloads::slips();
     if !slips.is_empty() {
@@ -96,7 +96,7 @@ fn report_all(flags: &Flags) -> Result<ExitCode, String> {
 }
 
 /// Runs the workloads one after the other. Each table is printed and written when it is complete, so that an interrupted
-/// run keeps the tables before.
+/// run keeps the earlier tables.
 fn measure(flags: &Flags) -> Result<Results, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let alt_timer = if flags.no_alt_timer {

@@ -1,4 +1,4 @@
-//! A table: one workload, its contestants, and every sample that was taken of them.
+//! A table: one workload, its contestants, and every sample of them.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use waterwheel_bench_kit::Spread;
 /// The result of one workload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// The workload and its size, by which filters and targets find it.
+    /// The workload and its size, which filters and targets refer to.
     pub title: String,
     /// The work, in one line.
     pub work: String,
@@ -19,7 +19,7 @@ pub struct Table {
     pub series: Vec<Series>,
     /// The contestants that cannot take part.
     pub absent: Vec<Absent>,
-    /// How long all rounds of it took.
+    /// How long all its rounds took.
     pub seconds: f64,
     /// Samples that ended without a result.
     pub failures: Vec<Failure>,
@@ -39,22 +39,22 @@ pub struct Failure {
 pub struct Absent {
     /// The contestant.
     pub name: Cow<'static, str>,
-    /// The reason for which it is absent.
+    /// The reason for its absence.
     pub why: Cow<'static, str>,
 }
 
 /// A column of figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// The name of the metric, by which targets find it.
+    /// The name of the metric, which targets refer to.
     pub name: Cow<'static, str>,
     /// Its unit: `ns`, `us`, `ms`, `bytes`, `calls/s`, …
     pub unit: Cow<'static, str>,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
 }
 
-/// Which of two figures is the better one.
+/// The better of two figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Better {
     /// The greater one: a throughput.
@@ -68,7 +68,7 @@ pub enum Better {
 pub struct Series {
     /// The contestant.
     pub name: Cow<'static, str>,
-    /// One for each round.
+    /// One sample for each round.
     pub samples: Vec<Sample>,
     /// The spread of each metric over the rounds, for readers of the file: the suite itself uses the samples.
     #[serde(default)]
@@ -78,16 +78,16 @@ pub struct Series {
 /// The result of one contestant in one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// A value for each metric of the table, NaN where there is none (`null` in the file).
+    /// A value for each metric of the table, NaN if there is none (`null` in the file).
     #[serde(deserialize_with = "null_is_nan")]
     pub values: Vec<f64>,
     /// Timers that fired before their deadline.
     pub early: u64,
     /// Timers that never fired.
     pub lost: u64,
-    /// How often the sample was thrown away and taken again.
+    /// How often the sample was discarded and taken again.
     pub retaken: u64,
-    /// Results that are a line and not a figure.
+    /// Results that are lines instead of figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
 }
@@ -102,7 +102,7 @@ pub struct Curve {
 }
 
 impl Table {
-    /// The place of a metric in each sample's values.
+    /// The index of a metric in each sample's values.
     pub fn metric(&self, name: &str) -> Option<usize> {
         self.metrics.iter().position(|metric| metric.name == name)
     }
@@ -112,21 +112,21 @@ impl Table {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// How many times better `this` is than `other` in a metric: by round, and of the rounds the median.
+    /// How many times better `this` is than `other` in a metric: the median of the rounds' ratios.
     ///
-    /// The two samples of one round were taken within seconds of each other. The median of the ratios is not the ratio
-    /// of the medians, and suffers less from the drift of a machine.
+    /// The two samples of one round were taken within seconds of each other. The median of the ratios differs from the
+    /// ratio of the medians, and suffers less from the drift of a machine.
     pub fn times_better(&self, this: &Series, other: &Series, metric: usize) -> Spread {
         let better = self.metrics[metric].better;
         paired(this, other, metric, |this, other| better.times(this, other))
     }
 
-    /// How much more `this` takes than `other` in a metric: by round, and of the rounds the median.
+    /// How much more `this` takes than `other` in a metric: the median of the rounds' differences.
     pub fn more(&self, this: &Series, other: &Series, metric: usize) -> Spread {
         paired(this, other, metric, |this, other| this - other)
     }
 
-    /// Timers that fired early or never, of all contestants, and samples that failed.
+    /// The number of timers that fired early or never, of all contestants, and of samples that failed.
     pub fn faults(&self) -> u64 {
         let failures = self.failures.len() as u64;
         failures + self.series.iter().map(Series::faults).sum::<u64>()
@@ -143,7 +143,7 @@ fn paired(a: &Series, b: &Series, metric: usize, figure: impl Fn(f64, f64) -> f6
 }
 
 impl Sample {
-    /// One in which nothing went wrong.
+    /// A sample without faults.
     pub fn of(values: Vec<f64>) -> Self {
         Self {
             values,
@@ -153,7 +153,7 @@ impl Sample {
 }
 
 impl Absent {
-    /// Names who and why.
+    /// An absent contestant, and the reason.
     pub const fn new(name: &'static str, why: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -163,12 +163,12 @@ impl Absent {
 }
 
 impl Metric {
-    /// A cost.
+    /// A cost, of which less is better.
     pub const fn lower(name: &'static str, unit: &'static str) -> Self {
         Self::new(name, unit, Better::Lower)
     }
 
-    /// A throughput.
+    /// A throughput, of which more is better.
     pub const fn higher(name: &'static str, unit: &'static str) -> Self {
         Self::new(name, unit, Better::Higher)
     }
@@ -193,7 +193,7 @@ impl Better {
 }
 
 impl Series {
-    /// Without samples as yet.
+    /// A series that has no samples yet.
     pub fn new(name: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -208,12 +208,12 @@ impl Series {
         Spread::of(values.collect())
     }
 
-    /// One of the counts, over the rounds.
+    /// The sum of one of the counts, over the rounds.
     pub fn count(&self, of: impl Fn(&Sample) -> u64) -> u64 {
         self.samples.iter().map(of).sum()
     }
 
-    /// Timers that fired early or never.
+    /// The number of timers that fired early or never.
     pub fn faults(&self) -> u64 {
         self.count(|sample| sample.early + sample.lost)
     }

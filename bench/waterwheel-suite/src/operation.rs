@@ -9,9 +9,9 @@ use waterwheel_suite::Metric;
 
 use crate::stage::BATCH;
 
-/// One step of the measured loop, and what must be there before it.
+/// One step of the measured loop, and its preparation.
 pub(crate) trait Operation: Send + 'static {
-    /// After so many of them the task gives way.
+    /// The number of steps after which the task yields.
     const STEPS: usize = BATCH;
 
     fn once(&mut self, context: &mut Context<'_>);
@@ -19,21 +19,21 @@ pub(crate) trait Operation: Send + 'static {
     /// Makes one of the timers that are pending throughout.
     fn hold_one(&mut self, _: &mut Context<'_>) {}
 
-    /// Whether nothing of the batch is still under way.
+    /// Whether nothing of the batch is still in progress.
     fn is_settled(&self) -> bool {
         true
     }
 }
 
-/// The one figure of such a workload.
+/// The only metric of such a workload.
 pub(crate) const METRICS: &[Metric] = &[Metric::lower(TIME, "ns")];
-/// Its name.
+/// The name of the metric.
 pub(crate) const TIME: &str = "one operation, per thread";
 
 /// Long enough that no measured sleep ever ends.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// Polls for real: a sleep that was never polled was never registered.
+/// Polls a sleep for real: a sleep that was never polled was never registered.
 pub(crate) fn arm(sleep: Pin<&mut impl Future>, context: &mut Context<'_>) {
     assert!(
         sleep.poll(context).is_pending(),

@@ -1,4 +1,4 @@
-//! Waiting for what is late, until it counts as lost.
+//! Waits for late timers, until they count as lost.
 
 use std::thread;
 use std::time::Duration;

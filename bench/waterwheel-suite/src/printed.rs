@@ -1,11 +1,11 @@
-//! Reads figures out of the report that another program prints for its users.
+//! Extracts figures from the report that another program prints for its users.
 
 /// The figure of the first line that begins with this label, such as 1234.5 of `calls a second   1 234.5 calls`. NaN if
-/// there is a dash in its place.
+/// there is a dash instead.
 ///
 /// # Errors
 ///
-/// Says which label has no figure in this unit.
+/// If the label has no figure in this unit. The error names the label.
 pub fn printed(report: &str, label: &str, unit: &str) -> Result<f64, String> {
     let mut lines = report.lines().map(str::trim);
     let text = lines

@@ -1,9 +1,9 @@
-//! Each sample is taken in a process of its own.
+//! Takes each sample in its own process.
 //!
 //! - Nothing of one contestant is left when the next is measured: no helper thread that never ends (pingora-timeout,
 //!   async-io and futures-timer have one each), no memory, no thread-local state.
 //! - The layout of code and data in memory differs from process to process, and it alone can make a loop faster or slower.
-//!   So the rounds see many layouts and not one.
+//!   So the rounds cover many layouts instead of one.
 //! - tokio's alternative timer, which is another program, takes part in each round like the others.
 
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Program {
     }
 }
 
-/// The child's side: takes one sample, of the contestant of this name in the workload of this title, and prints it.
+/// The child's side: takes one sample, of the contestant with this name in the workload with this title, and prints it.
 pub(crate) fn sample(workloads: Vec<Workload>, title: &str, name: &str) -> Result<(), String> {
     let mut workloads = workloads.into_iter();
     let workload = workloads.find(|workload| workload.title == title);

@@ -6,13 +6,13 @@ use crate::{
     Absent, Better, Conditions, Failure, Metric, Outcome, Results, Series, Table, Verdict,
 };
 
-/// All of a run.
+/// The report of a whole run.
 pub fn report(results: &Results) -> String {
     let tables: String = results.tables.iter().map(report_table).collect();
     report_conditions(&results.conditions) + &tables + &report_targets(&results.targets)
 }
 
-/// A table.
+/// The report of a table.
 pub fn report_table(table: &Table) -> String {
     let Table { title, work, .. } = table;
     let mut text = format!("\n## {title}\n{work}");
@@ -48,7 +48,7 @@ pub fn report_table(table: &Table) -> String {
     text
 }
 
-/// All contestants, compared with the first.
+/// All contestants, compared with the first one.
 fn report_metric(table: &Table, first: &Series, index: usize) -> String {
     let Metric { name, unit, better } = &table.metrics[index];
     let higher = match better {
@@ -72,7 +72,7 @@ fn report_metric(table: &Table, first: &Series, index: usize) -> String {
     text
 }
 
-/// Everything that a figure needs to be understood.
+/// The conditions that are needed to understand a figure.
 pub fn report_conditions(conditions: &Conditions) -> String {
     let versions = conditions.versions.iter();
     let versions: Vec<_> = versions
@@ -112,7 +112,7 @@ pub fn report_conditions(conditions: &Conditions) -> String {
     text
 }
 
-/// A line for each target, and how many there are of each verdict.
+/// A line for each target, and the number of targets with each verdict.
 pub fn report_targets(verdicts: &[Verdict]) -> String {
     let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
     let outcomes = [Outcome::Pass, Outcome::Miss, Outcome::Void, Outcome::NotRun];
@@ -121,7 +121,7 @@ pub fn report_targets(verdicts: &[Verdict]) -> String {
     format!("\n## Targets\n\n{table}\n{pass} PASS, {miss} MISS, {void} VOID, {not_run} not run\n")
 }
 
-/// A line for each of these verdicts. Without the column that names the verdict, a target that has no figure says why in its place.
+/// A line for each of these verdicts. Without the column that names the verdict, a target without a figure gives the reason instead.
 pub fn verdict_table<'a>(
     verdicts: impl IntoIterator<Item = &'a Verdict>,
     is_named: bool,
@@ -159,7 +159,7 @@ pub fn verdict_table<'a>(
     text
 }
 
-/// The median with the least and the greatest.
+/// The median with the lowest and the highest value.
 fn spread_text(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return "n/a".to_owned();

@@ -9,29 +9,29 @@ use waterwheel_bench_kit::{read_json, target_dir, write_json};
 
 use crate::{Table, Verdict};
 
-/// Everything of a run.
+/// All results of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     /// Where and how it was measured.
     pub conditions: Conditions,
-    /// In the order of the report.
+    /// The tables, in the order of the report.
     pub tables: Vec<Table>,
-    /// In the order of the report.
+    /// The verdicts, in the order of the report.
     pub targets: Vec<Verdict>,
 }
 
 /// Everything that a figure needs to be understood.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Conditions {
-    /// By package: waterwheel, tokio and the other peers.
+    /// The versions, by package: waterwheel, tokio and the other peers.
     pub versions: BTreeMap<String, String>,
-    /// The measured version of waterwheel: the commit, and whether anything was changed since.
+    /// The measured version of waterwheel: the commit, and whether there were uncommitted changes.
     #[serde(default)]
     pub commit: String,
-    /// The day.
+    /// The day of the run.
     #[serde(default)]
     pub date: String,
-    /// Why there is no row of tokio's alternative timer; none if there is.
+    /// Why there is no row of tokio's alternative timer; `None` if there is one.
     pub no_alt_timer: Option<String>,
     /// The compiler.
     pub rustc: String,
@@ -44,25 +44,25 @@ pub struct Conditions {
     pub cores: usize,
     /// Worker threads of each runtime.
     pub workers: usize,
-    /// Operations from one yield to the next.
+    /// The number of operations between two yields.
     pub batch: usize,
     /// The machine's load average of one minute before the run.
     pub load: String,
-    /// Interleaved rounds that were asked for: a table has as many samples of each contestant as it took.
+    /// The number of interleaved rounds that were requested: a table has as many samples of each contestant as it took.
     pub rounds: usize,
-    /// Small sizes and few rounds, for plausibility only.
+    /// Whether the sizes were small and the rounds few, for plausibility only.
     pub quick: bool,
-    /// Whether debug assertions were on: then no figure means anything.
+    /// Whether debug assertions were on, which makes all figures meaningless.
     pub debug_assertions: bool,
 }
 
 impl Results {
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a file that [`write`](Self::write) wrote.
     pub fn read(path: &Path) -> io::Result<Self> {
         read_json(path)
     }
 
-    /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
+    /// Replaces the file atomically, so that an interrupted run leaves it whole.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         write_json(path, self)
     }
@@ -73,7 +73,7 @@ pub fn default_path() -> PathBuf {
     build_dir().join("suite").join("results.json")
 }
 
-/// Cargo's target folder, the one that this program was built in; the workspace's if it was moved out of one.
+/// The target folder of cargo that this program was built in; the workspace's if it was moved elsewhere.
 pub fn build_dir() -> PathBuf {
     target_dir().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"))
 }

@@ -1,8 +1,8 @@
-//! Many pending sleeps, of which an operation takes one after the other, round and round.
+//! Many pending sleeps, which an operation takes one after the other, round-robin.
 
 use std::pin::Pin;
 
-/// Each in a box of its own, since it must not move.
+/// The items, each in its own box, since it must not move.
 pub(crate) struct Ring<T> {
     all: Vec<Pin<Box<T>>>,
     next: usize,
@@ -16,14 +16,14 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Adds one and shows it in its place.
+    /// Adds an item and returns it in its place.
     pub(crate) fn add(&mut self, item: T) -> Pin<&mut T> {
         self.all.push(Box::pin(item));
         let last = self.all.len() - 1;
         self.all[last].as_mut()
     }
 
-    /// The one that was taken the longest time ago. The ring must not be empty.
+    /// The item that was not taken for the longest time. The ring must not be empty.
     pub(crate) fn turn(&mut self) -> Pin<&mut T> {
         let now = self.next;
         self.next = if now + 1 == self.all.len() {

@@ -10,7 +10,7 @@ use crate::entrant::Entrant;
 use crate::process::Program;
 use crate::workload::Workload;
 
-/// Who takes the samples.
+/// The programs that take the samples.
 pub(crate) struct Programs {
     pub(crate) this: Program,
     pub(crate) alt_timer: Option<Program>,

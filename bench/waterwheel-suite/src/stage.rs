@@ -1,6 +1,6 @@
-//! Where a sample is taken: a runtime of its own with two workers.
+//! The runtime in which a sample is taken, with two workers.
 //!
-//! Whatever is measured runs as a task on a worker. A `block_on` thread is no worker: it reaches the timer by other
+//! The measured code runs as a task on a worker. A `block_on` thread is not a worker: it reaches the timer by other
 //! paths and does not turn the driver, so it only waits here.
 
 use std::future::Future;
@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 /// Worker threads of every runtime in this benchmark.
 pub(crate) const WORKERS: usize = 2;
 
-/// A task gives way after so many operations.
+/// The number of operations after which a task yields.
 pub(crate) const BATCH: usize = 128;
 
-/// A fresh runtime, gone with the sample.
+/// A fresh runtime, dropped with the sample.
 pub(crate) struct Stage(Runtime);
 
 impl Stage {
@@ -23,7 +23,7 @@ impl Stage {
         Self::with_workers(WORKERS)
     }
 
-    /// With another number of them, for the workload in which that number grows.
+    /// Starts another number of workers, for the workload in which that number grows.
     pub(crate) fn with_workers(workers: usize) -> Self {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(workers).enable_all();
@@ -40,7 +40,7 @@ impl Stage {
         self.0.spawn(task)
     }
 
-    /// Waits for a task, from outside of the workers.
+    /// Waits for a task, from outside the workers.
     pub(crate) fn wait<T>(&self, task: JoinHandle<T>) -> T {
         self.0
             .block_on(task)

@@ -7,55 +7,55 @@ use crate::{Outcome, Series, Table, Verdict};
 /// A target of one contestant in one workload.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Title of the table.
+    /// The title of the table.
     pub title: String,
-    /// Name of one of its metrics.
+    /// The name of one of its metrics.
     pub metric: &'static str,
-    /// Name of one of its contestants.
+    /// The name of one of its contestants.
     pub of: &'static str,
     /// The wanted figure.
     pub want: Want,
 }
 
-/// A wanted figure, and by which figure of the rounds it is judged.
+/// A wanted figure, and the figure of the rounds that is compared to it.
 #[derive(Clone, Debug)]
 pub enum Want {
-    /// To be so many times better than another contestant: the median of the rounds' ratios.
+    /// At least this many times better than another contestant: the median of the rounds' ratios.
     Times {
-        /// The other.
+        /// The other contestant.
         than: &'static str,
         /// How many times.
         at_least: f64,
     },
-    /// To cost at most so many times what another contestant costs: the median of the rounds' ratios.
+    /// At most this many times the cost of another contestant: the median of the rounds' ratios.
     Share {
-        /// The other.
+        /// The other contestant.
         of: &'static str,
         /// How many times.
         at_most: f64,
     },
-    /// To cost at most so much more than another contestant, in the metric's unit: the median of the rounds' differences.
+    /// At most this much more than another contestant, in the metric's unit: the median of the rounds' differences.
     More {
-        /// The other.
+        /// The other contestant.
         than: &'static str,
         /// How much.
         at_most: f64,
     },
     /// A figure: its median.
     AtMost(f64),
-    /// To cost at most so many times what it costs in another table: its median here over its median there.
+    /// At most this many times the cost in another table: its median here over its median there.
     Grows {
-        /// Title of the other table.
+        /// The title of the other table.
         from: String,
         /// How many times.
         at_most: f64,
     },
-    /// A count that is 0 in every round: a median would hide the one round in which it is not.
+    /// A count that is 0 in every round: a median would hide a single round in which it is not.
     Zero,
 }
 
 impl Target {
-    /// Names the table, its metric and its contestant.
+    /// A target for a contestant in a metric of a table.
     pub fn new(
         title: impl Into<String>,
         metric: &'static str,
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// The contestant that it is held against, if there is one.
+    /// The contestant that it is compared to, if there is one.
     pub fn other(&self) -> Option<&'static str> {
         match self.want {
             Want::Times { than: other, .. }
@@ -80,7 +80,7 @@ impl Target {
         }
     }
 
-    /// The tables that it needs, by title.
+    /// The titles of the tables that it needs.
     pub fn titles(&self) -> Vec<&str> {
         match &self.want {
             Want::Grows { from, .. } => vec![&self.title, from],
@@ -110,7 +110,7 @@ impl Target {
         }
     }
 
-    /// A ratio, a difference or a figure, as wanted; none where something of it did not run.
+    /// The wanted ratio, difference or figure; `None` if a part of it did not run.
     fn measured(&self, tables: &[Table]) -> Option<Spread> {
         let find = |title: &str| tables.iter().find(|table| table.title == title);
         let table = find(&self.title)?;
@@ -125,7 +125,7 @@ impl Target {
                 let from = find(from)?;
                 let before = from.series(self.of)?.spread(from.metric(self.metric)?);
                 let after = this.spread(metric);
-                // The rounds of two tables are no pairs.
+                // The rounds of two tables cannot be paired.
                 let times = |after, before| table.metrics[metric].better.times(before, after);
                 Spread::of(vec![
                     times(after.min, before.max),
@@ -136,8 +136,8 @@ impl Target {
         })
     }
 
-    /// Whether timers of one of the compared broke the contract where this was measured, or a sample of it failed. A
-    /// count that is to be 0 is no less true for it.
+    /// Whether timers of one of the compared contestants broke the contract here, or a sample of it failed. This
+    /// does not invalidate a count that must be 0.
     fn is_void(&self, tables: &[Table]) -> bool {
         let names = [Some(self.of), self.other()];
         let concerns = |name: &str| names.contains(&Some(name));
@@ -155,12 +155,12 @@ impl Target {
 }
 
 impl Want {
-    /// To be so many times better than another contestant.
+    /// At least this many times better than another contestant.
     pub const fn times(than: &'static str, at_least: f64) -> Self {
         Self::Times { than, at_least }
     }
 
-    /// To cost at most so many times what another contestant costs.
+    /// At most this many times the cost of another contestant.
     pub const fn share(of: &'static str, at_most: f64) -> Self {
         Self::Share { of, at_most }
     }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn ratios_and_differences_are_of_pairs_and_a_count_is_of_the_worst_round() {
-        // By round 3, 1 and 2; the medians are 20 and 20.
+        // By round 3, 1 and 2; the medians are both 20.
         let ratios: &[(&str, &[f64])] =
             &[("tokio", &[30.0, 20.0, 20.0]), ("own", &[10.0, 20.0, 10.0])];
         // By round 4, 9 and 5; the medians are 20 and 26.
@@ -285,7 +285,7 @@ mod tests {
             tables[0].series[faulty].samples[0].early = 1;
             assert_eq!(verdict(want, &tables).0, outcome, "{faulty}");
         }
-        // A failed sample is no workload that did not run.
+        // A failed sample differs from a workload that did not run.
         let mut tables = [table("here", &rows[..1])];
         assert_eq!(verdict(TWICE_AS_GOOD, &tables).0, Outcome::NotRun);
         tables[0].failures.push(Failure {

@@ -1,20 +1,20 @@
-//! How a workload writes its targets down, and how they are judged. Verdicts, not gates.
+//! How a workload defines its targets, and how they are judged. They are verdicts, not gates.
 
 use waterwheel_suite::{Table, Target, Verdict, Want};
 
 use crate::contestant::{Current, Own, Sleeps, Watched};
 
-/// A target for a timer of one's own.
+/// A target for a separate timer.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
     Target::new(title, metric, Own::<Watched>::NAME, want)
 }
 
-/// Targets for a timer of one's own, and for the runtime's.
+/// Targets for a separate timer and for the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
     [Own::<Watched>::NAME, Current::NAME].map(|of| Target::new(title, metric, of, want.clone()))
 }
 
-/// How many times better than another contestant each is to be: a timer of one's own, and the runtime's.
+/// How many times better than another contestant each must be: a separate timer, and the runtime's.
 pub(crate) fn both_beat(
     than: &'static str,
     title: &str,

@@ -3,32 +3,32 @@
 use serde::{Deserialize, Serialize};
 use waterwheel_bench_kit::Spread;
 
-/// A target, what was measured, and whether it is reached.
+/// A target, the measured figure, and whether the target is met.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Title of the table.
+    /// The title of the table.
     pub title: String,
     /// The metric of that table.
     pub metric: String,
-    /// The contestant that is to reach the target.
+    /// The contestant that should meet the target.
     pub of: String,
     /// The target, in words.
     pub wanted: String,
-    /// A ratio, a difference or a figure, as `wanted` says; none if the run has no such table or contestant.
+    /// The ratio, difference or figure that `wanted` describes; `None` if the run has no such table or contestant.
     pub measured: Option<Spread>,
-    /// The median against what is wanted; of a count that is to be 0, the greatest.
+    /// The verdict on the median; for a count that must be 0, on the greatest value.
     pub outcome: Outcome,
 }
 
-/// How a target ended.
+/// The outcome of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// Reached.
+    /// Measured, and met.
     Pass,
-    /// Measured, and not reached.
+    /// Measured, but not met.
     Miss,
-    /// The workload did not run at its size, or a contestant was not there.
+    /// The workload did not run at this size, or a contestant was missing.
     NotRun,
-    /// Timers of one of the compared fired early or never, or a sample of it failed: such a figure means nothing.
+    /// Timers of one of the compared contestants fired early or never, or a sample of it failed: such a figure is meaningless.
     Void,
 }

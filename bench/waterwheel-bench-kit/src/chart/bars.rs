@@ -1,10 +1,10 @@
-//! Lying bars, a group for each contestant: how a cost compares, and what a second thread does to it.
+//! Horizontal bars, a group for each contestant: how a cost compares, and the effect of a second thread.
 //!
-//! A bar starts at 0, so that lengths compare as the figures do. It is the median, its whisker reaches from the least to the
-//! greatest round, and a tick across it is the floor.
+//! A bar starts at 0, so that lengths are proportional to the figures. It shows the median, its whisker reaches from the
+//! lowest to the highest round, and a tick across it is the floor.
 //!
-//! Two things must not squeeze all other bars. One round in which the machine was busy with something else: a whisker that is
-//! far longer than every bar ends in an arrow. And a contestant made for something else: its bar is torn, its figure is not.
+//! Two things must not squeeze all other bars. If the machine was busy in one round, a whisker may be far longer than every
+//! bar: it ends in an arrow. The bar of a contestant with another purpose may be torn, but its figure is complete.
 
 use svg::node::element::Group;
 
@@ -25,22 +25,22 @@ const HEADING: f64 = 26.0;
 const AXIS: f64 = 24.0;
 /// The distance of a figure from the top of its bar.
 const BASE_LINE: f64 = 9.5;
-/// On an axis, about.
+/// The approximate number of ticks on an axis.
 const TICKS: usize = 4;
-/// A bar so many times longer than the longest whole one is torn.
+/// A bar this many times longer than the longest whole one is torn.
 const TORN: f64 = 2.5;
-/// A whisker so many times longer than the longest bar ends in an arrow.
+/// A whisker this many times longer than the longest bar ends in an arrow.
 const FAR: f64 = 1.5;
 
 /// A metric of one load.
 pub struct Panel {
     pub heading: String,
     pub unit: String,
-    /// By contestant, in the same order in all panels.
+    /// The groups of bars, by contestant, in the same order in all panels.
     pub groups: Vec<BarGroup>,
 }
 
-/// The bars of one contestant: one for each variant; none where it was not measured.
+/// The bars of one contestant: one for each variant; `None` for a variant that was not measured.
 pub struct BarGroup {
     pub look: Look,
     pub bars: Vec<Option<Bar>>,
@@ -54,7 +54,7 @@ pub struct Bar {
     pub floor: Option<f64>,
 }
 
-/// Whether the panels measure the same, and are to be compared with each other.
+/// Whether the panels measure the same quantity, and should be compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Axes {
     Shared,
@@ -73,7 +73,7 @@ impl Panel {
 }
 
 impl Bar {
-    /// With one round there is no spread.
+    /// Whether there is a whisker: one round has no spread.
     fn has_whisker(&self) -> bool {
         self.spread.min < self.spread.max
     }
@@ -83,7 +83,7 @@ impl Bar {
     }
 }
 
-/// Panels side by side, names at their left. Returns the drawing and its height.
+/// Draws panels side by side, with names at the left. Returns the drawing and its height.
 pub fn draw(panels: &[Panel], axes: Axes) -> (Group, f64) {
     let names = names_width(panels);
     let gaps = BETWEEN_PANELS * (panels.len() - 1) as f64;
@@ -121,18 +121,18 @@ fn draw_names(panel: &Panel, width: f64) -> Group {
     names
 }
 
-/// With the gap below.
+/// The height of a group, including the gap below.
 fn group_height(group: &BarGroup) -> f64 {
     let bars = group.bars.len() as f64;
     bars * THICK + (bars - 1.0) * BETWEEN_BARS + BETWEEN_GROUPS
 }
 
-/// With heading and axis.
+/// The height of a panel, including heading and axis.
 fn panel_height(panel: &Panel) -> f64 {
     HEADING + panel.groups.iter().map(group_height).sum::<f64>() + AXIS
 }
 
-/// On the scale, from (0, 0).
+/// Draws a panel on the scale, from (0, 0).
 fn draw_panel(panel: &Panel, scale: &Scale) -> Group {
     let bottom = panel_height(panel) - AXIS - BETWEEN_GROUPS / 2.0;
     let mut group = Group::new().add(text("heading strong", (0.0, 10.0), &panel.heading));
@@ -144,7 +144,7 @@ fn draw_panel(panel: &Panel, scale: &Scale) -> Group {
         let is_last = index + 1 == ticks.len();
         let unit = is_last.then(|| format!("\u{a0}{}", panel.unit));
         let unit = unit.unwrap_or_default();
-        // The unit hangs over, so that the number stays under its line.
+        // The unit overhangs, so that the number stays under its line.
         let middle = (x + width_of(&unit) * 0.46, bottom + 15.0);
         group = group.add(text("small middle", middle, &(tick(*value) + &unit)));
     }
@@ -200,7 +200,7 @@ fn draw_bar(measured: &Bar, shade: &str, scale: &Scale) -> Group {
     ))
 }
 
-/// The last variant has the full colour, those before it a tint.
+/// The colour class of a variant: the last one has the full colour, those before it a tint.
 fn shade(index: usize, variants: usize) -> &'static str {
     if index + 1 == variants {
         "fill"
@@ -217,7 +217,7 @@ fn axis_end(panel: &Panel, panels: &[Panel], axes: Axes) -> f64 {
     })
 }
 
-/// Holds every bar that is not torn, and every whisker that is not far out.
+/// The end of an axis that holds every bar that is not torn, and every whisker that is not far out.
 fn end_of(panels: &[Panel]) -> f64 {
     let bars = |whole: bool| {
         let groups = panels.iter().flat_map(|panel| &panel.groups);
@@ -230,13 +230,13 @@ fn end_of(panels: &[Panel]) -> f64 {
     let drawn = || bars(false).filter(|bar| bar.length() <= torn_from);
     let longest = drawn().map(Bar::length).fold(0.0, f64::max);
     let whiskers = drawn().map(|bar| bar.spread.max).fold(0.0, f64::max);
-    // Something, if all is 0.
+    // Anything, if all values are 0.
     whiskers
         .clamp(longest, longest * FAR)
         .max(f64::MIN_POSITIVE)
 }
 
-/// The legend of the tints of the variants, the whisker, and the floor; each if there is one.
+/// The legend of the tints of the variants, the whisker, and the floor, as far as the panels have them.
 pub fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     let sign = |symbol: Group, width, label: &str| Sign {
         symbol,
@@ -262,7 +262,7 @@ pub fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     signs
 }
 
-/// The note about bars that are longer than their axis; nothing if there are none.
+/// The note about bars that are longer than their axis, if there are any.
 pub fn note(panels: &[Panel], axes: Axes) -> Option<String> {
     let torn = |panel: &Panel| {
         let end = axis_end(panel, panels, axes);

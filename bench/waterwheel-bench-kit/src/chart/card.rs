@@ -1,4 +1,4 @@
-//! The frame of every chart: ground, title, what the signs mean, and the conditions below.
+//! The frame of every chart: background, title, legend, and the conditions below.
 
 use svg::Document;
 use svg::node::element::{Description, Group, Style, Title};
@@ -6,11 +6,11 @@ use svg::node::element::{Description, Group, Style, Title};
 use super::draw::{bar, bold_width_of, text, width_of, wrap};
 use super::theme::style_sheet;
 
-/// Width of a README on GitHub.
+/// The width of a README on GitHub.
 pub(super) const WIDTH: f64 = 830.0;
-/// Between the card's edge and what is on it.
+/// The space between the card's edge and its contents.
 pub(super) const MARGIN: f64 = 24.0;
-/// The space that is left for the panels.
+/// The width that is left for the panels.
 pub(super) const INNER: f64 = WIDTH - 2.0 * MARGIN;
 
 const LEGEND_LINE: f64 = 20.0;
@@ -20,10 +20,10 @@ const FOOTER_LINE: f64 = 15.0;
 pub struct Chart {
     /// The measured quantity, and its unit.
     pub title: String,
-    /// The work in a sentence, and which way is better.
+    /// The work in a sentence, and which direction is better.
     pub subtitle: String,
     pub legend: Vec<Sign>,
-    /// Drawn from (0, 0), at most `INNER` wide.
+    /// The drawing, from (0, 0), at most `INNER` wide.
     pub body: Group,
     pub height: f64,
     /// Notes for the reader of this chart beyond the conditions.
@@ -32,14 +32,14 @@ pub struct Chart {
 
 /// An entry of the legend.
 pub struct Sign {
-    /// Drawn on a base line at y = 0 from x = 0.
+    /// The symbol, drawn on a base line at y = 0 from x = 0.
     pub symbol: Group,
     pub width: f64,
     pub label: String,
     pub ours: bool,
 }
 
-/// The chart as a document. `alert` and `faults`, what went wrong in the run, come before the conditions and cannot be missed.
+/// Renders the chart as a document. `alert` and `faults`, the problems in the run, come before the conditions, where they cannot be missed.
 pub fn frame(chart: Chart, alert: Option<&str>, faults: &[String], conditions: &str) -> Document {
     let mut y = MARGIN + 14.0;
     let mut page = Group::new().add(text("title strong", (MARGIN, y), &chart.title));
@@ -59,7 +59,7 @@ pub fn frame(chart: Chart, alert: Option<&str>, faults: &[String], conditions: &
     let faults = faults.iter().map(|fault| ("small alert", fault.as_str()));
     let notes = chart.notes.iter().map(|note| ("small", note.as_str()));
     for (class, paragraph) in faults.chain(notes).chain([("small", conditions)]) {
-        // The estimate is for 12 pixels, the footer has 11.
+        // The estimate is for 12 pixels, but the footer uses 11.
         let lines = wrap(paragraph, INNER * 12.0 / 11.0);
         footer.extend(lines.into_iter().map(|line| (class, line)));
     }
@@ -82,12 +82,12 @@ pub fn frame(chart: Chart, alert: Option<&str>, faults: &[String], conditions: &
         .add(page)
 }
 
-/// A copy at another place.
+/// A group at another position.
 pub(super) fn moved(group: Group, x: f64, y: f64) -> Group {
     group.set("transform", format!("translate({x:.1} {y:.1})"))
 }
 
-/// The signs side by side, on as many lines as they need, and the height of these.
+/// The signs side by side, on as many lines as they need, and their total height.
 fn legend(signs: Vec<Sign>) -> (Group, f64) {
     let (mut group, mut x, mut y) = (Group::new(), 0.0, 0.0);
     let lines = !signs.is_empty();

@@ -1,4 +1,4 @@
-//! Lines, one for each contestant: how a figure grows with something.
+//! Lines, one for each contestant: how a figure grows with a parameter.
 
 use svg::node::element::{Group, Text};
 
@@ -8,19 +8,19 @@ use super::figures::{tick, time_tick};
 use super::look::Look;
 use super::scale::{Kind, Scale, round_ends};
 
-/// A panel with axes of its own.
+/// A panel with its own axes.
 pub struct Panel {
     pub heading: String,
-    /// Below it, in small letters.
+    /// A remark below the panel, in small letters.
     pub remark: String,
     pub x: Axis,
     pub y: Axis,
-    /// From this value of x on the ground is shaded, for the reason in these few words.
+    /// The value of x from which on the background is shaded, and the reason in a few words.
     pub shaded: Option<(f64, String)>,
     pub curves: Vec<Curve>,
 }
 
-/// Ends, ticks with their labels, and what the values are.
+/// The ends, ticks with their labels, and a description of the values.
 #[derive(Clone)]
 pub struct Axis {
     pub kind: Kind,
@@ -36,7 +36,7 @@ pub struct Curve {
     pub rounds: Rounds,
 }
 
-/// From the lowest to the highest.
+/// How the range from the lowest round to the highest is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rounds {
     /// A whisker and a mark on each point: for a few points.
@@ -49,7 +49,7 @@ pub enum Rounds {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// The lowest and the highest round.
+    /// The values of the lowest and the highest round.
     pub ends: (f64, f64),
 }
 
@@ -57,19 +57,19 @@ const BETWEEN_PANELS: f64 = 30.0;
 const HEADING: f64 = 40.0;
 const Y_LABELS: f64 = 48.0;
 const TICKS: usize = 5;
-/// Above the highest point.
+/// The room above the highest point.
 const ROOM: f64 = 1.05;
-/// A whisker that reaches so many times as high as the highest point ends in an arrow.
+/// A whisker that reaches this many times as high as the highest point ends in an arrow.
 const FAR: f64 = 1.5;
 const X_LABELS: f64 = 44.0;
-/// From one mark to the next on a line with a band, in points.
+/// The distance of marks on a line with a band, in points.
 const MARK_EVERY: usize = 20;
-/// From the whisker of one contestant to that of the next on the same step.
+/// The distance between the whiskers of two contestants on the same step.
 const ASIDE: f64 = 4.0;
-/// In the legend: long enough for a dash pattern.
+/// The length of a line in the legend: enough for a dash pattern.
 const SAMPLE: f64 = 34.0;
 
-/// Panels side by side in rows of `columns`. Returns the drawing and its height.
+/// Draws panels side by side in rows of `columns`. Returns the drawing and its height.
 pub fn draw(panels: &[Panel], columns: usize, plot_height: f64) -> (Group, f64) {
     let width = (INNER - BETWEEN_PANELS * (columns - 1) as f64) / columns as f64;
     let height = HEADING + plot_height + X_LABELS;
@@ -103,7 +103,7 @@ fn sign(curve: &Curve) -> Sign {
 }
 
 fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
-    // A mark at the edge of the plot is not cut.
+    // Leave room, so that a mark at the edge of the plot is not cut.
     let x = panel.x.scale((Y_LABELS + 8.0, width - 10.0));
     let y = panel.y.scale((HEADING + plot_height, HEADING));
     let (top, bottom) = (HEADING, HEADING + plot_height);
@@ -137,10 +137,10 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
         (middle, bottom + 33.0),
         &panel.x.label,
     ));
-    // Ours on top; the thinner, dashed lines of `own` on the thicker one of `current`, which they often follow.
+    // Ours are on top, and the thinner, dashed lines of `own` above the thicker one of `current`, which they often follow.
     let (ours, peers): (Vec<_>, Vec<_>) = panel.curves.iter().partition(|curve| curve.look.ours);
     let curves = || peers.iter().rev().chain(&ours);
-    // No band dims a line.
+    // Bands come first, so that none dims a line.
     for curve in curves().filter(|curve| curve.rounds == Rounds::Band) {
         let band = polyline("fill band", &band(&curve.points, &x, &y));
         group = group.add(Group::new().set("class", curve.look.class).add(band));
@@ -151,7 +151,7 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
     group
 }
 
-/// Under its tick, unless it would stick out at the right.
+/// A label under its tick, unless it would extend beyond the right edge.
 fn x_label(label: &str, at: f64, base_line: f64, width: f64) -> Text {
     let end = width + 8.0;
     if at + width_of(label) / 2.0 > end {
@@ -175,7 +175,7 @@ fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
     group = group.add(polyline("line", &places));
     match curve.rounds {
         Rounds::Band => {
-            // At places of its own, so that the marks of lines that coincide stand side by side.
+            // Marks at different points, so that those of lines that coincide stand side by side.
             let first = 1 + 2 * curve.look.rank;
             for at in places.into_iter().skip(first).step_by(MARK_EVERY) {
                 group = group.add(mark(curve.look.mark, at));
@@ -194,7 +194,7 @@ fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
     group
 }
 
-/// There along the lowest round, and back along the highest.
+/// The outline of a band: along the lowest round, and back along the highest.
 fn band(points: &[Point], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let least = points.iter().map(|point| (point.x, point.ends.0));
     let greatest = points.iter().rev().map(|point| (point.x, point.ends.1));
@@ -212,12 +212,12 @@ impl Curve {
 }
 
 impl Axis {
-    /// A scale of times in ns, from the least to the greatest; none if there are none.
+    /// A scale of times in ns, from the least to the greatest; `None` if there are none.
     pub fn log_time(nanos: impl Iterator<Item = f64>) -> Option<Self> {
         Some(Self::ticked(Kind::Log, round_ends(nanos)?, time_tick))
     }
 
-    /// From 0 to a little beyond the highest point; none if there is none. Whiskers that are far longer are cut.
+    /// A scale from 0 to a little beyond the highest point; `None` if there is none. Whiskers that are far longer are cut.
     pub fn from_zero(curves: &[Curve]) -> Option<Self> {
         let points = || curves.iter().flat_map(|curve| &curve.points);
         let highest = points().map(|point| point.y).fold(0.0, f64::max);

@@ -1,16 +1,16 @@
-//! The few shapes that a chart is made of. Text stays text: it can be selected, searched and read aloud.
+//! The basic shapes of a chart. Text stays text: it can be selected, searched and read aloud.
 
 use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text};
 
 use super::look::Mark;
 
-/// A coordinate as it is written: tenths of a pixel are finer than the eye, and keep the file short.
+/// Rounds a coordinate: tenths of a pixel are finer than the eye can see, and keep the file short.
 fn tenth(pixels: f64) -> f64 {
     // Adding 0 turns -0 into 0.
     (pixels * 10.0).round() / 10.0 + 0.0
 }
 
-/// Text whose base line starts at (x, y), or ends or is centred there as the class says.
+/// Text whose base line starts at (x, y), or ends or is centred there, depending on the class.
 pub(super) fn text(class: &str, (x, y): (f64, f64), content: &str) -> Text {
     let text = Text::new(content).set("x", tenth(x)).set("y", tenth(y));
     if class.is_empty() {
@@ -20,12 +20,12 @@ pub(super) fn text(class: &str, (x, y): (f64, f64), content: &str) -> Text {
     }
 }
 
-/// The width of a label of 12 pixels, estimated from above: the reader's font is unknown.
+/// An upper estimate of the width of a label of 12 pixels: the reader's font is unknown.
 pub(super) fn width_of(content: &str) -> f64 {
     content.chars().count() as f64 * 6.7
 }
 
-/// The width of a sentence, in which wide letters and narrow ones even out.
+/// The estimated width of a sentence, in which wide and narrow letters even out.
 fn length_of(content: &str) -> f64 {
     width_of(content) * 0.9
 }
@@ -35,7 +35,7 @@ pub(super) fn bold_width_of(content: &str) -> f64 {
     width_of(content) * 1.12
 }
 
-/// Cuts text at spaces into lines that fit.
+/// Breaks text at spaces into lines that fit.
 pub(super) fn wrap(content: &str, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in content.split(' ') {
@@ -80,7 +80,7 @@ pub(super) fn polyline(class: &str, points: &[(f64, f64)]) -> Path {
     Path::new().set("class", class).set("d", data)
 }
 
-/// From the least to the greatest, lying: with a cap at each end, or an arrow at the upper one if it is beyond the scale.
+/// A horizontal whisker from the least to the greatest, with a cap at each end, or an arrow at the upper one if that is beyond the scale.
 pub(super) fn whisker_lying(y: f64, (from, to): (f64, f64), beyond: bool) -> Group {
     let (from, to, y, top) = (tenth(from), tenth(to), tenth(y), tenth(y - 3.0));
     let end = if beyond {
@@ -90,7 +90,7 @@ pub(super) fn whisker_lying(y: f64, (from, to): (f64, f64), beyond: bool) -> Gro
     };
     let data = format!("M{from} {top}v6M{from} {y}H{to}{end}");
     let path = |class| Path::new().set("class", class).set("d", &*data);
-    // A margin sets it off from the bar below.
+    // A margin separates it from the bar below.
     Group::new()
         .add(path("whisker margin"))
         .add(path("whisker ink"))
@@ -126,7 +126,7 @@ pub(super) fn mark(mark: Mark, (x, y): (f64, f64)) -> Group {
         Mark::OpenSquare => {
             let (low, high) = (-3.0, 3.0);
             let corners = [(low, low), (high, low), (high, high), (low, high)];
-            // Round again to the first corner and a little on, so that this corner is joined too.
+            // Return to the first corner and continue a little, so that this corner is joined too.
             shape("line open", &[&corners[..], &corners[..2]].concat())
         }
         Mark::Diamond => polygon(&[(0.0, -4.6), (4.6, 0.0), (0.0, 4.6), (-4.6, 0.0)]),

@@ -1,9 +1,9 @@
-//! Numbers as a reader wants them.
+//! Numbers for readers.
 
 /// Keeps a number on one line.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// Two digits or more: `0.85`, `4.65`, `94`, `12 400`. What is left out is far within the whiskers.
+/// Two digits or more: `0.85`, `4.65`, `94`, `12 400`. The omitted digits are far smaller than the whiskers.
 pub(super) fn figure(value: f64) -> String {
     if value.abs() < 9.995 {
         format!("{value:.2}")
@@ -12,12 +12,12 @@ pub(super) fn figure(value: f64) -> String {
     }
 }
 
-/// A number of things: `100 000`.
+/// Formats a count: `100 000`.
 pub fn count(number: usize) -> String {
     grouped(number as f64)
 }
 
-/// The short form, if it loses nothing: `100 k`, `1.1 M`.
+/// The short form, if it is exact: `100 k`, `1.1 M`.
 pub fn short_count(number: usize) -> String {
     let (size, letter) = match number {
         1_000_000.. => (1_000_000, 'M'),
@@ -32,7 +32,7 @@ pub fn short_count(number: usize) -> String {
     )
 }
 
-/// As few digits as the value has, at most two behind the point: for the ticks of an axis.
+/// As few digits as the value has, at most two after the point: for the ticks of an axis.
 pub(super) fn tick(value: f64) -> String {
     if value >= 1000.0 {
         return grouped(value);
@@ -44,7 +44,7 @@ pub(super) fn tick(value: f64) -> String {
 /// A tick of a time axis that spans decades, each in the unit that suits it: `20 µs`, `1 ms`.
 pub(super) fn time_tick(nanos: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // A hair of tolerance: 1e6 may arrive as 999999.9999.
+    // A small tolerance: 1e6 may arrive as 999999.9999.
     let found = units.into_iter().find(|(size, _)| nanos >= size * 0.999);
     let (size, unit) = found.unwrap_or((1.0, "ns"));
     format!("{}{NO_BREAK_SPACE}{unit}", tick(nanos / size))

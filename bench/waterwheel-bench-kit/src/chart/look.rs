@@ -3,7 +3,7 @@
 /// The look of a contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Its place on every chart: the drop-in first.
+    /// Its position on every chart: the drop-in replacement first.
     pub rank: usize,
     /// Its class in the style sheet.
     pub class: &'static str,
@@ -13,7 +13,7 @@ pub struct Look {
     pub package: Option<&'static str>,
     /// Its points in line charts.
     pub mark: Mark,
-    /// One of this project's: its label is bold.
+    /// Whether it belongs to this project: its label is bold.
     pub ours: bool,
 }
 

@@ -3,10 +3,10 @@
 //! | file | question |
 //! |---|---|
 //! | `card` | what surrounds every chart? |
-//! | `bars`, `curves`, `percentiles` | what is drawn of the figures? |
+//! | `bars`, `curves`, `percentiles` | how are the figures drawn? |
 //! | `look`, `theme` | how are contestants told apart? |
-//! | `scale`, `figures` | where does a value stand, and how is it written? |
-//! | `draw` | which shapes is it made of? |
+//! | `scale`, `figures` | where is a value placed, and how is it written? |
+//! | `draw` | which shapes are there? |
 
 pub mod bars;
 mod card;

@@ -1,4 +1,4 @@
-//! A distribution, its tail drawn out: each further nine has the same room, as `HdrHistogram` draws it. The ordinary curve hides
+//! A distribution with a stretched tail: each further nine has equal room, as in `HdrHistogram`'s plots. An ordinary curve hides
 //! everything past p99 in its last pixel.
 
 use super::curves::{Axis, Curve, Point, Rounds};
@@ -11,7 +11,7 @@ pub const PLOT_HEIGHT: f64 = 230.0;
 const STEPS: u32 = 80;
 const LAST: f64 = 0.9999;
 
-/// The value that each share keeps within, from a tenth to all but one in ten thousand. `None` if one of them has no value.
+/// The value that each share stays within, from a tenth to all but one in ten thousand. `None` if a share has no value.
 pub fn curve(look: Look, value: impl Fn(f64) -> Option<Spread>) -> Option<Curve> {
     let point = |step: u32| {
         let nines = nines(0.1) + (nines(LAST) - nines(0.1)) * f64::from(step) / f64::from(STEPS);
@@ -30,7 +30,7 @@ pub fn curve(look: Look, value: impl Fn(f64) -> Option<Spread>) -> Option<Curve>
     })
 }
 
-/// How many nines a share has: 0.9 has one, 0.99 two.
+/// The number of nines of a share: 0.9 has one, 0.99 two.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).log10()
 }

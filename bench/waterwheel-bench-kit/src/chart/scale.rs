@@ -1,6 +1,6 @@
-//! From a value to a place on the card, and where the ticks go.
+//! Maps values to places on the card, and chooses the ticks.
 
-/// An axis: the values from one end to the other, on the pixels from one end to the other.
+/// An axis: maps the values between its ends to the pixels between its ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     kind: Kind,
@@ -25,12 +25,12 @@ impl Scale {
         }
     }
 
-    /// From 0.
+    /// A linear scale from 0.
     pub(super) fn linear(to: f64, pixels: f64) -> Self {
         Self::new(Kind::Linear, (0.0, to), (0.0, pixels))
     }
 
-    /// Where a value is. One beyond an end is at that end.
+    /// The place of a value. A value beyond an end is placed at that end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let ((from, to), (start, end)) = (self.values, self.pixels);
         let share = match self.kind {
@@ -45,7 +45,7 @@ impl Scale {
         value > self.values.1
     }
 
-    /// About so many round values, from one end to the other.
+    /// About this many round values, from one end to the other.
     pub(super) fn ticks(&self, about: usize) -> Vec<f64> {
         match self.kind {
             Kind::Linear => round_steps(self.values, about),
@@ -54,7 +54,7 @@ impl Scale {
     }
 }
 
-/// The ends of a logarithmic axis that holds all of the values: round ones, a little beyond.
+/// The ends of a logarithmic axis that holds all values: round ones, slightly beyond.
 pub(super) fn round_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let positive = values.filter(|value| value.is_finite() && *value > 0.0);
     let (min, max) = positive.fold((f64::INFINITY, 0.0_f64), |(min, max), value| {
@@ -71,7 +71,7 @@ pub(super) fn round_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)
     Some((low, high))
 }
 
-/// The steps in which people count.
+/// The steps of round numbers.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 
 fn decade(value: f64) -> f64 {
@@ -91,7 +91,7 @@ fn round_steps((from, to): (f64, f64), about: usize) -> Vec<f64> {
     (first..=last).map(|index| index as f64 * step).collect()
 }
 
-/// The decades; where these are too few, what lies between them too.
+/// The decades; if these are too few, the values between them too.
 fn round_decades((from, to): (f64, f64), about: usize) -> Vec<f64> {
     let decades = from.log10().floor() as i32..=to.log10().ceil() as i32;
     let inside = |value: &f64| *value >= from * 0.999 && *value <= to * 1.001;
@@ -130,7 +130,7 @@ mod tests {
         let log = Scale::new(Kind::Log, (50.0, 2000.0), (0.0, 1.0)).ticks(4);
         let rounded: Vec<_> = log.iter().map(|v| v.round()).collect();
         assert_eq!(rounded, [50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0]);
-        // A log axis holds what it was made for.
+        // A log axis holds the values that it was made for.
         let ends = round_ends([73.0, f64::NAN, 749.0].into_iter());
         assert_eq!(ends, Some((50.0, 1000.0)));
         assert!(round_ends([f64::NAN, 0.0].into_iter()).is_none());

@@ -1,12 +1,12 @@
-//! The look of every card: one style sheet, for light and for dark.
+//! The style sheet of every card, for light and dark themes.
 //!
-//! A card paints its own ground, so it can be read on any page. The reader's browser picks one of the two looks
-//! (`prefers-color-scheme`), also for an image in a README.
+//! A card paints its own background, so it can be read on any page. The reader's browser picks one of the two
+//! themes (`prefers-color-scheme`), even for an image in a README.
 //!
-//! The colours are Okabe and Ito's, lighter or darker where they would not stand out from the ground. Curves also differ in
-//! their dashes and marks, because no eight colours can be told apart by everybody.
+//! The colours are Okabe and Ito's, made lighter or darker where the contrast with the background would be too low. Curves
+//! also differ in their dashes and marks, because not everybody can tell eight colours apart.
 
-/// Class, light, dark, and the dash of its line, as in SVG's `stroke-dasharray`.
+/// The class, its light and dark colours, and the dash of its line, as in SVG's `stroke-dasharray`.
 const SERIES: [(&str, &str, &str, &str); 11] = [
     ("current", "#0067b1", "#58a6ff", "none"),
     ("own", "#008a63", "#20b890", "8 4"),
@@ -18,11 +18,11 @@ const SERIES: [(&str, &str, &str, &str); 11] = [
     ("async-io", "#704a00", "#f0e442", "14 3"),
     ("futures-timer", "#868f99", "#7d8590", "3 2"),
     ("other", "#8a7766", "#a08f7f", "none"),
-    // What the legend explains without meaning any contestant.
+    // For entries of the legend that stand for no contestant.
     ("anyone", "#6e7781", "#9198a1", "none"),
 ];
 
-/// Class, property, light, dark: what is not a contestant.
+/// The class, property, and light and dark colours of everything but the contestants.
 const GROUND: [(&str, &str, &str, &str); 12] = [
     ("card", "fill", "#ffffff", "#0d1117"),
     ("card", "stroke", "#d1d9e0", "#3d444d"),
@@ -104,7 +104,7 @@ mod tests {
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
     }
 
-    /// From 1 to 21, as WCAG 2 defines it.
+    /// The contrast ratio, from 1 to 21, as WCAG 2 defines it.
     fn contrast(one: &str, other: &str) -> f64 {
         let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
         one.max(other) / one.min(other)

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Postpones, Sleeps};
 
-/// async-io's `Timer`: an ordered map in the process's one reactor, behind a queue of operations, with a thread of its own.
+/// async-io's `Timer`: an ordered map in the process's one reactor, behind a queue of operations, with its own thread.
 ///
 /// A `Timer` is registered by its first poll; each registration notifies the reactor.
 #[derive(Clone)]

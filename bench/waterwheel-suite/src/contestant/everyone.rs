@@ -5,17 +5,17 @@ use waterwheel_suite::Sample;
 use super::{AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Tokio, Watched, pingora};
 use crate::entrant::Entrant;
 
-/// How a contestant begins: called once a sample, on a worker.
+/// Starts a contestant: called once per sample, on a worker.
 pub(crate) trait Start<S>: Fn() -> S + Copy + Send + 'static {}
 
 impl<S, F: Fn() -> S + Copy + Send + 'static> Start<S> for F {}
 
-/// How a workload takes a sample of any contestant that can sleep.
+/// Takes a workload's sample of any contestant that can sleep.
 pub(crate) trait Measure: Copy + 'static {
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample;
 }
 
-/// An entrant for each of them.
+/// An entrant for each contestant.
 pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     vec![
         entrant(measure, || Tokio),
@@ -29,7 +29,7 @@ pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     ]
 }
 
-/// One of them, or of those that are in few workloads.
+/// An entrant for one contestant, possibly one that is only in a few workloads.
 pub(crate) fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
     Entrant::new(S::NAME, move || measure.sample(start))
 }

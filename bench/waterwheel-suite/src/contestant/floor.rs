@@ -1,10 +1,9 @@
 //! The floors: the steps that no timer of this kind can avoid, measured together.
 //!
-//! To sleep: one clock read for the deadline, two lock pairs of an uncontended std mutex (to register and to cancel), one
-//! clone and drop of the task's real waker, one slab insert and remove. No wheel, no driver, nothing shared between
-//! tasks. A later poll asks under the lock whether the waker is still the same. To postpone is a clock read and a store. A timeout
-//! does all of that only when its future is pending. The floor of `current` has one `Handle::current()` more a sleep,
-//! dropped at once.
+//! A sleep needs one clock read for the deadline, two lock pairs of an uncontended std mutex (to register and to cancel), one
+//! clone and drop of the task's real waker, one slab insert and remove. No wheel, no driver, nothing shared between tasks. A later
+//! poll checks under the lock whether the waker is still the same. Postponing is a clock read and a store. A timeout does all of
+//! that only when its future is pending. The floor of `current` has one additional `Handle::current()` per sleep, dropped at once.
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
@@ -34,7 +33,7 @@ impl<const CURRENT: bool> Floor<CURRENT> {
     }
 }
 
-/// Each task's clone has a slab of its own.
+/// The clone of each task has its own slab.
 impl<const CURRENT: bool> Clone for Floor<CURRENT> {
     fn clone(&self) -> Self {
         Self::start()
@@ -78,7 +77,7 @@ impl<const CURRENT: bool> TimesOut for Floor<CURRENT> {
     }
 }
 
-/// A place in its task's slab, from its first poll on.
+/// A sleep with a place in its task's slab, from its first poll on.
 pub(crate) struct FloorSleep {
     pending: &'static Pending,
     deadline: Instant,
@@ -113,7 +112,7 @@ impl Drop for FloorSleep {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             let waker = self.lock().remove(key);
-            // After the lock, as in a timer: what the waker's drop does is not known.
+            // After the lock, as in a timer: the waker's drop is foreign code.
             drop(waker);
         }
     }

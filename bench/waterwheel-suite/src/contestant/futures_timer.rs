@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Postpones, Sleeps};
 
-/// futures-timer's `Delay`: a heap in one thread of the process. Each change is put in a list, and wakes that thread.
+/// futures-timer's `Delay`: a heap in one thread of the process. Each change is added to a list, and wakes that thread.
 #[derive(Clone)]
 pub(crate) struct FuturesTimer;
 

@@ -5,7 +5,7 @@ use waterwheel::Sleep;
 
 use super::{Current, Own, Sleeps, Watched};
 
-/// Ours, with a slack of so many percent of the time that a connection may be idle.
+/// Ours, with a slack of this percentage of the time that a connection may be idle.
 #[derive(Clone)]
 pub(crate) struct Lenient<S, const PERCENT: u32> {
     sleeps: S,

@@ -1,4 +1,4 @@
-//! The contestants. Each implements the traits of what it can do; dispatch is static, so that all are called alike.
+//! The contestants. Each implements the traits that it supports; dispatch is static, so that all are called alike.
 //!
 //! The floors are contestants too: the work that no timer can avoid.
 
@@ -30,7 +30,7 @@ pub(crate) use pingora::{PINGORA, PINGORA_IS_EARLY, pingora};
 pub(crate) use scoped::Scoped;
 pub(crate) use tokio::Tokio;
 
-/// A maker of sleeps. Each task has a clone of its own, as a service would.
+/// Makes sleeps. Each task has its own clone, as in a service.
 pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     type Sleep: Future<Output = ()> + Send + 'static;
@@ -46,7 +46,7 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
 
 /// A contestant whose sleeps can be reset.
 pub(crate) trait Postpones: Sleeps {
-    /// Sets the deadline to so long from now.
+    /// Sets the deadline to this time from now.
     fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration) {
         Self::postpone_to(sleep, Instant::now() + duration);
     }

@@ -8,20 +8,20 @@ use waterwheel::{Sleep, Timer, Waking};
 
 use super::{Postpones, Sleeps, TimesOut};
 
-/// A waterwheel [`Timer`] of one's own, whose driver is woken in one of four ways.
+/// A separate waterwheel [`Timer`], whose driver is woken in one of four ways.
 #[derive(Clone)]
 pub(crate) struct Own<W> {
     pub(crate) timer: Timer,
     way: PhantomData<W>,
 }
 
-/// A [`Waking`] as a type, so that each has a row of its own.
+/// A [`Waking`] as a type, so that each has its own row.
 pub(crate) trait Way: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     const WAKING: Waking;
 }
 
-/// The default, by which the runtime's timer is woken too.
+/// The default, which also wakes the runtime's timer.
 #[derive(Clone)]
 pub(crate) enum Watched {}
 

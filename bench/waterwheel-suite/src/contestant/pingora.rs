@@ -6,21 +6,21 @@ use super::{Sleeps, TimesOut};
 /// Its name among the contestants.
 pub(crate) const PINGORA: &str = "pingora-timeout";
 
-/// Why it does not take part where lateness is measured.
+/// The reason why it does not take part where lateness is measured.
 pub(crate) const PINGORA_IS_EARLY: &str =
     "it fires up to a millisecond early: a deadline is first cut to whole milliseconds";
 
-/// pingora-timeout's fast path: one shared notification for all that end in the same 10 ms, in an ordered map of the
-/// thread, looked through by a thread that wakes every 10 ms.
+/// pingora-timeout's fast path: one shared notification for all timeouts that end in the same 10 ms, in an ordered
+/// map of the thread, which is searched by a thread that wakes every 10 ms.
 ///
-/// The first poll registers a `sleep`, and the first poll that finds the future pending a `timeout`. A cancel removes the
-/// waker; the entry of the 10 ms stays until they have passed. So a cancel is cheap, and there is no reset.
+/// A `sleep` is registered by its first poll, a `timeout` by the first poll that finds its future pending. A cancel
+/// removes the waker; the entry of the 10 ms stays until they have passed. So a cancel is cheap, and there is no reset.
 pub(crate) fn pingora() -> impl TimesOut {
     Pingora(pingora_timeout::sleep)
 }
 
 /// Generic, since the future of an `async fn` has no name. A boxed future would have one, but would cost an allocation
-/// that the other contestants do not have.
+/// that the other contestants do not need.
 #[derive(Clone)]
 struct Pingora<F>(F);
 

@@ -7,7 +7,7 @@ use waterwheel::rpc::Deadline;
 
 use super::{Current, Own, Sleeps, TimesOut, Watched};
 
-/// Ours, with the deadline of an RPC in place of a timeout: what the call awaits can ask for it.
+/// Ours, with the deadline of an RPC instead of a timeout: everything that the call awaits can query it.
 #[derive(Clone)]
 pub(crate) struct Scoped<S>(pub(crate) S);
 

@@ -6,7 +6,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::{Postpones, Sleeps, TimesOut};
 
-/// `tokio::time`, as it comes.
+/// `tokio::time`, unchanged.
 #[derive(Clone)]
 pub(crate) struct Tokio;
 

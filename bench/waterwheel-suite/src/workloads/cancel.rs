@@ -1,11 +1,11 @@
-//! `cancel`: make a 30 s sleep, poll it once to `Pending` with the task's own context, drop it.
+//! `cancel`: makes a 30 s sleep, polls it once to `Pending` with the task's own context, and drops it.
 //!
-//! With 1 or 2 tasks at it, and with 0 or 100 k other timers pending, which the tasks hold between them. Those are due evenly
-//! at random 10 to 70 s from now: a third of them before the sleep that is measured, so with them the sleep is never
-//! the earliest, and without them it always is.
+//! This runs in 1 or 2 tasks, with 0 or 100 k other timers pending, which the tasks share. These are due at random, evenly
+//! distributed over 10 to 70 s from now: a third of them before the measured sleep. So with them the sleep is never the
+//! earliest, and without them it always is.
 //!
-//! With one task and others pending, no target names tokio's default timer. They were 3.5 and 2.5 times, own and the
-//! runtime's. tokio does not wake its driver then, and the floors are 1.6 to 2.1 and 1.4 to 1.9 times better.
+//! With one task and others pending, no target names tokio's default timer. Such targets used to be 3.5 and 2.5 times, for a separate timer and the
+//! runtime's. tokio does not wake its driver then, and the floors are only 1.6 to 2.1 and 1.4 to 1.9 times better.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -24,7 +24,7 @@ use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
 use crate::workload::Workload;
 
-/// Threads, and other timers pending.
+/// The number of threads, and of other pending timers.
 const SIZES: [(usize, usize); 4] = [(1, 0), (1, 100_000), (2, 0), (2, 100_000)];
 const SECONDS: u64 = LONG.as_secs();
 const OTHERS: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(70);
@@ -71,7 +71,7 @@ impl Measure for Measured {
     }
 }
 
-/// Makes a sleep of so many seconds, polls it and drops it, while others are pending that are due at random around it.
+/// Makes a sleep of this many seconds, polls it and drops it, while others are pending that are due at random around it.
 pub(super) struct Cancel<S: Sleeps, const SECONDS: u64> {
     sleeps: S,
     others: Ring<S::Sleep>,
@@ -84,7 +84,7 @@ impl<S: Sleeps, const SECONDS: u64> Cancel<S, SECONDS> {
         Self::beside(sleeps, OTHERS, seed)
     }
 
-    /// With others that are due then.
+    /// An operation with other timers that are due within this range.
     pub(super) fn beside(sleeps: S, due: Range<Duration>, seed: u64) -> Self {
         Self {
             sleeps,

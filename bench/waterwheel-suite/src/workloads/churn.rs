@@ -1,8 +1,8 @@
-//! `churn`: a ring of pending 30 s sleeps; drop the oldest, make and poll a new one in its place.
+//! `churn`: drops the oldest of a ring of pending 30 s sleeps, and makes and polls a new one in its place.
 //!
-//! The work of a server whose every connection has a timeout: the number of timers stays the same, and each ends long
-//! before its time. Two tasks share the ring's sleeps between them. With a million the operation finds nothing of its
-//! sleep in the cache.
+//! A server whose every connection has a timeout works like this: the number of timers stays the same, and each ends
+//! long before its time. Two tasks share the ring's sleeps. With a million sleeps, the operation finds none of its
+//! data in the cache.
 
 use std::task::Context;
 
@@ -24,7 +24,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let mut all = Vec::new();
     for held in [SMALL, LARGE, HUGE] {
         for threads in [1, 2] {
-            // The ring takes longer to fill than the sample to take.
+            // Filling the ring takes longer than the sample.
             if quick && held == HUGE {
                 continue;
             }
@@ -49,7 +49,7 @@ pub(crate) fn targets() -> Vec<Target> {
             targets.extend(beat(Tokio::NAME, times));
             targets.extend(beat(alt_timer::NAME, [2.0, 1.5]));
             targets.push(of_own(&title, TIME, Want::times(PINGORA, 2.0)));
-            // Flat, however many are pending.
+            // The cost must be flat, however many are pending.
             let (from, at_most) = (self::title(SMALL, threads), 1.2);
             targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));
         }
@@ -75,7 +75,7 @@ impl Measure for Measured {
 
 struct Churn<S: Sleeps> {
     sleeps: S,
-    /// An option each, so that the oldest is gone before the new one is made.
+    /// The pending sleeps. Each is an option, so that the oldest is dropped before the new one is made.
     ring: Ring<Option<S::Sleep>>,
 }
 

@@ -1,11 +1,11 @@
-//! `delay_queue`: ours, beside tokio-util's of the same name, and the bare [`Wheel`] doing the same.
+//! `delay_queue`: our delay queue, compared to tokio-util's of the same name and to the bare [`Wheel`].
 //!
-//! The bare wheel is the floor: the caller turns it, and it wakes no task and ends no stream. Of *drain one*, `delay queue` takes an
-//! item a poll, as tokio-util does, and `delay queue, many` up to 128 at a time.
+//! The bare wheel is the floor: the caller turns it, and it wakes no task and ends no stream. In *drain one*, `delay queue` takes
+//! one item per poll, like tokio-util, and `delay queue, many` up to 128 at a time.
 //!
-//! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. *Insert at + remove* is the same
-//! with a deadline that is given (`insert_at`), so that no clock is read. *Drain one* is one item of N that were due over a
-//! twentieth of a second and are all past it, taken out in a task that gives way every 128 items.
+//! *Insert + remove* is the ring of `churn`: the oldest of N items is removed, and a new one inserted, due 30 s later. *Insert at +
+//! remove* is the same with a given deadline (`insert_at`), so that no clock is read. *Drain one* takes out one item of N that were due
+//! over a twentieth of a second and are all overdue, in a task that yields every 128 items.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -32,9 +32,9 @@ const METRICS: &[Metric] = &[
     Metric::lower("drain one", "ns"),
 ];
 const DELAY: Duration = Duration::from_secs(30);
-/// Those to be drained are due over this time.
+/// The time over which the items to be drained are due.
 const DUE_OVER: Duration = Duration::from_millis(50);
-/// From the first of them made to the first of them due, for each: none may be due when it is made.
+/// The time per item from the first insertion to the first deadline: none may be due when it is inserted.
 const MADE_IN: Duration = Duration::from_nanos(500);
 const NANOS_A_TICK: u64 = 1_000_000;
 
@@ -70,7 +70,7 @@ pub(crate) fn targets() -> Vec<Target> {
         targets.push(Target::new(title(population), metric, of, want));
     };
     for population in [1_000, 100_000, 1_000_000] {
-        // The clock and the bare wheel alone take more than half of ours.
+        // The clock and the bare wheel alone take more than half of our time.
         beats(population, INSERT_REMOVE, Ours::<false>::NAME, 1.5);
         beats(population, INSERT_AT_REMOVE, Ours::<false>::NAME, 1.5);
         beats(population, "drain one", Ours::<false>::NAME, 3.0);
@@ -106,7 +106,7 @@ trait Queue: Send + 'static {
     fn insert(&mut self, delay: Duration) -> Self::Key;
     fn insert_at(&mut self, due: Instant) -> Self::Key;
     fn remove(&mut self, key: Self::Key);
-    /// Takes out so many items, all of them past their deadlines; fewer if there are no more. Gives way at times.
+    /// Takes out this many items, all of them overdue; fewer if there are no more. Yields at times.
     fn drain(&mut self, items: usize) -> impl Future<Output = usize> + Send;
 }
 
@@ -119,7 +119,7 @@ async fn insert_and_remove<Q: Queue>(
     let mut queue = Q::new();
     let mut due = Instant::now() + DELAY;
     let mut next_due = || {
-        // Two thousand a millisecond.
+        // Two thousand per millisecond.
         due += Duration::from_nanos(500);
         due
     };
@@ -137,9 +137,9 @@ async fn insert_and_remove<Q: Queue>(
     start.elapsed().as_nanos() as f64 / operations as f64
 }
 
-/// Nanoseconds of one item, and how many never came out.
+/// Nanoseconds per item, and the number of items that never came out.
 async fn drain<Q: Queue>(population: usize, operations: usize) -> (f64, u64) {
-    // A thousand items are drained before the processor is awake; repeated, but not often, since each time has its wait.
+    // A thousand items are drained before the processor is awake; repeated, but only a few times, since each time includes a wait.
     let repeats = (operations / population).clamp(1, 5);
     let (mut time, mut drained) = (Duration::ZERO, 0);
     for _ in 0..repeats {
@@ -186,7 +186,7 @@ impl Queue for TokioUtil {
     }
 }
 
-/// An item a poll, or many.
+/// Takes one item per poll, or many.
 struct Ours<const MANY: bool>(DelayQueue<u64>);
 
 impl<const MANY: bool> Queue for Ours<MANY> {
@@ -235,7 +235,7 @@ async fn drain_many(queue: &mut DelayQueue<u64>, items: usize) -> usize {
     drained
 }
 
-/// It gives way by itself: an item is a unit of the task's budget, and tokio's sleep uses it up.
+/// The draining task yields automatically: an item takes a unit of the task's budget, and tokio's sleep uses it up.
 async fn drain_each<T>(
     items: usize,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Option<T>>,

@@ -1,12 +1,12 @@
-//! `foreign cancel`: make a 30 s sleep and poll it once on one worker, drop it on the other.
+//! `foreign cancel`: makes a 30 s sleep and polls it once on one worker, and drops it on the other.
 //!
-//! A connection that is accepted on one worker and closed on another does it, and so does a work-stealing runtime that moves
-//! a task between the two. A timer with a wheel for each worker has to reach for the other worker's here.
+//! This happens to a connection that is accepted on one worker and closed on another, and when a work-stealing runtime moves
+//! a task between the two. A timer with a wheel for each worker has to access the other worker's here.
 //!
 //! Two tasks, one on each worker, hand each other batches of armed sleeps, in step: each arms a batch, gives it to the
-//! other, waits for the other's batch, and drops its sleeps one by one. The two batches go to and fro, and nothing is
-//! allocated. An operation is one sleep that is armed and one that is dropped; the hand-over, and the wait for a task
-//! that was slower, are in it. The floor locks the slab of the task that armed.
+//! other, waits for the other's batch, and drops its sleeps one by one. The two batches go back and forth, and nothing
+//! is allocated. An operation is one sleep that is armed and one that is dropped; it includes the hand-over, and the
+//! wait for the slower task. The floor locks the slab of the task that armed.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -78,7 +78,7 @@ impl<S: Sleeps> Pair<S> {
     }
 }
 
-/// For each task, what the other gave it: two parcels at most, since the tasks are in step.
+/// For each task, the parcels from the other: two at most, since the tasks are in step.
 struct Exchange<T>([Mutex<VecDeque<Parcel<T>>>; WORKERS]);
 
 impl<T> Default for Exchange<T> {
@@ -93,13 +93,13 @@ impl<T> Exchange<T> {
     }
 }
 
-/// Armed sleeps, and the stretch that the giver is in from here on.
+/// Armed sleeps, and the giver's current stretch.
 struct Parcel<T> {
     batch: Batch<T>,
     stretch: Stretch,
 }
 
-/// Each sleep in a place that stays when it goes.
+/// Each sleep is in a place that stays when it is dropped.
 type Batch<T> = Vec<Pin<Box<Option<T>>>>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ enum Stretch {
     Over,
 }
 
-/// One of the two tasks. The first has the clock, and the other follows it, so that both make the same steps.
+/// One of the two tasks. The first reads the clock, and the other follows it, so that both make the same steps.
 struct Side<S: Sleeps> {
     me: usize,
     sleeps: S,
@@ -145,7 +145,7 @@ impl<S: Sleeps> Side<S> {
         }
     }
 
-    /// Arms a batch, gives it away, and drops the sleeps of the one that it takes for it.
+    /// Arms a batch, gives it away, and drops the sleeps of the batch that it gets in return.
     async fn step(&mut self) {
         poll_fn(|context| {
             self.arm_all(context);
@@ -176,7 +176,7 @@ impl<S: Sleeps> Side<S> {
         }
     }
 
-    /// Gives way at least once, as each batch of the other workloads does.
+    /// Takes a parcel. Yields at least once, like each batch of the other workloads.
     async fn take(&mut self) -> Parcel<S::Sleep> {
         loop {
             yield_now().await;

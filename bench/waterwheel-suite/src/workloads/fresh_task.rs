@@ -1,9 +1,9 @@
-//! `cancel/fresh-task`: make a 30 s sleep, poll it once to `Pending`, drop it, each in a task of its own.
+//! `cancel/fresh-task`: makes a 30 s sleep, polls it once to `Pending`, and drops it, each in its own task.
 //!
-//! Here a timer gains nothing from what it keeps for a task between two sleeps. A batch of tasks is spawned, and the next
-//! batch when all of them ran; the other worker steals a part, also when only one task spawns. Within the same sample, the
-//! same tasks without the sleep are measured in turn with them. The verdict is on the difference, since the spawn costs
-//! several times what the timer does.
+//! Here a timer gains nothing from data that it keeps for a task between two sleeps. A batch of tasks is spawned, and the
+//! next batch when all of them have run; the other worker steals some of them, even if only one task spawns. Within the
+//! same sample, the same tasks without the sleep are measured alternately. The verdict is on the difference, since the
+//! spawn costs several times as much as the timer.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -24,11 +24,11 @@ const METRICS: &[Metric] = &[
     Metric::lower("the spawn alone", "ns"),
     Metric::lower(NET, "ns"),
 ];
-/// How often a sample measures each: the difference of two similar figures needs both to be precise.
+/// The number of measurements of each per sample: the difference of two similar figures needs both to be precise.
 const TURNS: u64 = 3;
 const NET: &str = "net of the spawn";
 const THREADS: usize = 2;
-/// A difference of two measurements can be anything, but no operation takes less (ns).
+/// The minimum result: a difference of two measurements can be anything, but no operation takes less (ns).
 const LEAST: f64 = 1.0;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {

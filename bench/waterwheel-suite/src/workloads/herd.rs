@@ -1,9 +1,8 @@
-//! `herd`: N tasks asleep to one instant, and a heartbeat beside them that sleeps 1 ms again and again.
+//! `herd`: N tasks that sleep until the same instant, and a heartbeat that sleeps 1 ms again and again.
 //!
 //! Two figures: the time from that instant until the last of the tasks ran, and the longest gap between two beats that
-//! has a part of that time in it (the 1 ms of the sleep is in the gap). The instant is set before the first task is
-//! spawned; every task has been polled to `Pending` before it comes, or the sample is taken again with twice the time
-//! to arm.
+//! overlaps that time (the gap includes the 1 ms of the sleep). The instant is set before the first task is spawned;
+//! every task has been polled to `Pending` before it comes, or the sample is taken again with twice the time to arm.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -29,9 +28,9 @@ const GAP: &str = "longest heartbeat gap";
 const UNTIL_ALL_RAN: &str = "until all ran";
 const METRICS: &[Metric] = &[Metric::lower(GAP, "ms"), Metric::lower(UNTIL_ALL_RAN, "ms")];
 const BEAT: Duration = Duration::from_millis(1);
-/// All timers must be armed so long before the instant.
+/// The minimum time from arming the last timer to the instant.
 const CALM: Duration = Duration::from_millis(100);
-/// Tasks that count down together before they touch the herd's own counters.
+/// The number of tasks that count down together before they touch the herd's own counters.
 const GROUP: usize = 64;
 
 pub(crate) fn title(tasks: usize) -> String {
@@ -71,7 +70,7 @@ fn workload(tasks: usize) -> Workload {
     }
 }
 
-/// How many tasks.
+/// The number of tasks.
 #[derive(Clone, Copy)]
 struct Size(usize);
 
@@ -82,7 +81,7 @@ impl Measure for Size {
     }
 }
 
-/// None if the tasks were not armed in time.
+/// Takes a sample. `None` if the tasks were not armed in time.
 fn sample<S: Sleeps>(start: impl Start<S>, tasks: usize, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });
@@ -149,7 +148,7 @@ struct Beats {
     early: u64,
 }
 
-/// Beats until all ran; the beat that ends the last gap is still taken.
+/// Beats until all tasks ran, including the beat that ends the last gap.
 async fn heartbeat<S: Sleeps>(sleeps: S, herd: Arc<Herd>) -> Beats {
     let mut beats = Beats::default();
     let mut last = Instant::now();
@@ -172,7 +171,7 @@ struct Herd {
     running: AtomicUsize,
     early: AtomicU64,
     all_ran: AtomicBool,
-    /// Nanoseconds from the instant.
+    /// The time from the instant until all ran, in nanoseconds.
     all_ran_after: AtomicU64,
 }
 
@@ -189,8 +188,8 @@ impl Herd {
     }
 }
 
-/// Tasks that were spawned one after the other, and so mostly run on one worker. They share one reference to the herd
-/// and touch its counters once: a million tasks on one contended counter would cost as much as what is measured.
+/// Consecutively spawned tasks, which therefore mostly run on one worker. They share one reference to the herd and
+/// touch its counters once: a million tasks on one contended counter would cost as much as the measured work.
 struct Group {
     herd: Arc<Herd>,
     members: usize,

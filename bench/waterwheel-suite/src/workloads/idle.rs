@@ -1,9 +1,9 @@
-//! `idle`: nothing to do, for some seconds, with a million timers pending that are due in an hour at the earliest, and
-//! with none.
+//! `idle`: no work for some seconds, with a million timers pending that are due in an hour at the earliest, and with
+//! none.
 //!
 //! The workload counts what runs although nothing is due: the turns of our driver (tokio's has no such count), and the
 //! wake-ups of each thread. A wake-up is a voluntary context switch, since a thread that wakes must have gone to sleep.
-//! The wake-up thread of waterwheel is counted on its own; the other contestants have no figure there. Before the count,
+//! The wake-up thread of waterwheel is counted separately; the other contestants have no figure there. Before the count,
 //! one short sleep has fired, so that every timer is running, and half a second has passed.
 //!
 //! One round: these are counts over a long time, not times. pingora-timeout leaves sleeps of more than a quarter of an
@@ -38,7 +38,7 @@ const METRICS: &[Metric] = &[
 ];
 const SIZES: &[usize] = &[0, 1_000_000];
 const AN_HOUR: Duration = Duration::from_secs(3600);
-/// Until the last of what arming began has ended.
+/// The pause until everything that arming started has ended.
 const CALM: Duration = Duration::from_millis(500);
 
 fn title(timers: usize) -> String {
@@ -112,7 +112,7 @@ fn entrant<S: Sleeps>(
     })
 }
 
-/// In the order of the metrics; NaN where the contestant has no such count. Read from outside, which wakes no thread.
+/// The counts, in the order of the metrics; NaN where the contestant has no such count. Read from outside, which wakes no thread.
 fn counts(timer: Option<&Timer>) -> [f64; 4] {
     [
         timer.map(|timer| timer.metrics().driver_turns()),

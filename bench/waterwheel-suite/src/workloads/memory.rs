@@ -1,18 +1,17 @@
-//! `memory`: the heap that a pending sleep takes, in a box as tasks keep it: the future, and what the timer notes down
-//! of it.
+//! `memory`: the heap that a pending sleep takes, boxed as tasks hold it: the future, and the timer's own data for it.
 //!
-//! Each sample is taken by another program, `heap.rs`, whose allocator counts the bytes that were asked for. *Resident* is
-//! what the system gave, which is more: an allocator rounds up, has a header for each block, and does not give a thread's
-//! part of the heap back.
+//! Each sample is taken by another program, `heap.rs`, whose allocator counts the requested bytes. *Resident* is the
+//! memory from the system, which is more: an allocator rounds up, has a header for each block, and does not return a
+//! thread's part of the heap.
 //!
-//! waterwheel keeps its entries in a slab for each worker, which has free places after it has grown. So the bytes of a
-//! sleep depend on the population. *Room* is how many times as many sleeps the slabs have places for, to a hundredth. It
-//! is 1 for contestants that allocate for each sleep; tokio has no figure, since all that it keeps is in its larger sleep.
-//! Two of the three populations are on either side of a power of two a worker. A slab that grows exists twice if the
-//! system cannot extend it in place; Linux moves pages of blocks of this size and copies nothing, and *peak* counts them
-//! once. Room that was never written to is not *resident*.
+//! waterwheel keeps its entries in one slab per worker, which has free places after it has grown. So the bytes per sleep
+//! depend on the population. *Room* is how many times as many sleeps the slabs have places for, to a hundredth. It is 1
+//! for contestants that allocate for each sleep; tokio has no figure, since all its data is in its larger sleep. Two of
+//! the three populations are on either side of a power of two per worker. A growing slab exists twice if the system cannot
+//! extend it in place; Linux moves pages of blocks of this size and copies nothing, and *peak* counts them once. Room that
+//! was never written to is not *resident*.
 //!
-//! One round: nothing here varies but by a few kilobytes.
+//! One round: the figures only vary by a few kilobytes.
 
 use waterwheel_suite::{Metric, Sample, Target, Want};
 

@@ -1,7 +1,7 @@
-//! The list of all workloads: one file each, with the sizes that the report has of it, and the targets set for it.
+//! The list of all workloads: one file each, with its sizes in the report, and its targets.
 //!
 //! Only this file names every workload. A workload uses the vocabulary of `targets`. `targets`, `rounds` and `process` name
-//! no workload: they are handed what they need.
+//! no workload: they get everything that they need.
 
 mod cancel;
 mod churn;
@@ -30,8 +30,8 @@ use waterwheel_suite::Target;
 use crate::alt_timer;
 use crate::workload::Workload;
 
-/// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
-/// is much like it.
+/// The workloads that take fewer rounds than requested, by the beginning of their titles: a round takes long, and
+/// rounds vary little.
 const FEWER_ROUNDS: [(&str, usize); 5] = [
     (idle::NAME, idle::ROUNDS),
     (interval::LONE, interval::LONE_ROUNDS),
@@ -40,19 +40,19 @@ const FEWER_ROUNDS: [(&str, usize); 5] = [
     (growth::NAME, growth::ROUNDS),
 ];
 
-/// Those that take one round if the run is quick, likewise: most of a sample is waiting, or it takes seconds.
+/// The workloads that take one round in a quick run, by the beginning of their titles: a sample is mostly waiting, or takes seconds.
 const ONE_QUICK_ROUND: [&str; 4] = [rate::NAME, interval::LONE, service::NAME, slack::FIRED];
 
 /// Builds the programs that a workload starts.
 type Build = fn() -> Result<(), String>;
 
-/// The workloads that start programs of other packages, likewise.
+/// The workloads that start programs of other packages, by the beginning of their titles.
 const BUILDS: [(&str, Build); 2] = [
     (service::NAME, service::build),
     (simulate::NAME, simulate::build),
 ];
 
-/// How many rounds the workload of this title takes, if `asked` were asked for.
+/// The number of rounds of the workload with this title, if `asked` were requested.
 pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
     let begins = |name: &&str| title.starts_with(name);
     if quick && ONE_QUICK_ROUND.iter().any(begins) {
@@ -71,7 +71,7 @@ pub(crate) fn build(titles: &[String]) -> Result<(), String> {
 
 type Part = (fn(bool) -> Vec<Workload>, fn() -> Vec<Target>);
 
-/// In the order of the report: the workloads, fewer and smaller in a quick run, and what the project set itself.
+/// In the order of the report: the workloads, fewer and smaller in a quick run, and the targets that the project set itself.
 const PARTS: [Part; 21] = [
     (cancel::all, cancel::targets),
     (fresh_task::all, fresh_task::targets),
@@ -96,7 +96,7 @@ const PARTS: [Part; 21] = [
     (growth::all, Vec::new),
 ];
 
-/// Every workload at every size; smaller and fewer if `quick`.
+/// Every workload at every size; fewer and smaller if `quick`.
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     PARTS.iter().flat_map(|(all, _)| all(quick)).collect()
 }
@@ -106,7 +106,7 @@ pub(crate) fn targets() -> Vec<Target> {
     PARTS.iter().flat_map(|(_, targets)| targets()).collect()
 }
 
-/// Targets that name no workload: a slip in a name, whose verdict would always be "not run".
+/// Targets that name no workload: a misspelt name, whose verdict would always be "not run".
 pub(crate) fn slips() -> Vec<String> {
     let workloads: Vec<Workload> = [false, true].into_iter().flat_map(all).collect();
     let mut slips = Vec::new();

@@ -1,10 +1,10 @@
-//! `postpone`: reset a pending sleep to 30 s from now, in turn with the others, without and with a poll after it.
+//! `postpone`: resets a pending sleep to 30 s from now, round-robin, without and with a poll after it.
 //!
-//! An idle timeout does it with every message. The clock is read in the operation: a deadline so long from
-//! now on needs to know what now is.
+//! An idle timeout does this with every message. The operation reads the clock: a deadline relative to now
+//! needs the current time.
 //!
-//! One sleep without a poll has no target. It was 1.5 times tokio, and the floor, a clock read and a store, is 1.3 to 1.4
-//! times better.
+//! One sleep without a poll has no target. It used to be 1.5 times tokio, but the floor, a clock read and a store, is
+//! only 1.3 to 1.4 times better.
 
 use std::task::Context;
 

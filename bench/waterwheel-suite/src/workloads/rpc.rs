@@ -1,18 +1,17 @@
 //! `rpc`: calls to a server task in the same process, over an mpsc channel there and a oneshot back; bare, and each
-//! under a timeout of 30 s that never strikes.
+//! under a timeout of 30 s that never expires.
 //!
-//! The cost that a timeout adds to the cheapest call there is: over a network the share would be smaller. One server for all
-//! clients. With one client, the two tasks take turns on one worker; with two, the server is woken from both workers,
-//! and how the scheduler places the three is most of what varies. A client calls again as soon as it has its answer,
-//! and gives way only while it waits for it.
+//! This is the cost that a timeout adds to the cheapest call possible: over a network the share would be smaller. There is
+//! one server for all clients. With one client, the two tasks take turns on one worker; with two, the server is woken from
+//! both workers, and most of the variation comes from how the scheduler places the three. A client calls again as soon as it
+//! has its answer, and yields only while it waits for it.
 //!
 //! *Cross* is the share of the calls that end on another thread than the one that they began on, where their timer was
-//! armed: the scheduler moved the client, and the timer is cancelled from a foreign thread. The CPU time says whether
+//! armed: the scheduler moved the client, and the timer is cancelled from a foreign thread. The CPU time tells whether
 //! calls are made by one worker or by two. It is read while the workers run, so it is up to 1 % too small or too large.
 //!
-//! No target says how many of the bare calls are left. A bare call takes some 220 ns on the machine of the log, and a
-//! timeout within 5 % of that would take 11 ns: half a clock read, without which no timer has a deadline. The floor is in
-//! the table.
+//! No target compares them with bare calls. A bare call takes some 220 ns on the machine of the log, and a timeout within
+//! 5 % of that would take 11 ns: half a clock read, without which no timer has a deadline. The floor is in the table.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -42,7 +41,7 @@ const CLIENTS: [usize; 2] = [1, 2];
 const BARE: &str = "bare";
 const TIMEOUT: Duration = Duration::from_secs(30);
 const WARM_UP: Duration = Duration::from_millis(50);
-/// Requests that may wait for the server.
+/// The number of requests that may wait for the server.
 const QUEUE: usize = 64;
 
 fn title(clients: usize) -> String {
@@ -83,7 +82,7 @@ fn entrant<T: TimesOut>(start: impl Start<T>, clients: usize, time: Duration) ->
     })
 }
 
-/// How a call is waited for.
+/// A way to wait for a call.
 trait Waits: Clone + Send + Sync + 'static {
     /// Returns whether the call was answered in time.
     fn wait_for(&self, call: impl Future<Output = ()> + Send) -> impl Future<Output = bool> + Send;
@@ -108,7 +107,7 @@ impl<C: TimesOut> Waits for Limited<C> {
     }
 }
 
-/// A question, and where the answer goes.
+/// A question, and the channel for the answer.
 type Request = (u64, oneshot::Sender<u64>);
 
 fn sample<W: Waits>(
@@ -145,7 +144,7 @@ fn sample<W: Waits>(
     ])
 }
 
-/// The main thread sets it, the clients read it once a call.
+/// The stop flag. The main thread sets it, the clients read it once per call.
 #[derive(Default)]
 struct Phase {
     measured: AtomicBool,
@@ -155,7 +154,7 @@ struct Phase {
 /// The result of one client.
 struct Counted {
     calls: u64,
-    /// Those of them that ended on another thread.
+    /// The number of calls that ended on another thread.
     crossed: u64,
     seconds: f64,
 }

@@ -1,12 +1,12 @@
-//! `schedule`: jobs of `waterwheel-schedule` and callbacks, beside what one writes by hand: a task with a sleep for each.
+//! `schedule`: jobs of `waterwheel-schedule` and callbacks, compared to the handwritten form: a task with a sleep for each.
 //!
-//! - *Submit + cancel*: 128 due in 30 s are submitted. The task gives way, so that by hand each sleep is armed. Then all are cancelled, and
-//!   the task gives way again, so that by hand all tasks have ended.
-//! - *Submit + run*: 1000 due in a millisecond are submitted, and awaited. Each gives a value, but for the callbacks: the last of them
-//!   wakes the task that waits.
+//! - *Submit + cancel*: 128 due in 30 s are submitted. The task yields, so that each handwritten sleep is armed. Then all are cancelled,
+//!   and the task yields again, so that all handwritten tasks have ended.
+//! - *Submit + run*: 1000 due in a millisecond are submitted, and awaited. Each returns a value, except the callbacks: the last of them
+//!   wakes the waiting task.
 //!
-//! With two threads, two tasks do so at the same time, with one scheduler. The figure is CPU time of all threads, since *submit + run*
-//! waits most of the time. By hand the row is that of the sleeps: `tokio` is `tokio::spawn`, `tokio::time::sleep`, and an abort or a join.
+//! With two threads, two tasks do this concurrently, with one scheduler. The figure is CPU time of all threads, since *submit + run* mostly
+//! waits. The row of the handwritten form is that of the sleeps: `tokio` is `tokio::spawn`, `tokio::time::sleep`, and an abort or a join.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -32,7 +32,7 @@ const CANCEL: &str = "submit + cancel";
 const RUN: &str = "submit + run";
 const METRICS: &[Metric] = &[Metric::lower(CANCEL, "ns"), Metric::lower(RUN, "ns")];
 const SHORT: Duration = Duration::from_millis(1);
-/// Awaited at a time.
+/// The number of jobs that are awaited at a time.
 const HERD: usize = 1_000;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
@@ -79,7 +79,7 @@ fn title(threads: usize) -> String {
     format!("schedule, {}", engine::threads(threads))
 }
 
-/// How many operations a task makes.
+/// The number of operations of a task.
 #[derive(Clone, Copy)]
 struct Load {
     cancelled: usize,
@@ -223,7 +223,7 @@ impl Schedules for Callbacks {
         let left = Arc::new((AtomicUsize::new(HERD), Notify::new()));
         for number in 0..HERD {
             let left = Arc::clone(&left);
-            // Detached.
+            // The callback is detached.
             drop(self.0.call_after(SHORT, move || {
                 black_box(number);
                 if left.0.fetch_sub(1, AcqRel) == 1 {

@@ -1,9 +1,9 @@
-//! `service`: the load generator `testing/waterwheel-rpc-timeouts`, which is much like a service: a server and its client over loopback TCP,
+//! `service`: the load generator `testing/waterwheel-rpc-timeouts`, which resembles a service: a server and its client over loopback TCP,
 //! thousands of calls in flight, each under a timeout, idle deadlines that each frame postpones, and heartbeats.
 //!
-//! Each sample is a run of it with one clock alone (`--only`), as a process of its own. Its figures are the
-//! medians that it prints, and a run whose self-check fails is a failed sample. The CPU time is that of the runtime's
-//! threads and the wake-up thread; lateness is that of the calls that timed out.
+//! Each sample is a run of it with one clock alone (`--only`), in its own process. The figures are the medians that
+//! it prints, and a run whose self-check fails is a failed sample. The CPU time is that of the runtime's threads and
+//! the wake-up thread; lateness is that of the calls that timed out.
 
 use std::process::Command;
 use std::time::Duration;
@@ -29,17 +29,17 @@ const METRICS: &[Metric] = &[
     Metric::lower(P50, "ms"),
     Metric::lower(P99, "ms"),
 ];
-/// In the order of the metrics: the label in its report, and the unit there.
+/// In the order of the metrics: the label in its report, and its unit.
 const FIGURES: [(&str, &str); 4] = [
     ("CPU time a call", "µs"),
     ("calls a second", ""),
     ("lateness of the timeouts, p50", "ms"),
     ("p99", "ms"),
 ];
-/// How much longer than asked for a run may take, to connect and to end.
+/// How much longer than requested a run may take, to connect and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Each with its name on the command line.
+/// The clocks, each with its name on the command line.
 const CLOCKS: [(&str, &str); 2] = [(Tokio::NAME, "tokio"), (Current::NAME, "waterwheel")];
 
 fn title() -> String {

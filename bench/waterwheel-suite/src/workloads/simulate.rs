@@ -1,13 +1,13 @@
-//! `simulate`: what a sleep of a millisecond costs on a paused clock, where time jumps from one to the next. Simulators
-//! such as turmoil live on it, and so do tests in virtual time. In the row `own, manual clock` the time does not jump by
-//! itself: the program moves a `ManualClock` to the next deadline, step by step, and lets the tasks run in between.
+//! `simulate`: the cost of a one-millisecond sleep on a paused clock, where time jumps from one to the next. Simulators
+//! such as turmoil depend on it, and so do tests in virtual time. In the row `own, manual clock` the time does not jump
+//! by itself: the program moves a `ManualClock` to the next deadline, step by step, and lets the tasks run in between.
 //!
-//! - *1 sleep* a `block_on`, over and over, as a simulator steps its hosts.
+//! - *1 sleep* per `block_on`, over and over, as a simulator steps its hosts.
 //! - *50 tasks* that sleep over and over, all at the same milliseconds, under the `block_on` of a long sleep.
 //!
 //! Each sample is taken by another program, the package `bench/waterwheel-paused-clock`: its build has tokio's feature `test-util`, with
-//! which every clock may be paused, and each read of it costs more. Services are not built so, nor are the other workloads.
-//! Tests are built without optimisation as a rule, so the program is built in the profile `dev` as well.
+//! which every clock may be paused, and each read of it costs more. Services are not built like that, nor are the other workloads. Tests
+//! are usually built without optimisation, so the program is built in the profile `dev` as well.
 
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
@@ -21,7 +21,7 @@ use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "simulate";
 
-/// A `Timer` with a clock of its own.
+/// A `Timer` with its own clock.
 const BY_HAND: &str = "own, manual clock";
 const CPU: &str = "CPU a sleep";
 const METRICS: &[Metric] = &[Metric::lower(CPU, "ns")];
@@ -35,9 +35,9 @@ struct Size {
     work: &'static str,
     /// The folder of cargo's profile.
     folder: &'static str,
-    /// None if it is one sleep a `block_on`.
+    /// The number of tasks. `None` for one sleep per `block_on`.
     tasks: usize,
-    /// Times what tokio's cost.
+    /// The maximum cost, in multiples of tokio's.
     at_most: f64,
 }
 

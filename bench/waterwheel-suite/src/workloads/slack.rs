@@ -1,13 +1,13 @@
-//! `slack`: what it saves that timers come due together, and what it costs to move a deadline.
+//! `slack`: the savings when timers come due together, and the cost of moving a deadline.
 //!
-//! *So many timers* are those of idle connections: due evenly at random over the 4 s that a connection may be idle, and without
-//! slack, with 5 % of that time, or with 25 %. The sample is that of `fire`. Lateness is against the deadline that was asked
-//! for, so it has the slack in it; the CPU time is what the slack is given for. Half of it is spent in the wakers of the
-//! sample, in every row: a million of them, each in memory of its own, read the clock. What comes due together was armed one
-//! after the other, so with slack those lie in order. There are five rounds, since a sample takes 6 s.
+//! The timers of idle connections (the first title names their number) are due at random, evenly distributed over the 4 s that
+//! a connection may be idle, without slack, with 5 % of that time, or with 25 %. The sample is that of `fire`. Lateness is
+//! relative to the requested deadline, so it includes the slack; in return the CPU time should be lower. Half of it is spent in
+//! the wakers of the sample, in every row: a million of them, each in its own memory, read the clock. Timers that come due
+//! together were armed one after the other, so with slack those are adjacent. There are five rounds, since a sample takes 6 s.
 //!
-//! *Cancel* is the operation of `cancel`, one task and nothing else pending, with a slack of 5 % and 25 % of its 30 s: a timer of
-//! one's own has it by `Timer::sleep_within`, the runtime's by `Sleep::with_slack`.
+//! *Cancel* is the operation of `cancel`, one task and nothing else pending, with a slack of 5 % and 25 % of its 30 s: a separate
+//! timer has it by `Timer::sleep_within`, the runtime's by `Sleep::with_slack`.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use crate::entrant::Entrant;
 use crate::operation::{LONG, TIME};
 use crate::workload::Workload;
 
-/// How the titles begin that have fewer rounds.
+/// The beginning of the titles with fewer rounds.
 pub(crate) const FIRED: &str = "slack, ";
 pub(crate) const ROUNDS: usize = 5;
 
-/// Due over, and what the slack is a share of.
+/// The time over which the timers are due. The slack is a share of it.
 const IDLE: Duration = Duration::from_secs(4);
 const TIMERS: usize = 1_000_000;
 const CANCEL: &str = "slack/cancel";
@@ -35,7 +35,7 @@ const CANCEL: &str = "slack/cancel";
 type OwnLenient<const PERCENT: u32> = Lenient<Own<Watched>, PERCENT>;
 type CurrentLenient<const PERCENT: u32> = Lenient<Current, PERCENT>;
 
-/// The contestant with a slack, the one without, and the shares of its cost: of a timer that fires, and of one that is cancelled.
+/// The contestant with a slack, the one without, and the maximum shares of its cost: for a timer that fires, and for one that is cancelled.
 const TARGETS: [(&str, &str, f64, f64); 4] = [
     (OwnLenient::<5>::NAME, Own::<Watched>::NAME, 0.8, 1.1),
     (OwnLenient::<25>::NAME, Own::<Watched>::NAME, 0.4, 1.1),
@@ -48,7 +48,7 @@ fn title(timers: usize) -> String {
 }
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    // The quick run has as many timers a second.
+    // The quick run has as many timers per second.
     let share = if quick { 20 } else { 1 };
     vec![fired(TIMERS / share, IDLE / share as u32), cancelled(quick)]
 }
@@ -89,7 +89,7 @@ fn cancelled(quick: bool) -> Workload {
     }
 }
 
-/// Ours with a slack and without, and tokio's.
+/// Ours with a slack and without, and tokio's timers.
 fn with_slack(measure: impl Measure, idle: Duration) -> Vec<Entrant> {
     let own = Own::<Watched>::start;
     let current = || Current;

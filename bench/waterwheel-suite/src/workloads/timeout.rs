@@ -1,11 +1,11 @@
 //! `timeout/pending`: a timeout of 30 s around a future that is pending once and then ready. `timeout/ready`: around one
 //! that is ready at once.
 //!
-//! The first is what a call over the network does. The second measures laziness, as its name says: a timeout that reads no
-//! clock and touches no timer before its future is pending has next to nothing to do.
+//! The first is like a call over the network. The second measures laziness: a timeout that reads no clock and touches no
+//! timer before its future is pending has next to nothing to do.
 //!
-//! The rows *scope* have `rpc::Deadline` in place of a timeout: the deadline is made from the clock, is that of all that the
-//! call awaits, and ends it. No peer has one, so they have no targets.
+//! The rows *scope* have `rpc::Deadline` instead of a timeout: the deadline is computed from the clock, applies to
+//! everything that the call awaits, and ends it. No peer has one, so they have no targets.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -24,7 +24,7 @@ use crate::stage::BATCH;
 use crate::targets::both_beat;
 use crate::workload::Workload;
 
-/// A call that is ready at once leaves nothing to do for a driver, and to give way costs what fifty of them do.
+/// The batch size for calls that are ready at once. They leave a driver nothing to do, and yielding costs as much as fifty of them.
 const READY_BATCH: usize = 32 * BATCH;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
@@ -89,7 +89,7 @@ impl<T: TimesOut, const PENDING: bool> Operation for Call<T, PENDING> {
     }
 }
 
-/// Ready when it was awaited before.
+/// A future that is ready once it was awaited before.
 struct Reply {
     awaited: bool,
 }

@@ -1,15 +1,15 @@
-//! `touch`: the idle deadline of a connection, 30 s after the last packet, pushed back at each packet. `touch_at`: the same
-//! for a caller that knows the time of the packet, as one that reads a batch of packets does.
+//! `touch`: the idle deadline of a connection, 30 s after the last packet, postponed at each packet. `touch_at`: the same
+//! for a caller that knows the time of the packet, like one that reads a batch of packets.
 //!
-//! Ours is `rpc::IdleTimeout`, whose guard is pending throughout: it writes a cell, once a tick, and moves no timer. In *tick
-//! not new* all packets come at one instant, in *tick new* each comes a tick after the one before.
+//! Ours is `rpc::IdleTimeout`, whose guard is pending throughout: it writes a cell, once per tick, and moves no timer. In
+//! *tick not new* all packets come at the same instant, in *tick new* each comes a tick after the previous one.
 //!
-//! The peers reset a pending sleep, as `postpone` has it, without a poll; so does the row `own, set_deadline`. futures-timer takes
-//! durations only, and reads the clock in `touch_at` as well. The rows *timeout* make a timeout for each packet, around a
-//! future that is pending once: that is all that pingora-timeout has for it.
+//! The peers reset a pending sleep, as in `postpone`, without a poll; so does the row `own, set_deadline`. futures-timer only
+//! accepts durations, and reads the clock in `touch_at` as well. The rows *timeout* make a timeout for each packet, around a
+//! future that is pending once: pingora-timeout has nothing else for this.
 //!
-//! The floors are what the time of the packet costs: *clock read* in `touch`, *packet* in `touch_at`, where it is known. The loop is
-//! in both, so the targets are differences.
+//! The floors are the cost of the packet's time: *clock read* in `touch`, *packet* in `touch_at`, where it is known. Both include
+//! the loop, so the targets are differences.
 
 use std::future::{Pending, pending};
 use std::hint::black_box;
@@ -37,7 +37,7 @@ const TOUCH: &str = "touch";
 const CLOCK_READ: &str = "clock read";
 const PACKET: &str = "packet";
 const OWN_RESETS: &str = "own, set_deadline";
-/// That of the contestants.
+/// The tick of the contestants.
 const TICK: Duration = Duration::from_micros(100);
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
@@ -138,7 +138,7 @@ fn times_out<T: TimesOut>(name: &'static str, load: Load, start: impl Start<T>) 
     engine::entrant(name, load, start, operation)
 }
 
-/// One that is guarded throughout, as a server's connections are.
+/// A connection that is guarded throughout, like those of a server.
 struct Connection {
     idle: IdleTimeout,
     guard: Option<Pin<Box<rpc::Guarded<Pending<()>>>>>,
@@ -209,7 +209,7 @@ impl<S: Postpones, const NEW: bool> Operation for ResetTo<S, NEW> {
     }
 }
 
-/// When they come: all at one instant, or each a tick after the one before.
+/// Packets that all come at the same instant, or each a tick after the previous one.
 struct Packets<const NEW: bool>(Instant);
 
 impl<const NEW: bool> Packets<NEW> {

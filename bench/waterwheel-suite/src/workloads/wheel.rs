@@ -1,21 +1,21 @@
-//! `wheel`: the pure data structure, [`Wheel`], with no clock, no lock and no task around it, by how many timers it
-//! holds and how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one
+//! `wheel`: the pure data structure, [`Wheel`], without clock, lock or task, by the number of its timers and how
+//! far ahead they are due: at random, evenly distributed, or in the order in which they are inserted, as with one
 //! timeout for all. The order decides whether neighbours in a slot are neighbours in memory.
 //!
 //! The suite's own rounds measure it, not criterion. criterion assumes that each further iteration costs the same; here an
-//! insert without a cancel makes the wheel larger and an expiry makes it smaller. So all of it would be `iter_custom`
+//! insert without a cancel makes the wheel larger and an expiry makes it smaller. So everything would be `iter_custom`
 //! around the loops below, with small first samples in which the clock is most of the figure. A sample here is long enough
 //! to need no regression, and is in the same file as all others.
 //!
-//! | metric | what is timed |
+//! | metric | timed work |
 //! |:--|:--|
 //! | insert; cancel, oldest first | half of the timers stay; as many as the whole population come, and go in the order in which they came, as in `churn` |
 //! | insert, cancel at random | the same in a random order: each entry is a cache miss, and the next insert takes the free entries in that order |
 //! | expire | the hand goes from one turn to the next until no timer is left: all of the advances, divided by the timers. Far ahead they cascade up to two times, and a turn has few timers to share its cost |
 //! | `next_expiration` | many calls on a wheel at rest, whose branches the processor then knows |
 //!
-//! The payload has the size of a waker. Deadlines and the random order are made beforehand; that each key is stored is
-//! in the figure of the insert.
+//! The payload has the size of a waker. Deadlines and the random order are computed beforehand; the figure of the
+//! insert includes storing each key.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -35,19 +35,19 @@ const METRICS: &[Metric] = &[
     Metric::lower("expire", "ns"),
     Metric::lower("next_expiration", "ns"),
 ];
-/// How far ahead the timers are due at most, in ticks of a millisecond, and in what order.
+/// The maximum time until the timers are due, in ticks of a millisecond, and their order.
 const ROWS: [(&str, u64, Order); 4] = [
     ("over 1 s", 1_000, Order::Random),
     ("over 1 min", 60_000, Order::Random),
     ("over 1 h", 3_600_000, Order::Random),
     ("over 1 min, in turn", 60_000, Order::InTurn),
 ];
-/// Not zero, where all dials are at their first slot.
+/// The initial tick. At zero all dials would be at their first slot.
 const START: Tick = Tick::new(20_000_123_456);
 const PAYLOAD: Payload = [0; 2];
-/// The states of the wheel in which `next_expiration` is called, each one advance on from the last…
+/// The number of states of the wheel in which `next_expiration` is called, each one advance after the previous one.
 const STATES: usize = 50;
-/// … and so many times on each.
+/// The number of calls in each state.
 const ASKED: u32 = 100;
 
 type Payload = [usize; 2];
@@ -97,7 +97,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    // They do not say in what order timers are cancelled: verdicts on both.
+    // The targets do not name the order in which timers are cancelled: verdicts on both.
     let wanted = [
         ("insert", 15.0),
         ("insert after cancels at random", 15.0),
@@ -142,7 +142,7 @@ fn sample(load: Load) -> Sample {
         subject.insert();
         sums[4] += subject.expire();
     }
-    // Last, since it leaves the free entries in a random order.
+    // This comes last, since it leaves the free entries in a random order.
     subject.settle();
     for _ in 0..repeats {
         sums[2] += subject.insert();
@@ -160,7 +160,7 @@ fn sample(load: Load) -> Sample {
     Sample::of(values)
 }
 
-/// A wheel, and the keys of those timers in it that come and go.
+/// A wheel, and the keys of its timers that come and go.
 struct Subject {
     wheel: Wheel<Payload>,
     offsets: Vec<Ticks>,
@@ -178,7 +178,7 @@ impl Subject {
         }
     }
 
-    /// Half of the population, to stay; and room for the others, so that no insert waits for the slab to grow.
+    /// Inserts the half of the population that stays; and reserves room for the others, so that no insert waits for the slab to grow.
     fn settle(&mut self) {
         self.insert();
         self.cancel();
@@ -206,7 +206,7 @@ impl Subject {
         start.elapsed()
     }
 
-    /// In the order of the keys.
+    /// Cancels the timers in the order of the keys.
     fn cancel(&mut self) -> Duration {
         let start = Instant::now();
         for key in self.keys.drain(..) {
@@ -221,7 +221,7 @@ impl Subject {
         }
     }
 
-    /// As a driver does it that is never late: each advance goes to the tick at which something is next to be done.
+    /// Expires the timers like a driver that is never late: each advance goes to the next tick at which there is work.
     fn expire(&mut self) -> Duration {
         let start = Instant::now();
         while !self.wheel.is_empty() {
@@ -244,7 +244,7 @@ impl Subject {
         );
     }
 
-    /// Nanoseconds of one call.
+    /// Returns the nanoseconds of one call.
     fn next_expiration(&mut self) -> f64 {
         let mut sum = Duration::ZERO;
         for _ in 0..STATES {

@@ -1,10 +1,10 @@
-//! The conditions of the run, for the foot of each card.
+//! The conditions of the run, for the footer of each card.
 
 use waterwheel_suite::Conditions;
 
 use crate::source::Source;
 
-/// Who was measured, on what, and how a figure was made.
+/// The contestants, the machine, and how a figure is computed.
 pub(crate) fn line(conditions: &Conditions, source: &Source) -> String {
     let mut versions: Vec<String> = Vec::new();
     for package in &source.packages {
@@ -31,7 +31,7 @@ pub(crate) fn line(conditions: &Conditions, source: &Source) -> String {
     )
 }
 
-/// Why no figure of this run is to be quoted, if so.
+/// The reason why no figure of this run may be quoted, if there is one.
 pub(crate) fn alert(conditions: &Conditions) -> Option<&'static str> {
     if conditions.debug_assertions {
         Some("DEBUG ASSERTIONS WERE ON: no figure here means anything.")

@@ -1,9 +1,9 @@
-//! How each contestant is shown: the same colour, mark and label on every chart.
+//! The look of each contestant: the same colour, mark and label on every chart.
 
 use waterwheel_bench_kit::chart::{Look, Mark};
 
-/// In the order of the charts: the drop-in, a timer of one's own, tokio's two, then the others. The name in the results, the class, the
-/// label, the mark.
+/// In the order of the charts: the drop-in replacement, a separate timer, tokio's two, then the others. The name in the results, the
+/// class, the label, the mark.
 const KNOWN: [(&str, &str, &str, Mark); 9] = [
     ("current", "current", "waterwheel (drop-in)", Mark::Circle),
     ("own", "own", "own Timer", Mark::Diamond),

@@ -4,15 +4,15 @@
 //! cargo run --release -p waterwheel-suite --bin charts -- [results.json]
 //! ```
 //!
-//! It reads what the last run of the suite wrote (`target/suite/results.json`) or the file that is named, and writes
-//! `docs/charts/*.svg`. A chart whose workload is not in the results is skipped with a note, and its file left as it is.
-//! Equal results make equal bytes.
+//! It reads the results of the last run of the suite (`target/suite/results.json`) or the given file, and writes
+//! `docs/charts/*.svg`. A chart whose workload is not in the results is skipped with a note, and its file left
+//! unchanged. Equal results make equal bytes.
 //!
 //! # Why not a chart library
 //! plotters was tried. It writes each colour into each shape, so that a picture cannot follow the reader's dark mode; it has
-//! no grouped bars; and it places everything on whole pixels. What is left to do by hand is a scale and a loop over
-//! rectangles. The `svg` crate, which needs no other, writes the document: it escapes what is to be escaped and sorts the
-//! attributes, which keeps the output stable.
+//! no grouped bars; and it places everything on whole pixels. The rest is a scale and a loop over rectangles. The `svg`
+//! crate, which has no dependencies, writes the document: it escapes text and sorts the attributes, which keeps the output
+//! stable.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it wrote")]

@@ -1,17 +1,17 @@
-//! Where the figures of a chart come from, for the foot of its card.
+//! The source of a chart's figures, for the footer of its card.
 
 use waterwheel_suite::{Failure, Series, Table};
 
 use crate::looks::look;
 
-/// The packages that were measured, how often, and what went wrong.
+/// The packages that were measured, the number of rounds, and the faults.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Whose versions are to be named.
+    /// The packages whose versions are named.
     pub(crate) packages: Vec<&'static str>,
     /// The fewest and the most samples of a contestant: a failed one is missing.
     pub(crate) rounds: (usize, usize),
-    /// A sentence for each.
+    /// The faults, one sentence each.
     pub(crate) faults: Vec<String>,
 }
 
@@ -43,12 +43,12 @@ pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'
             names.push(&series.name);
         }
     }
-    // Stable: contestants that are not known stay in the order of the report.
+    // A stable sort: unknown contestants stay in the order of the report.
     names.sort_by_key(|name| look(name).rank);
     names
 }
 
-/// Whether this is a floor, which no contestant can be much below.
+/// Whether this is a floor, which no contestant can undercut by much.
 pub(crate) fn is_floor(series: &Series) -> bool {
     series.name.starts_with("floor")
 }

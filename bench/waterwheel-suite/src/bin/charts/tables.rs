@@ -1,4 +1,4 @@
-//! Finds in the results what a chart needs, and says what is not there.
+//! Finds the data for a chart in the results, and reports missing data.
 
 use std::fmt;
 
@@ -39,13 +39,13 @@ pub(crate) fn sizes<'a>(
     Ok(found)
 }
 
-/// The place of a metric.
+/// The index of a metric.
 pub(crate) fn metric(table: &Table, name: &str) -> Result<usize, Missing> {
     let found = table.metric(name);
     found.ok_or_else(|| Missing(format!("metric {name:?} in {:?}", table.title)))
 }
 
-/// The median and the ends of what was measured; none if nothing was.
+/// The median and the range of the measured values; `None` if there are none.
 pub(crate) fn spread(series: &Series, metric: usize) -> Option<Spread> {
     let values = series
         .samples

@@ -1,4 +1,4 @@
-//! The contents of each block: one of the `grids`, or a text that is made here.
+//! The contents of each block: one of the `grids`, or a text that is composed here.
 
 use waterwheel_suite::{Conditions, Outcome, Results, Series, Table, Verdict, verdict_table};
 
@@ -9,7 +9,7 @@ const GRIDS: &str = include_str!("grids.txt");
 const CPU: &str = "CPU a timer";
 const P50: &str = "lateness p50";
 
-/// The text of a block. An error if there is no such block, or the results lack a figure of it.
+/// The text of a block. An error if there is no such block, or the results lack one of its figures.
 pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
     match name {
         "conditions" => Ok(conditions(results)),
@@ -70,7 +70,7 @@ fn summary(results: &Results) -> Result<String, String> {
     Ok(text)
 }
 
-/// CPU and lateness in one row for each way of waking: of one sample both, so of one process.
+/// CPU and lateness in one row for each way of waking: both from one sample, and so from one process.
 fn ways_of_waking(results: &Results) -> Result<String, String> {
     const RATES: [(&str, &str); 4] = [
         ("100 a second", "rate, 100 a second"),

@@ -1,10 +1,10 @@
-//! A figure as a reader of a table wants it: three digits, in the unit that suits it.
+//! A figure in a table: three digits, in a suitable unit.
 
 use waterwheel_bench_kit::{Spread, text::in_groups};
 
-/// For what is not there.
+/// Stands for a missing figure.
 pub(crate) const NONE: &str = "–";
-/// For a figure that means nothing, since timers fired early or never.
+/// Stands for a meaningless figure, since timers fired early or never.
 pub(crate) const VOID: &str = "void";
 
 /// The units of time, by length in nanoseconds.
@@ -22,7 +22,7 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     }
     let (nanos, most_of) = match unit {
         "ns" => (value, MS.1),
-        // A lateness of 640 µs is better read as 0.64 ms.
+        // A lateness of 640 µs is easier to read as 0.64 ms.
         "us" => (value * 1e3, MS.1 / 10.0),
         "ms" => (value * 1e6, 0.0),
         "count" if value.fract() == 0.0 => return in_groups(&format!("{value:.0}"), ' '),
@@ -39,7 +39,7 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     format!("{} {unit}", digits(nanos / length))
 }
 
-/// How many times better.
+/// Formats how many times better it is.
 pub(crate) fn times(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return NONE.to_owned();

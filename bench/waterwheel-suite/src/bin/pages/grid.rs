@@ -4,22 +4,22 @@ use waterwheel_suite::{Results, Table};
 
 use crate::cell;
 
-/// The contents of each cell are found by these names in the results.
+/// A table, by the names under which the results contain each cell.
 #[derive(Default)]
 pub(crate) struct Grid<'a> {
     /// The name of its block.
     pub(crate) name: &'a str,
-    /// Above the labels.
+    /// The text above the labels.
     corner: &'a str,
-    /// The head of the column, and the contestant.
+    /// The heading of each column, and its contestant.
     columns: Vec<(&'a str, &'a str)>,
-    /// The head, and how many times better one contestant is: `this than that`.
+    /// The heading, and how many times better one contestant is: `this than that`.
     ratios: Vec<(&'a str, &'a str)>,
     /// The label, the title of the workload, and one of its metrics.
     pub(crate) rows: Vec<Vec<&'a str>>,
 }
 
-/// The grids of such a text as `grids.txt`.
+/// Parses the grids of a text in the format of `grids.txt`.
 pub(crate) fn read(text: &str) -> Vec<Grid<'_>> {
     let mut grids: Vec<Grid<'_>> = Vec::new();
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -51,8 +51,8 @@ pub(crate) fn read(text: &str) -> Vec<Grid<'_>> {
 }
 
 impl Grid<'_> {
-    /// As Markdown. An error if the results have no such workload or metric, or if a sample failed. A contestant that a workload
-    /// does not have is a dash. One whose timers fired early or never has no figure.
+    /// Renders the grid as Markdown. An error if the results lack a workload or metric, or if a sample failed. A contestant that
+    /// a workload lacks is a dash. One whose timers fired early or never has no figure.
     pub(crate) fn text(&self, results: &Results) -> Result<String, String> {
         let heads = self.columns.iter().chain(&self.ratios);
         let heads: Vec<_> = heads.map(|(head, _)| *head).collect();
@@ -84,7 +84,7 @@ impl Grid<'_> {
                 let is_void = pair.is_some_and(|(this, than)| this.faults() + than.faults() > 0);
                 let shown = match times {
                     Some(_) if is_void => cell::VOID.to_owned(),
-                    // Of two zeros there is no ratio.
+                    // Two zeros have no ratio.
                     Some(times) => cell::times(times),
                     None => cell::NONE.to_owned(),
                 };

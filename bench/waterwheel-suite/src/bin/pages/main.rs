@@ -1,12 +1,12 @@
-//! Writes the figures of a run of the suite into the pages of the repository, so that none is written by hand.
+//! Writes the figures of a run of the suite into the pages of the repository, so that none is copied by hand.
 //!
 //! ```text
 //! cargo run --release -p waterwheel-suite --bin pages                # from bench/waterwheel-suite/results.json
 //! cargo run --release -p waterwheel-suite --bin pages -- NEW.json    # from a new run, which becomes that file
 //! ```
 //!
-//! It writes `bench/waterwheel-suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`filled`). The
-//! same results make the same bytes. A test holds the pages in the repository against the results in the repository.
+//! It writes the whole run to `bench/waterwheel-suite/results.json` and `results.md`, and fills the marked blocks of the pages
+//! (`filled`). The same results make the same bytes. A test compares the pages in the repository to the results in the repository.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it wrote")]
@@ -23,7 +23,7 @@ use clap::Parser;
 use waterwheel_bench_kit::filled;
 use waterwheel_suite::{Results, report};
 
-/// From the root of the repository.
+/// The paths of the pages from the root of the repository.
 const PAGES: [&str; 4] = [
     "README.md",
     "BENCHMARKS.md",
@@ -59,7 +59,7 @@ fn root() -> PathBuf {
 
 fn publish(source: &Path, root: &Path) -> Result<(), String> {
     let results = read(source)?;
-    // All texts first, so that nothing is written if a page asks for what the run does not have.
+    // Make all texts first, so that nothing is written if a page needs a figure that the run lacks.
     let texts = texts(&results, root)?;
     results
         .write(&root.join(RESULTS))
@@ -76,7 +76,7 @@ fn read(source: &Path) -> Result<Results, String> {
     Results::read(source).map_err(|error| format!("{}: {error}", source.display()))
 }
 
-/// Each file with the text that it has with these results.
+/// Each file with its text for these results.
 fn texts(results: &Results, root: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let mut texts = vec![(REPORT, report(results))];
     for path in PAGES {

@@ -1,8 +1,8 @@
 //! `fire`: N sleeps spread evenly at random over one second, each polled once with a waker that records its time.
 //!
-//! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then
-//! the workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake
-//! before the deadline is early, and a sleep that is not woken is lost.
+//! No tasks are woken, which leaves the timer's own work. Two tasks arm the sleeps before the first is due, and then
+//! the workers are idle (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake before the deadline
+//! is early, and a sleep that is not woken is lost.
 
 mod sample;
 
@@ -31,7 +31,7 @@ pub(super) const METRICS: &[Metric] = &[
     Metric::lower(CPU, "ns"),
     Metric::lower(EARLY, "count"),
 ];
-/// The most that arming a sleep takes, where it locks what all threads share or wakes another thread.
+/// The maximum time to arm a sleep that locks shared data or wakes another thread.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
 pub(super) const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
 
@@ -40,7 +40,7 @@ fn title(timers: usize) -> String {
 }
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
-    // The quick run has the same timers a second as the smaller full one, over an eighth of the time.
+    // The quick run has the same timers a second as the smaller full one, but for an eighth of the time.
     let scale = |timers| {
         let share = if quick { 8 } else { 1 };
         Load {

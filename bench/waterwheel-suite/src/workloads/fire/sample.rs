@@ -1,10 +1,10 @@
-//! One sample: arm, wait, look.
+//! One sample: arm, wait, evaluate.
 //!
 //! Every sleep is armed before the first is due, or the sample is taken again with twice the time to arm. The CPU time
 //! is that of the workers and every other thread of the contestant, from just before the first deadline until just
-//! after the last wake, the driver's own wake-ups among it, and one clock read a timer (our waker's). One more timer,
-//! an hour away, is pending throughout, so that no helper thread ends with the last sleep and takes its CPU time with
-//! it.
+//! after the last wake, including the driver's own wake-ups and one clock read per timer (our waker's). One more
+//! timer, an hour away, is pending throughout, so that no helper thread ends with the last sleep and takes its CPU
+//! time with it.
 
 use std::future::Future;
 use std::ops::Range;
@@ -22,17 +22,17 @@ use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage};
 
-/// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
+/// The pause after the last sleep is armed, and the one between the first reading of the CPU time and the first deadline.
 const CALM: Duration = Duration::from_millis(50);
-/// The greatest is the last.
+/// The percentiles, including the maximum as the last one.
 const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 
-/// How many timers are due, and within what time.
+/// The number of due timers, and the time over which they are due.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) timers: usize,
     pub(crate) window: Duration,
-    /// A guess at the time that arming one sleep takes.
+    /// The estimated time to arm one sleep.
     pub(crate) to_arm: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Measure for Load {
     }
 }
 
-/// None if the sleeps were not armed in time.
+/// Takes a sample. `None` if the sleeps were not armed in time.
 fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });

@@ -1,4 +1,4 @@
-//! The common parts of the four curves: the contestants, and a row made of one sample for each step.
+//! The common parts of the four curves: the contestants, and a row from one sample for each step.
 
 use waterwheel_suite::{Absent, Metric, Sample};
 
@@ -31,7 +31,7 @@ pub(super) fn workload(
     }
 }
 
-/// One sample of them all, each of which has one value.
+/// Joins samples, each of which has one value.
 pub(super) fn joined(steps: impl IntoIterator<Item = Sample>) -> Sample {
     let mut all = Sample::default();
     for step in steps {

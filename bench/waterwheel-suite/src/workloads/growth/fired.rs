@@ -1,10 +1,10 @@
-//! A steady stream of timers of which ever more are left to fire: CPU time a timer.
+//! A steady stream of timers, a growing share of which fires: CPU time per timer.
 //!
 //! Once a millisecond, the main thread sends a signal to two tasks. At each signal a task makes 50 sleeps and polls each
-//! once. Sleeps that are to fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was
-//! made. The figure includes the signals and two allocations a timer, the same for all contestants.
+//! once. Sleeps that should fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was
+//! made. The figure includes the signals and two allocations per timer, the same for all contestants.
 //!
-//! The wakers count. If one in fifty of the sleeps that were to fire was dropped before it did, the machine was busy with
+//! The wakers count. If one in fifty of the sleeps that should fire was dropped before it did, the machine was busy with
 //! something else, and the sample is taken again.
 
 use std::collections::VecDeque;
@@ -37,13 +37,13 @@ const METRICS: &[Metric] = &[
     Metric::lower("100 % fire", "ns"),
 ];
 const PERCENT: [u64; 5] = [0, 1, 10, 50, 100];
-/// Sleeps that a task makes at each signal: 100 k a second by both together.
+/// The number of sleeps that a task makes at each signal: 100 k a second by both together.
 const AT_A_TIME: usize = 50;
 const SIGNAL_EVERY: Duration = Duration::from_millis(1);
 const SHORT: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(10);
-/// Signals until a sleep is dropped.
+/// The number of signals until a sleep is dropped.
 const KEPT: usize = 20;
-/// Before the CPU time is read first: longer than the first sleeps are kept.
+/// The number of signals before the CPU time is first read: more than the first sleeps are kept for.
 const WARM_UP: u32 = 30;
 const RETAKES: u64 = 4;
 
@@ -59,7 +59,7 @@ pub(super) fn workload(quick: bool) -> Workload {
 
 #[derive(Clone, Copy)]
 struct Fired {
-    /// Signals while the CPU time counts.
+    /// The number of signals while the CPU time counts.
     measured: u32,
 }
 
@@ -85,7 +85,7 @@ impl Fired {
         }
     }
 
-    /// CPU nanoseconds a timer, and whether (nearly) all sleeps that were to fire did.
+    /// CPU nanoseconds per timer, and whether (nearly) all sleeps that should fire did.
     fn attempt<S: Sleeps>(self, start: impl Start<S>, percent: u64) -> (f64, bool) {
         let stage = Stage::new();
         let sleeps = stage.run(async move { start() });
@@ -99,7 +99,7 @@ impl Fired {
         let send = |times| {
             let start = Instant::now();
             for time in 1..=times {
-                // By the clock, so that a late one does not delay the rest.
+                // Paced by the clock, so that a late signal does not delay the rest.
                 thread::sleep(
                     (start + SIGNAL_EVERY * time).saturating_duration_since(Instant::now()),
                 );
@@ -129,7 +129,7 @@ struct Stream<S: Sleeps> {
     sleeps: S,
     percent: u64,
     random: Rng,
-    /// The oldest first.
+    /// The kept sleeps, the oldest first.
     kept: VecDeque<Vec<Pin<Box<S::Sleep>>>>,
     to_fire: u64,
     fired: Arc<Count>,
@@ -176,7 +176,7 @@ impl<S: Sleeps> Stream<S> {
     }
 }
 
-/// How often it was woken.
+/// The number of wakes.
 #[derive(Default)]
 struct Count(AtomicU64);
 

@@ -1,7 +1,7 @@
-//! Arm + cancel, with ever more timers pending beside: one task makes a sleep, polls it and drops it.
+//! Arm + cancel, with ever more other timers pending: one task makes a sleep, polls it and drops it.
 //!
-//! The others are due evenly at random in one to three hours and the measured one in two, so that it is never the
-//! earliest of all (what it costs then is in `cancel`).
+//! The others are due at random, evenly distributed over one to three hours, and the measured one in two, so that
+//! it is never the earliest of all (`cancel` has the cost of that case).
 
 use std::ops::Range;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("1000000 pending", "ns"),
     Metric::lower("10000000 pending", "ns"),
 ];
-/// In seconds.
+/// The delay of the measured sleep, in seconds.
 const MEASURED: u64 = 2 * 3600;
 const OTHERS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(3 * 3600);
 

@@ -1,8 +1,8 @@
-//! Arm + cancel in a ring of pending timers, as in `churn`, whose deadlines lie ever further apart.
+//! Arm + cancel in a ring of pending timers, as in `churn`, with deadlines that are ever further apart.
 //!
 //! A wheel files near and far deadlines on different dials. "1 s" is evenly at random up to a second, and so on; from 1
 //! ms to 30 days every power is as likely as the next, so that all dials have timers. The shortest of them fire before
-//! their turn to be dropped comes: then it is the firing that is paid for.
+//! their turn to be dropped comes: then the figure includes the firing.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("1 h", "ns"),
     Metric::lower("1 ms to 30 days", "ns"),
 ];
-/// In milliseconds, the least and the greatest.
+/// The least and the greatest delay in milliseconds, and their distribution.
 const SPREADS: [(f64, f64, Shape); 5] = [
     (30e3, 30e3, Shape::Even),
     (1.0, 1e3, Shape::Even),
@@ -36,7 +36,7 @@ const SPREADS: [(f64, f64, Shape); 5] = [
 ];
 const HELD: usize = 100_000;
 const HELD_QUICK: usize = 10_000;
-/// The delays are drawn beforehand: a logarithm costs as much as a timer.
+/// The number of delays, which are drawn beforehand: a logarithm costs as much as a timer.
 const DELAYS: usize = 8192;
 
 #[derive(Clone, Copy)]
@@ -91,7 +91,7 @@ fn delays(least: f64, greatest: f64, shape: Shape, seed: u64) -> Vec<Duration> {
 
 struct Turnover<S: Sleeps> {
     sleeps: S,
-    /// An option each, so that the oldest is gone before the new one is made.
+    /// The pending sleeps. Each is an option, so that the oldest is dropped before the new one is made.
     ring: Ring<Option<S::Sleep>>,
     delays: Vec<Duration>,
     next: usize,
@@ -119,7 +119,7 @@ impl<S: Sleeps> Operation for Turnover<S> {
     }
 }
 
-/// A sleep of a millisecond may be over at once, if the thread was held up.
+/// Polls a sleep. One of a millisecond may be over at once, if the thread was held up.
 fn poll(place: Pin<&mut Option<impl Future>>, context: &mut Context<'_>) {
     let sleep = place.as_pin_mut().expect("just put there");
     let _ = sleep.poll(context);

@@ -1,8 +1,8 @@
-//! Arm + cancel by ever more threads: each task makes a sleep, polls it and drops it, beside ten thousand that are
+//! Arm + cancel by ever more threads: each task makes a sleep, polls it and drops it, while ten thousand are
 //! pending.
 //!
-//! The runtime has as many workers as there are tasks (two at least). Beyond the number of processors they take turns,
-//! and a lock may be held by a thread that is not running. The figure is what all of them do together: with nothing
+//! The runtime has as many workers as there are tasks (at least two). Beyond the number of processors they take turns,
+//! and a lock may be held by a thread that is not running. The figure is the throughput of all together: if nothing is
 //! shared it grows with the processors and then stays.
 
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
-//! One interval of a second, and nothing else in the whole runtime: a heartbeat, a sampler of counters.
+//! One interval of a second, and nothing else in the whole runtime, like a heartbeat or a sampler of counters.
 //!
-//! It counts how often the system has to switch threads for it. Every contestant has to wake up once a tick.
+//! It counts the thread switches that the system needs for it. Every contestant has to wake up once per tick.
 //! Three rounds: the counts are over a long time, but they vary by a few.
 
 use std::thread;
@@ -18,7 +18,7 @@ use crate::stage::Stage;
 use crate::targets::of_both;
 use crate::workload::Workload;
 
-/// How its titles begin.
+/// The beginning of its titles.
 pub(crate) const NAME: &str = "interval, 1 of ";
 pub(crate) const ROUNDS: usize = 3;
 
@@ -28,10 +28,10 @@ const METRICS: &[Metric] = &[
     Metric::lower("CPU", "us"),
     Metric::lower(LOST, "count"),
 ];
-/// Between the start of the contestant and that of the count.
+/// The time between the start of the contestant and that of the count.
 const CALM: Duration = Duration::from_millis(100);
 
-/// How long the interval is, and how often it ticks.
+/// The period of the interval, and the number of its ticks.
 #[derive(Clone, Copy)]
 struct Load {
     period: Duration,
@@ -95,7 +95,7 @@ fn sample<T: Ticks>(start: impl Start<T>, load: Load) -> Sample {
     let over = first + load.period * load.ticks - load.period / 2;
     let mut hangs = false;
     let cost = cpu::cost_of(|| {
-        // Not by a timer of the runtime.
+        // Sleeps without a timer of the runtime.
         thread::sleep(over.saturating_duration_since(Instant::now()));
         hangs = !patience::wait_for(|| task.is_finished());
     });
@@ -110,7 +110,7 @@ fn sample<T: Ticks>(start: impl Start<T>, load: Load) -> Sample {
     }
 }
 
-/// How many ticks came at their time, and how many early.
+/// The number of ticks that came on time, and of those that were early.
 async fn service<T: Ticks>(ticker: T, first: Instant, load: Load) -> (u64, u64) {
     let mut interval = ticker.interval_at(first, load.period);
     let (mut ticked, mut early) = (0, 0);

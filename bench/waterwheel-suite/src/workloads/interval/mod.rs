@@ -1,11 +1,11 @@
-//! `interval`: ten thousand tasks, each with an interval of 100 ms, as a service has one a connection.
+//! `interval`: ten thousand tasks, each with an interval of 100 ms, like a service with one per connection.
 //!
-//! Their first ticks are spread evenly at random over one period, and from then on each ticks a given number of times
-//! and ends. The CPU time is that of all threads over all ticks: the timer's work, waking the task and running it, and
-//! one clock read of ours, by which a tick is seen to be early.
+//! Their first ticks are at random times, evenly distributed over one period; from then on each ticks a given number
+//! of times and ends. The CPU time is that of all threads over all ticks: the timer's work, waking and running the
+//! task, and one clock read of ours, which detects early ticks.
 //!
-//! A tick is lost if it does not come, or if the next one comes in its place: after each the following must be the one a
-//! period later, since by default (`MissedTickBehavior::Burst`) what was missed is made up for.
+//! A tick is lost if it does not come, or if the next one comes instead: each tick must be followed by the one a period
+//! later, since missed ticks are made up for by default (`MissedTickBehavior::Burst`).
 //!
 //! One more table has one interval alone (`lone.rs`).
 
@@ -42,7 +42,7 @@ const LOST: &str = "ticks lost";
 const METRICS: &[Metric] = &[Metric::lower(CPU, "ns"), Metric::lower(LOST, "count")];
 const INTERVALS: usize = 10_000;
 const PERIOD: Duration = Duration::from_millis(100);
-/// Between the last task's start and the first tick.
+/// The time between the last task's start and the first tick.
 const CALM: Duration = Duration::from_millis(50);
 
 fn title() -> String {
@@ -127,7 +127,7 @@ impl<W: Way> Ticks for Own<W> {
     }
 }
 
-/// Whose future ends with when the tick was due, as often as it is awaited.
+/// Its timer is a future that returns when the tick was due, each time it is awaited.
 impl Ticks for AsyncIo {
     type Interval = async_io::Timer;
 
@@ -146,7 +146,7 @@ fn entrant<T: Ticks>(start: impl Start<T>, ticks: u32) -> Entrant {
     })
 }
 
-/// None if the tasks had not started in time.
+/// Takes a sample. `None` if the tasks had not started in time.
 fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let ticker = stage.run(async move { start() });
@@ -161,7 +161,7 @@ fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<
 
     let over = first + PERIOD * (ticks + 1);
     let cpu = cpu::nanos_of(|| {
-        // Not by a timer of the runtime.
+        // Sleeps without a timer of the runtime.
         thread::sleep(over.saturating_duration_since(Instant::now()));
         patience::wait_for(|| tally.ended.load(SeqCst) == INTERVALS);
     });
@@ -177,7 +177,7 @@ fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<
     })
 }
 
-/// The times that the tasks write down when they start and when they end.
+/// The times that the tasks note when they start and when they end.
 #[derive(Default)]
 struct Tally {
     started: AtomicUsize,
@@ -186,7 +186,7 @@ struct Tally {
     early: AtomicU64,
 }
 
-/// Returns when every task has been polled (but for the two that are at it).
+/// Returns when every task has been polled (except the two that may be doing so).
 async fn start_all<T: Ticks>(ticker: T, first: Instant, ticks: u32, tally: Arc<Tally>) {
     let mut random = Rng::with_seed(0);
     for index in 0..INTERVALS {

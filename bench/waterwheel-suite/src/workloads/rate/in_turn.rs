@@ -1,8 +1,8 @@
-//! Tasks that sleep over and over: a timer is armed each time that one has fired, as services do it.
+//! Tasks that sleep over and over: a timer is armed each time one has fired, as in services.
 //!
-//! `rate, in turn` has as many as make the rate with sleeps of 50 to 150 ms. `rate, lone` has one, which sleeps 1 to 2 ms, and nothing
-//! else in the whole runtime: a backoff, a poll of a device, a pacer. No timer is pending beside that one, so nothing shares the cost of
-//! its wake-up, and there are fewer than a thousand a second.
+//! `rate, in turn` has enough tasks for the rate with sleeps of 50 to 150 ms. `rate, lone` has one, which sleeps 1 to 2 ms, and nothing
+//! else in the whole runtime: a backoff, a poll of a device, a pacer. No other timer is pending, so nothing shares the cost of its
+//! wake-up, and there are fewer than a thousand a second.
 //!
 //! The delays are random. With the same delay each time, every sleep would begin just after a tick, and its
 //! lateness would be that of this one phase.
@@ -38,16 +38,16 @@ const METRICS: &[Metric] = &[
 const PERCENTILES: [f64; 2] = [0.5, 0.99];
 
 const LONE: &str = "rate, lone";
-/// Timers a second.
+/// The number of timers a second.
 const RATES: &[usize] = &[100, 1000, 10_000];
 const QUICK_RATES: &[usize] = &[1000];
-/// Before the first sleep and after the last, so that the workers rest while the cost is read.
+/// The pause before the first sleep and after the last, so that the workers rest while the cost is read.
 const CALM: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy)]
 struct Load {
     tasks: usize,
-    /// From, and to.
+    /// The minimum and the maximum delay.
     delays: [Duration; 2],
     window: Duration,
 }
@@ -113,7 +113,7 @@ fn lone(window: Duration) -> Workload {
     }
 }
 
-/// Targets for the cost of the guard, and for the lateness of the timer that the thread wakes where it is alone.
+/// Targets for the cost of the guard, and for the lateness of a lone timer that the thread wakes.
 pub(super) fn targets() -> Vec<Target> {
     let (thread, at_most) = (Own::<Thread>::NAME, Want::AtMost(200.0));
     let mut targets = vec![Target::new(LONE, P50, thread, at_most)];

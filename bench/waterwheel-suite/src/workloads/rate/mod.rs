@@ -1,12 +1,12 @@
-//! `rate`: so many timers a second, due at random instants, each awaited by a task of its own.
+//! `rate`: a given number of timers a second, due at random instants, each awaited by its own task.
 //!
-//! The cost of timers to a service that is mostly idle or moderately loaded: at 100 a second each timer wakes a sleeping worker, at
-//! 100 000 many fire together. The tasks are spawned, and their timers armed, before the first timer is due
-//! (`sample.rs`). Then each task is woken, notes the time, and ends. Lateness is that time minus the deadline, so it
-//! includes the way from the wake to the task.
+//! This is the cost of timers to a service that is mostly idle or moderately loaded: at 100 a second each timer wakes a sleeping
+//! worker, at 100 000 many fire together. The tasks are spawned, and their timers armed, before the first timer is due
+//! (`sample.rs`). Then each task is woken, notes the time, and ends. Lateness is that time minus the deadline, so it includes the
+//! way from the wake to the task.
 //!
-//! CPU time and context switches are those of all threads. They stand beside the lateness of the same sample, since
-//! precision has a price: each way of waking the driver has a row.
+//! CPU time and context switches are those of all threads. They are listed with the lateness of the same sample,
+//! since precision has a price: each way of waking the driver has a row.
 //!
 //! `rate, in turn` and `rate, lone` have tasks that sleep over and over (`in_turn.rs`).
 
@@ -42,7 +42,7 @@ const METRICS: &[Metric] = &[
     Metric::lower(EARLY, "count"),
 ];
 
-/// Timers a second, and milliseconds: the fewer timers, the longer it takes until the figure is steady.
+/// The number of timers a second, and the duration in milliseconds: with fewer timers it takes longer until the figure is steady.
 const LOADS: &[(usize, u64)] = &[(100, 3000), (1000, 2000), (10_000, 1000), (100_000, 1000)];
 const QUICK_LOADS: &[(usize, u64)] = &[(100, 500), (10_000, 100)];
 /// The rates with a target. A busier timer has its targets in `fire`.
@@ -80,7 +80,7 @@ fn by_rate(load: Load) -> Workload {
     }
 }
 
-/// tokio and ours alone, at each rate.
+/// Only tokio and ours take part, at each rate.
 fn absent() -> Vec<Absent> {
     let in_fire = [AsyncIo::NAME, FuturesTimer::NAME]
         .map(|name| Absent::new(name, "`fire` has what it pays for its precision"));
@@ -90,7 +90,7 @@ fn absent() -> Vec<Absent> {
         .collect()
 }
 
-/// How often the wake-up thread may look at the runtime's timer, and what it may cost in CPU time, compared with a timer without it.
+/// How often the wake-up thread may check the runtime's timer, and its cost in CPU time, compared with a timer without it.
 fn of_the_guard(title: &str, rate: usize) -> [Target; 2] {
     let at_most = match rate {
         ..1000 => 1.12,
@@ -113,13 +113,13 @@ pub(crate) fn targets() -> Vec<Target> {
         for (metric, want) in [(CPU, share(1.5)), (P50, share(0.7)), (EARLY, Want::Zero)] {
             targets.extend(of_both(&title, metric, want));
         }
-        // Without a thread of its own a timer is no more precise than tokio's, and then it may cost little more.
+        // Without its own thread a timer is no more precise than tokio's, so it may cost only a little more.
         for (metric, at_most) in [(CPU, 1.2), (P50, 1.0)] {
             let of = Own::<TokioOnly>::NAME;
             targets.push(Target::new(&title, metric, of, share(at_most)));
         }
     }
-    // What is paid for precision: it is there while the timers are few, and costs little once they are many.
+    // The price of precision: the thread works while the timers are few, and costs little once they are many.
     let by_thread =
         |rate, metric, want| Target::new(title(rate), metric, Own::<Thread>::NAME, want);
     targets.push(by_thread(100, P50, Want::AtMost(200.0)));

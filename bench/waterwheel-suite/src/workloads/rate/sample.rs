@@ -1,6 +1,6 @@
-//! One sample: spawn, wait, look.
+//! One sample: spawn, wait, evaluate.
 //!
-//! Two tasks, each on a worker of its own, spawn the services, so that both workers arm timers. Every service has been
+//! Two tasks, each on its own worker, spawn the services, so that both workers arm timers. Every service has been
 //! polled before the first timer is due, or the sample is taken again with twice the time to arm. The cost is counted
 //! from just before the first deadline until just after the last timer fired. One more timer, an hour away, is pending
 //! throughout, so that no helper thread ends with the last sleep and takes its CPU time with it.
@@ -23,15 +23,15 @@ use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage, WORKERS};
 
-/// In the order of the metrics.
+/// The percentiles, in the order of the metrics.
 const PERCENTILES: [f64; 4] = [0.1, 0.5, 0.9, 0.99];
 
-/// Between the last task's start, the first reading of the cost, and the first deadline.
+/// The pause after the last task's start, and the one between the first reading of the cost and the first deadline.
 const CALM: Duration = Duration::from_millis(50);
-/// A guess at what it takes to spawn a service and to arm its timer.
+/// The estimated time to spawn a service and to arm its timer.
 const TO_ARM: Duration = Duration::from_nanos(1200);
 
-/// How many timers a second are due, and for how long.
+/// The number of due timers a second, and the duration.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) rate: usize,
@@ -51,7 +51,7 @@ impl Measure for Load {
     }
 }
 
-/// None if the timers were not armed in time.
+/// Takes a sample. `None` if the timers were not armed in time.
 fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });
@@ -88,7 +88,7 @@ struct All {
 
 struct OneTimer {
     deadline: u64,
-    /// When its task ran, 0 for not yet.
+    /// When its task ran, 0 if it has not.
     fired: AtomicU64,
 }
 
@@ -112,7 +112,7 @@ impl OneTimer {
     }
 }
 
-/// Returns when every service has been polled (but for the two that are at it).
+/// Returns when every service has been polled (except the two that may be doing so).
 async fn start_services<S: Sleeps>(
     sleeps: S,
     half: &'static [OneTimer],

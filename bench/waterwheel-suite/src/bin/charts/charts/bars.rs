@@ -1,4 +1,4 @@
-//! The charts of bars: from tables to panels.
+//! The bar charts: from tables to panels.
 
 use waterwheel_bench_kit::chart::bars::{self, Axes, Bar, BarGroup, Panel};
 use waterwheel_bench_kit::chart::{Chart, count};
@@ -10,7 +10,7 @@ use crate::tables::{self, Missing};
 
 type Drawn = Result<(Chart, Source), Missing>;
 
-/// Arming and cancelling, which is all that most timers go through. With nothing else pending, and with many others.
+/// Arming and cancelling, the complete life of most timers, with nothing else pending and with many others.
 pub(crate) fn cancel(results: &Results) -> Drawn {
     let threads = ["1 thread", "2 threads"];
     let load = |pending: usize, heading| {
@@ -38,7 +38,7 @@ pub(crate) fn cancel(results: &Results) -> Drawn {
     bars.chart()
 }
 
-/// The largest herd of the run: the tasks that sleep to one instant, and the heartbeat beside them that must not be held up.
+/// The largest herd of the run: the tasks that sleep until the same instant, and the concurrent heartbeat that must not be held up.
 pub(crate) fn herd(results: &Results) -> Drawn {
     let sizes = tables::sizes(results, "herd, ", " tasks")?;
     let (tasks, table) = sizes[sizes.len() - 1];
@@ -65,7 +65,7 @@ pub(crate) fn herd(results: &Results) -> Drawn {
     bars.chart()
 }
 
-/// The heap that a pending timer keeps.
+/// The heap that a pending timer occupies.
 pub(crate) fn memory(results: &Results) -> Drawn {
     let load = |(timers, table)| Load {
         heading: format!("{} pending", count(timers)),
@@ -79,7 +79,7 @@ pub(crate) fn memory(results: &Results) -> Drawn {
         loads: sizes.into_iter().map(load).collect(),
         variants: &[],
         axes: Axes::Shared,
-        // Why the panels differ.
+        // The reason why the panels differ.
         notes: &[
             "A slab grows in steps and so has free slots: how many depends on the number of timers.",
         ],
@@ -88,7 +88,7 @@ pub(crate) fn memory(results: &Results) -> Drawn {
     bars.chart()
 }
 
-/// A chart without what is drawn.
+/// A chart before its contents are drawn.
 struct Bars<'a> {
     title: String,
     subtitle: &'a str,
@@ -109,7 +109,7 @@ struct Load<'a> {
 }
 
 impl Bars<'_> {
-    /// All panels have the same contestants.
+    /// Draws the chart, all of whose panels have the same contestants.
     fn chart(self) -> Drawn {
         let tables = self.loads.iter().flat_map(|load| &load.variants).copied();
         let names = contestants(tables.clone());
@@ -154,7 +154,7 @@ fn panel(load: &Load<'_>, names: &[&str]) -> Result<Panel, Missing> {
     })
 }
 
-/// None if this contestant has no figure here.
+/// The bar of a contestant. `None` if it has no figure here.
 fn bar(table: &Table, metric: usize, name: &str) -> Option<Bar> {
     let spread = |name| tables::spread(table.series(name)?, metric);
     let floor = if name == "current" {

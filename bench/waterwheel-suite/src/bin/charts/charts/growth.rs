@@ -1,7 +1,7 @@
-//! How a cost grows: with the timers that are pending, with the threads, with the share that fires, with the delays.
+//! How a cost grows with the number of pending timers, with the threads, with the share that fires, and with the delays.
 //!
-//! A table of `growth` is one panel. Each of its metrics is a step, and each contestant a line through them. The steps stand
-//! evenly side by side: most are ten times the one before.
+//! A table of `growth` is one panel. Each of its metrics is a step, and each contestant a line through them. The steps are
+//! evenly spaced: most are ten times the one before.
 
 use waterwheel_bench_kit::chart::curves::{self, Axis, Curve, Panel, Point, Rounds};
 use waterwheel_bench_kit::chart::{Chart, Kind, short_count};
@@ -17,7 +17,7 @@ struct Growing {
     heading: &'static str,
     /// The unit of the steps.
     axis: &'static str,
-    /// The suffix of each step's name, which the axis says already.
+    /// The parts of each step's name that the axis already shows.
     noise: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ const ALL: [Growing; 4] = [
     },
 ];
 const PLOT_HEIGHT: f64 = 170.0;
-/// Most of the figure is not the timer's, and is the same for all.
+/// Most of the figure does not come from the timer, and is the same for all.
 const CPU_TIME: &str = "CPU time: 100 000 timers per second. Includes one allocation per timer, and waking two tasks every millisecond to arm them.";
 
 /// The chart of the sizes that were run.
@@ -78,7 +78,7 @@ pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
 }
 
 impl Growing {
-    /// None if nothing was measured.
+    /// A panel. `None` if nothing was measured.
     fn panel(&self, table: &Table, cores: usize) -> Option<Panel> {
         let unit = table.metrics.first()?;
         let better = match unit.better {
@@ -112,7 +112,7 @@ impl Growing {
         }
     }
 
-    /// `1000000 pending` is `1 M` on the axis, and `1 ms to 30 days` loses its spaces.
+    /// The label of a step: `1000000 pending` is `1 M` on the axis, and `1 ms to 30 days` loses its spaces.
     fn step(&self, name: &str) -> String {
         let short = self
             .noise
@@ -125,7 +125,7 @@ impl Growing {
     }
 }
 
-/// From the first step on that has more threads than the machine has cores.
+/// The first step that has more threads than the machine has cores.
 fn oversubscribed<'a>(
     mut steps: impl Iterator<Item = &'a str>,
     cores: usize,

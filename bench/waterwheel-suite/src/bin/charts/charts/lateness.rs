@@ -1,4 +1,4 @@
-//! How late timers fire: the whole distribution, its tail drawn out.
+//! How late timers fire: the whole distribution, with a stretched tail.
 
 use waterwheel_bench_kit::Spread;
 use waterwheel_bench_kit::chart::curves::{self, Axis, Curve, Panel};
@@ -10,7 +10,7 @@ use crate::looks::look;
 use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
 
-/// Name of the curve in the samples: lateness in µs, and the share of the timers that are no later.
+/// The name of the curve in the samples: lateness in µs, and the share of the timers that are no later.
 const CURVE: &str = "lateness";
 
 pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
@@ -19,7 +19,7 @@ pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     // One for each size that has curves.
     let loads: Vec<_> = loads.filter(|(.., curves)| !curves.is_empty()).collect();
     let all = || loads.iter().flat_map(|(.., curves)| curves);
-    // One axis for all panels, so that they compare.
+    // One axis for all panels, so that they can be compared.
     let lateness = Axis::log_time(all().flat_map(Curve::reach))
         .ok_or_else(|| Missing(format!("curve {CURVE:?} of \"fire\"")))?;
     let legend = curves::legend(all());
@@ -54,14 +54,14 @@ fn curves_of(table: &Table) -> Vec<Curve> {
     names.filter_map(curve).collect()
 }
 
-/// The lateness in ns that this share of the timers keeps within, over the rounds.
+/// The lateness in ns that this share of the timers stays within, over the rounds.
 fn lateness(series: &Series, share: f64) -> Option<Spread> {
     let curves = series.samples.iter().flat_map(|sample| &sample.curves);
     let rounds = curves.filter(|curve| curve.name == CURVE);
     Spread::of_finite(rounds.filter_map(|it| Some(quantile(&it.points, share)? * 1e3)))
 }
 
-/// Where a line from left to right, of (value, share), comes up to a share.
+/// The value at which an ascending line of (value, share) reaches a share.
 fn quantile(points: &[(f64, f64)], share: f64) -> Option<f64> {
     let after = points.iter().position(|(_, y)| *y >= share)?;
     let (x, y) = points[after];

@@ -1,4 +1,4 @@
-//! One file a chart: which tables it takes, and what it says of them.
+//! One file per chart: the tables that it uses, and its texts.
 
 mod bars;
 mod growth;
@@ -13,7 +13,7 @@ use crate::tables::Missing;
 /// Makes a chart from the results of a run, and names the source of its figures.
 type Build = fn(&Results) -> Result<(Chart, Source), Missing>;
 
-/// By file name.
+/// The charts, by file name.
 pub(crate) const ALL: [(&str, Build); 5] = [
     ("cancel", bars::cancel),
     ("herd", bars::herd),
