@@ -97,7 +97,7 @@ pub struct Sample {
 pub struct Curve {
     /// The label of the line, the same in all samples of a table.
     pub name: Cow<'static, str>,
-    /// From left to right, as (x, y).
+    /// The points from left to right, as (x, y).
     pub points: Vec<(f64, f64)>,
 }
 

@@ -24,21 +24,21 @@ pub enum Want {
     Times {
         /// The other contestant.
         than: &'static str,
-        /// How many times.
+        /// The least acceptable ratio.
         at_least: f64,
     },
     /// At most this many times the cost of another contestant: the median of the rounds' ratios.
     Share {
         /// The other contestant.
         of: &'static str,
-        /// How many times.
+        /// The greatest acceptable ratio.
         at_most: f64,
     },
     /// At most this much more than another contestant, in the metric's unit: the median of the rounds' differences.
     More {
         /// The other contestant.
         than: &'static str,
-        /// How much.
+        /// The greatest acceptable difference.
         at_most: f64,
     },
     /// A figure: its median.
@@ -47,7 +47,7 @@ pub enum Want {
     Grows {
         /// The title of the other table.
         from: String,
-        /// How many times.
+        /// The greatest acceptable ratio.
         at_most: f64,
     },
     /// A count that is 0 in every round: a median would hide a single round in which it is not.

@@ -16,7 +16,7 @@ const CURVE: &str = "lateness";
 pub(crate) fn chart(results: &Results) -> Result<(Chart, Source), Missing> {
     let sizes = tables::sizes(results, "fire, ", " timers")?.into_iter();
     let loads = sizes.map(|(timers, table)| (timers, table, curves_of(table)));
-    // One for each size that has curves.
+    // One panel for each size that has curves.
     let loads: Vec<_> = loads.filter(|(.., curves)| !curves.is_empty()).collect();
     let all = || loads.iter().flat_map(|(.., curves)| curves);
     // One axis for all panels, so that they can be compared.
