@@ -17,10 +17,10 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 /// The measurements of a minute, or of a shorter interval in a short run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Minute {
-    /// In bytes.
+    /// The memory in bytes.
     pub(crate) memory: f64,
     pub(crate) file: f64,
-    /// In milliseconds, of first attempts.
+    /// The median lateness of first attempts, in milliseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) longest: f64,

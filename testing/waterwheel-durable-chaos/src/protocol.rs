@@ -171,7 +171,7 @@ pub(crate) enum Line {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewTimer {
     pub(crate) handler: String,
-    /// In microseconds of the wall clock.
+    /// The due time, in microseconds of the wall clock.
     pub(crate) due: i64,
     pub(crate) key: Option<String>,
 }
@@ -220,7 +220,7 @@ pub(crate) struct Begin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Named {
     pub(crate) id: u64,
-    /// In milliseconds.
+    /// The due time in milliseconds.
     pub(crate) due: i64,
     pub(crate) handler: String,
 }

@@ -14,15 +14,15 @@ use super::vfs::{cut_after, failed};
 pub enum Call {
     /// Opens the file, creating it if it is missing.
     Open,
-    /// Reads from it.
+    /// Reads from the file.
     Read,
-    /// Writes to it.
+    /// Writes to the file.
     Write,
-    /// Makes it longer or shorter.
+    /// Changes the length of the file.
     Length,
-    /// Syncs it.
+    /// Syncs the file.
     Sync,
-    /// Deletes it.
+    /// Deletes the file.
     Delete,
 }
 

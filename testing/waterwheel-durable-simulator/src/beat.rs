@@ -12,7 +12,7 @@ use waterwheel_durable_core::store::{Due, Setting};
 pub struct Beat {
     /// The version of the declaration: declarations with equal versions are equal.
     pub version: u32,
-    /// In seconds.
+    /// The period in seconds.
     pub period: i64,
     /// The maximum number of missed occurrences that are delivered.
     pub limit: u32,

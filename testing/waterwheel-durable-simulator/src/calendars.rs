@@ -191,7 +191,7 @@ impl Calendars {
     ///
     /// # Errors
     ///
-    /// It was filed before.
+    /// An occurrence was filed before.
     pub fn commits(&mut self, number: u64, steps: &[Op], is_again: bool, ahead: i64) -> Kept {
         let steps = steps.iter().filter_map(|op| match op {
             Op::All(steps) => Some(steps),
@@ -237,7 +237,7 @@ impl Calendars {
     ///
     /// # Errors
     ///
-    /// It is early, is one too many, or was never filed.
+    /// The delivery is early, is one too many, or was never filed.
     pub fn delivered(&mut self, row: &Row, wall: i64) -> Kept {
         let (name, second) = occurrence(row)?;
         self.filed.insert((name, second));
@@ -293,7 +293,7 @@ impl Calendars {
     ///
     /// # Errors
     ///
-    /// One was not.
+    /// A request was not.
     pub fn is_answered(&self) -> Kept {
         match self.in_flight.iter().next() {
             None => Ok(()),

@@ -54,7 +54,7 @@ pub(crate) enum Replied {
 }
 
 impl Replied {
-    /// The commit was carried out.
+    /// Whether the commit was carried out.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self, Replied::Commit(_, Ok(_)))
     }

@@ -3,7 +3,7 @@
 use crate::ratio::Ratio;
 use crate::window::{Course, Window};
 
-/// None if one clock ran alone. `lost` is the number of connections that were lost.
+/// The conclusion. `None` if one clock ran alone. `lost` is the number of connections that were lost.
 pub(crate) fn conclusion(course: &Course, lost: u64) -> Option<String> {
     let ratio = |figure: fn(&Window) -> Option<f64>| match &course.windows[..] {
         [ours, theirs] => {

@@ -16,7 +16,7 @@ const ENDS: u64 = 2;
 /// `EMFILE` of every Unix.
 const TOO_MANY: i32 = 24;
 
-/// How many files this process may have open.
+/// The number of files that this process may have open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     now: u64,

@@ -36,7 +36,7 @@ pub(crate) enum Phase {
 /// never closes them.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many connections are opened at the same time. On a busy machine each of them waits for the scheduler more than once.
+/// The number of connections that are opened concurrently. On a busy machine each of them waits for the scheduler more than once.
 const AT_ONCE: usize = 64;
 
 /// The result of one clock's run.

@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) idle: Duration,
     pub(crate) heartbeat: Duration,
     pub(crate) slices: Slices,
-    /// How many clocks take turns.
+    /// The number of clocks that take turns.
     pub(crate) clocks: u32,
 }
 

@@ -7,7 +7,7 @@ use waterwheel_bench_kit::Spread;
 /// Ratios of neighbouring slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
-    /// How many ratios there are.
+    /// The number of ratios.
     pub(crate) pairs: usize,
     pub(crate) spread: Spread,
 }

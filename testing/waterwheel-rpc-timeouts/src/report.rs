@@ -1,4 +1,4 @@
-//! The printed text beside the table: the method, a line for each slice, the meaning of the figures, the verdict.
+//! The printed text apart from the table: the method, a line for each slice, the meaning of the figures, the verdict.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -115,7 +115,7 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
     notes
 }
 
-/// How many connections were lost.
+/// The number of lost connections.
 pub(crate) fn lost(outcomes: &[Outcome]) -> u64 {
     let lost = outcomes
         .iter()

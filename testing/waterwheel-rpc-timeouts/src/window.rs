@@ -19,13 +19,13 @@ impl Window {
         count(&self.tally) as f64 / self.length.as_secs_f64()
     }
 
-    /// In microseconds.
+    /// The CPU time of a call, in microseconds.
     pub(crate) fn cpu_a_call(&self) -> Option<f64> {
         let calls = Some(self.tally.calls).filter(|&calls| calls > 0)?;
         Some(self.cpu?.as_secs_f64() * 1e6 / calls as f64)
     }
 
-    /// In milliseconds.
+    /// A quantile of the lateness, in milliseconds.
     pub(crate) fn late(&self, quantile: fn(&Quantiles) -> Duration) -> Option<f64> {
         let quantiles = self.tally.lateness.quantiles()?;
         Some(quantile(&quantiles).as_secs_f64() * 1e3)
@@ -36,6 +36,6 @@ impl Window {
 pub(crate) struct Course {
     /// The windows of each contestant, in the order of the contestants.
     pub(crate) windows: Vec<Vec<Window>>,
-    /// How many windows began while calls of the other clock were still in flight.
+    /// The number of windows that began while calls of the other clock were still in flight.
     pub(crate) overlaps: u32,
 }

@@ -68,7 +68,7 @@ pub(crate) struct Totals {
     pub(crate) turns: u64,
 }
 
-/// How many failures are kept. The first few show what is wrong.
+/// The number of failures that are kept. The first few show what is wrong.
 const MESSAGES: usize = 20;
 
 impl Books {

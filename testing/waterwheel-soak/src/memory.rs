@@ -17,7 +17,7 @@ const GROWTH_KILOBYTES: u64 = 16 * 1024;
 
 pub(crate) struct Memory {
     length: Duration,
-    /// In kilobytes. Zero for a part without a measurement.
+    /// The peak of each part in kilobytes. Zero for a part without a measurement.
     peaks: [u64; PARTS],
 }
 

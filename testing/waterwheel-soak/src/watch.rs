@@ -20,7 +20,7 @@ pub(crate) struct Watch {
 /// The deadline that one task waits for.
 pub(crate) struct Slot {
     start: Instant,
-    /// In milliseconds since the start, rounded up. Zero if the task does not wait.
+    /// The deadline in milliseconds since the start, rounded up. Zero if the task does not wait.
     deadline: AtomicU64,
     timers: AtomicU64,
 }
@@ -82,19 +82,19 @@ impl Watch {
 }
 
 impl Slot {
-    /// The task begins to wait for this many timers with this deadline.
+    /// Notes that the task begins to wait for this many timers with this deadline.
     pub(crate) fn expects(&self, timers: u64, deadline: tokio::time::Instant) {
         let since = deadline.into_std().saturating_duration_since(self.start);
         self.timers.store(timers, SeqCst);
         self.deadline.store(since.as_millis() as u64 + 1, SeqCst);
     }
 
-    /// One of several timers has completed.
+    /// Notes that one of several timers has completed.
     pub(crate) fn one_done(&self) {
         self.timers.fetch_sub(1, SeqCst);
     }
 
-    /// All timers have completed.
+    /// Notes that all timers have completed.
     pub(crate) fn all_done(&self) {
         self.deadline.store(0, SeqCst);
     }

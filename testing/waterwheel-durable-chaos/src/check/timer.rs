@@ -44,7 +44,7 @@ pub(super) struct Timer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) request: u64,
-    /// In microseconds.
+    /// The due time in microseconds.
     pub(super) due: i64,
     pub(super) sent: At,
     /// The line before which the request was done, if at all.

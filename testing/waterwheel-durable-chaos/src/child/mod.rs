@@ -134,7 +134,7 @@ async fn open(
     // In the end, everything is due at once, and must not fit into memory.
     let in_memory = match rng.u8(..3) {
         _ if options.callers == 0 => 200,
-        // Of its own accord.
+        // The default.
         _ if options.rate > 0 => 65_536,
         0 => 100,
         1 => 1_000,

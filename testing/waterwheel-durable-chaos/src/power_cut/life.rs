@@ -430,7 +430,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What was going on at the end of a life: the call that the power cut interrupted, or a failure.
+    /// The circumstance at the end of a life: `during` if the power was cut, or else a failure.
     fn ends(&self, during: Seen) -> Seen {
         match self.disk.cut() {
             Some(_) => during,

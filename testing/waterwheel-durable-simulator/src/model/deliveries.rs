@@ -13,7 +13,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// It is early, is one too many, or was cancelled.
+    /// The delivery is early, is one too many, or was cancelled.
     pub fn delivered(&mut self, row: &Row, wall_micros: i64) -> Kept {
         if row.due.as_millis() * 1_000 > wall_micros {
             return Err(format!("early, at {wall_micros} us: {row:?}"));

@@ -63,7 +63,7 @@ pub(super) enum Archived {
 /// When a timer was archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
-    /// In microseconds of the wall clock.
+    /// The time in microseconds of the wall clock.
     pub wall: i64,
     /// How often the complete archive of its handler had to expire before.
     pub cleared: u64,

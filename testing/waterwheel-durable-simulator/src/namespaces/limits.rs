@@ -52,7 +52,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The insert or its refusal was wrong.
     pub fn inserts(&mut self, handler: &str, boot: u64, refused: Option<Duration>) -> Kept {
         let inserted = &mut self.all[of(handler)].inserted;
         let kept = match refused {

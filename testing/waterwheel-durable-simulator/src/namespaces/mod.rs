@@ -182,7 +182,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// One was not.
+    /// A request was not.
     pub fn is_answered(&self) -> Kept {
         match self.in_flight.iter().next() {
             None => Ok(()),
@@ -232,7 +232,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// The clock was set, by more than a second.
+    /// Notes that the clock was set, by more than a second.
     pub fn clock_was_set(&mut self, boot: u64) {
         self.calm_since = boot;
     }

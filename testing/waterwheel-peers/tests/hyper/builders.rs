@@ -29,7 +29,7 @@ fn hyper_panics_on_a_header_read_timeout_without_a_timer() {
     let panicked = panic_of(|| builder.serve_connection(stream(), service_fn(answer)));
     let expected = "timeout `header_read_timeout` set, but no timer set";
     assert_eq!(panicked.message, expected);
-    // With ours, it does not.
+    // With our timer, hyper does not panic.
     let runtime = current_thread();
     let timer = Timer::builder().start_on(runtime.handle()).unwrap();
     builder.timer(timer.clone());
