@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 const HERD: usize = 70_000;
 /// The number of rounds. A busy machine may arm a herd too late, or wake the driver so late that two turns serve everything.
 const ROUNDS: u32 = 7;
-/// What the wakers of two shards see of each other.
+/// The observations that the wakers of two shards share.
 #[derive(Default)]
 struct Meeting {
     is_inside: [AtomicBool; 2],

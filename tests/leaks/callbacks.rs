@@ -134,7 +134,7 @@ fn callbacks_leave_nothing_however_their_timer_ends() {
                     assert!(kept.iter().all(TimeoutHandle::cancel));
                     runtime.block_on(timer.drain());
                 }
-                // With its runtime.
+                // The timer ends with its runtime.
                 _ => {}
             }
             drop(runtime);

@@ -133,7 +133,7 @@ async fn held_up(behavior: MissedTickBehavior) -> (Vec<(u128, u128)>, u64) {
     (ticks, interval.missed_ticks())
 }
 
-/// The same with tokio's interval.
+/// Does this with tokio's interval.
 async fn held_up_in_tokio(behavior: tokio::time::MissedTickBehavior) -> Vec<(u128, u128)> {
     let start = Instant::now();
     let mut interval = tokio::time::interval(ms(100));
@@ -375,7 +375,7 @@ async fn a_period_that_is_set_holds_from_the_next_tick_on() {
     assert_eq!(tick(&mut interval, start).await, (60, 60));
 }
 
-// HAProxy, openraft#1959: intervals that all start together tick together for ever.
+// HAProxy, openraft#1959: intervals that all start together tick together forever.
 #[tokio::test(start_paused = true)]
 async fn start_jitter_spreads_the_first_ticks_over_its_length() {
     let start = Instant::now();

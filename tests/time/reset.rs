@@ -96,7 +96,7 @@ async fn a_reset_to_earlier_wakes_at_the_new_deadline() {
     assert!(poll_once(&mut nap).is_ready());
 }
 
-// golang#41699: deadlines that are moved to and fro wake the driver every time.
+// golang#41699: deadlines that are moved back and forth wake the driver every time.
 #[tokio::test(start_paused = true)]
 async fn a_reset_to_and_fro_far_from_now_takes_no_turns() {
     let start = Instant::now();

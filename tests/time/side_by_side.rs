@@ -9,7 +9,7 @@ use crate::support::{HOUR, LIMIT, ms, multi_thread, paused, within};
 
 /// Deadlines in milliseconds, some of them equal.
 const DEADLINES: [u64; 8] = [30, 10, 20, 10, 40, 20, 10, 35];
-/// Those of the other library, at and between the deadlines above.
+/// Deadlines of the other library, at and between those above.
 const OTHERS: [u64; 7] = [5, 10, 15, 20, 25, 30, 45];
 
 /// The sleeps that completed, in order, with their times.

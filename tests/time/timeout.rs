@@ -100,7 +100,7 @@ async fn it_gives_access_to_its_future() {
     assert_eq!(limited.get_ref().clone().await, 1);
     *limited.get_mut() = ready(2);
     assert_eq!(limited.into_inner().await, 2);
-    // That cancels the delay.
+    // Taking out the future cancels the delay.
     let timer = own_timer();
     let limited = waiting(timer.timeout(ms(10), pending::<()>()));
     let _future = limited.into_inner();

@@ -167,7 +167,7 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     assert_eq!(life.strong_count(), 0);
 }
 
-// Whichever of the two ends first, and wherever the inner one was made.
+// The one that ends first counts, wherever the inner one was made.
 #[tokio::test(start_paused = true)]
 async fn a_call_in_nested_scopes_is_dropped_with_the_first_to_end() {
     for (outer, inner, is_made_within) in [(60, 10, true), (60, 10, false), (10, 60, false)] {

@@ -82,7 +82,7 @@ fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
     assert!(wheel.has_backlog());
     assert_eq!(wheel.next_expiration(), Some(wheel.now()));
     wheel.check_invariants();
-    // What is left over is neither early nor lost.
+    // The leftover timers are neither early nor lost.
     assert!(advance(&mut wheel, 60_499).is_empty());
     assert_eq!(advance(&mut wheel, 60_500).len(), 100_000);
 }

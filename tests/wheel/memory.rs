@@ -160,7 +160,7 @@ fn the_count_of_pending_timers_does_not_drift() {
         assert!(wheel.cancel(c).is_some());
         assert!(!wheel.reset(c, Tick::new(now + 1)) && !wheel.disarm(c));
         assert_eq!(wheel.len(), 2);
-        // One is handed out, the other is disarmed by its judge.
+        // One is handed out, and the judge disarms the other.
         let judge = |key, _, _: &mut ()| match key == d {
             true => Verdict::Disarm,
             false => Verdict::Due,

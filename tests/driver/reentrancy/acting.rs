@@ -204,7 +204,7 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
                 };
                 let mut sleep = armed_with(&setup, HOUR, waker);
                 drop(runtime);
-                // One of the acts is a shutdown.
+                // A shutdown is among the acts.
                 let poll = unless_over(|| poll_once(&mut sleep));
                 assert_eq!(poll.is_some(), sleep.was_stopped());
                 assert_eq!(metrics(&setup.timer).pending(), 0);

@@ -50,7 +50,7 @@ async fn shutdown_makes_pending_sleeps_ready_at_once() {
     assert!(probe.poll(&mut far).is_pending());
     timer.shutdown();
     assert_eq!((probe.wakes(), probe.held()), (2, 0));
-    // One is reset before it is polled.
+    // A sleep is reset before it is polled.
     near.set_deadline(Instant::now() + HOUR);
     for sleep in [&mut near, &mut far] {
         assert!(sleep.is_elapsed());

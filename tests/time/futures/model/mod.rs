@@ -42,7 +42,7 @@ pub(crate) struct Case {
     pub(crate) ops: Vec<Op>,
 }
 
-/// Which timer: the runtime's, or the one that the test starts.
+/// The timer of a future: the runtime's, or the one that the test starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
     Current,
@@ -134,7 +134,7 @@ pub(crate) enum Op {
     DropRuntime,
 }
 
-/// What a waker does to the sleep that it owns.
+/// The act of a waker on the sleep that it owns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Act {
     Drop,

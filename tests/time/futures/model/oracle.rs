@@ -398,7 +398,7 @@ impl Oracle {
         !self.sprung.is_empty()
     }
 
-    /// How many clones of a probe's waker are held.
+    /// The number of clones of a probe's waker that are held.
     pub(super) fn held(&self, probe: usize) -> usize {
         let slots = self.slots.iter().flatten();
         slots

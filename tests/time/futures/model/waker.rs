@@ -11,7 +11,7 @@ use waterwheel::{Instant, Sleep};
 use super::Act;
 use crate::support::{Probe, poll_with, unless_over};
 
-/// What the traps did, in order.
+/// The acts of the traps, in order.
 #[derive(Clone, Default)]
 pub(super) struct Log(Arc<Mutex<Vec<Sprung>>>);
 
