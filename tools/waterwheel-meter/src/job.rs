@@ -22,6 +22,6 @@ pub struct Job {
 pub struct JobList {
     /// The total number of jobs.
     pub total: usize,
-    /// Some of them.
+    /// The jobs that are shown.
     pub shown: Vec<Job>,
 }
