@@ -14,7 +14,7 @@
 //!
 //! A wheel is mutably borrowed while it advances, so no call re-enters it. The acts of a woken task
 //! on its wheel come between two batches: [`Op::Turn`]. The re-entry from within a waker is in
-//! `tests/futures`.
+//! `tests/time/futures`.
 
 mod advances;
 mod checks;
