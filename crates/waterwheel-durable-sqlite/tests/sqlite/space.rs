@@ -383,7 +383,7 @@ fn a_full_disk_names_the_timer_that_has_a_key() {
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
     let mut again = keyed.clone();
-    again.id = waterwheel_durable_core::store::Id::from_stored(9_999);
+    again.id = Id::from_stored(9_999);
     let mut other = again.clone();
     other.key = Some(b"order-18".as_slice().into());
     other.handler = "a new one".into();
