@@ -167,7 +167,7 @@ pub(crate) struct Acknowledged {
     failure: Option<io::Error>,
 }
 
-/// What was found before a store is opened.
+/// The state found before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     acknowledged: Acknowledged,

@@ -70,8 +70,8 @@ pub enum Event {
         namespace: Arc<str>,
     },
     /// The store refused a request, for example because the disk is full. Callers get the error as their result; the
-    /// service retries its own requests. Reported for the first refusal since the store last carried out a request;
-    /// [`Metrics::refusals`](crate::Metrics::refusals) counts all of them.
+    /// service retries its own requests. Of consecutive refusals, the first one is reported, separately for reads and
+    /// writes; [`Metrics::refusals`](crate::Metrics::refusals) counts all of them.
     #[non_exhaustive]
     Refused {
         /// The error of the store.

@@ -215,7 +215,7 @@ fn the_rest_is_left_once_a_service_refuses() {
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", refuses);
     assert_eq!((said.out.lines().count(), results), (PAGE - 1, PAGE));
     assert!(said.failure().ends_with("the service shuts down\n"));
-    // The same if it does not answer.
+    // Likewise if it does not answer.
     let said = file.cli("cancel --handler mail --wait 0.3");
     assert_eq!((said.code, &*said.out), (1, ""));
     assert_eq!(said.err.lines().count(), PAGE);

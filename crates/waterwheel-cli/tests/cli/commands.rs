@@ -1,4 +1,4 @@
-//! What is carried out by the service, by the command itself, or not at all.
+//! Commands that the service carries out, that the command line does itself, or that are refused.
 
 use std::future::Future;
 use std::path::Path;

@@ -540,7 +540,7 @@ impl Memory {
         }
     }
 
-    // What is due.
+    // The due timers.
 
     /// Takes the due timers from the wheel.
     pub(super) fn expire(&mut self, now: Now) {

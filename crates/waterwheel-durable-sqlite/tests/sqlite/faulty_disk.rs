@@ -86,7 +86,7 @@ pub(crate) fn row(number: u64, payload: usize) -> Row {
     )
 }
 
-/// The same insert, which no store refuses for want of space.
+/// Returns this insert in a form that no store refuses for want of space.
 pub(crate) fn kept(number: u64, payload: usize) -> Op {
     Op::All(vec![insert(number, payload)])
 }

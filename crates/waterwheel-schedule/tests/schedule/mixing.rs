@@ -72,7 +72,7 @@ async fn the_only_run_of_a_job_cannot_be_paused() {
     let again = scheduler.every(ms(1)).run(|_| sleep(ms(10)));
     sleep(ms(5)).await;
     assert!(once.is_running() && !once.pause() && !once.is_paused());
-    // The same holds for a job that was cancelled in its last run.
+    // This also holds for a job that was cancelled in its last run.
     assert!(again.cancel() && !again.pause() && !again.is_paused());
     once.await.unwrap();
     assert!(matches!(again.await, Err(JobError::Cancelled)));

@@ -180,7 +180,7 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
     }));
 }
 
-// The same holds when the wall clock shows the time without the jitter.
+// This also holds when the wall clock shows the time without the jitter.
 #[test]
 fn jitter_holds_a_job_back_on_the_machines_clock() {
     multi_thread().block_on(within(async {

@@ -123,7 +123,7 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.pass(SECOND);
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
     assert_eq!(it.delivered.len(), 1);
-    // The same for a resume that would end a drain.
+    // Likewise for a resume that would end a drain.
     it.answers.clear();
     it.pass(SECOND);
     it.pause("a", false);

@@ -100,7 +100,7 @@ fn a_batch_is_within_the_quota_or_none_of_it_is() {
         charge(&mut it, &[("a/mail", 3), ("b/mail", 7), ("a/x", 3)]),
         sixth
     );
-    // That used up nothing.
+    // The refused insert used up nothing.
     assert_eq!(charge(&mut it, &[("a/mail", 5)]), None);
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), Some(tenth * 20));
     wait(&mut it, tenth * 20 - MICRO);
