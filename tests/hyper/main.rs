@@ -85,7 +85,7 @@ fn a_reset_moves_our_sleep_in_place() {
         assert_eq!((probe.wakes(), timer.metrics().armed()), (0, 1));
         clock.advance(ms(1));
         assert_eq!(probe.wakes(), 1);
-        // The same after it was ready.
+        // Likewise after it was ready.
         assert!(probe.poll(&mut sleep).is_ready());
         timer.reset(&mut sleep, clock.now().into_std() + ms(5));
         assert!(probe.poll(&mut sleep).is_pending());

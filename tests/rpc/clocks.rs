@@ -75,7 +75,7 @@ async fn a_nested_scope_is_cut_by_the_clock_of_the_outer() {
             );
             cut = Some(tokio::spawn(inner.scope(pending::<()>())));
         };
-        // The same if the scope has no deadline of its own.
+        // Likewise if the scope has no deadline of its own.
         let outer = Deadline::never().scope_on(&timer, deadline.scope_on(&timer, inside));
         outer.await.unwrap().unwrap();
         assert_cut(cut.unwrap(), &clock, ms(10)).await;

@@ -86,7 +86,7 @@ async fn a_future_that_is_ready_wins_and_cancels_the_timer() {
     assert_eq!((&mut served).await, Ok(7));
     let metrics = assert_settled(&Timer::current());
     assert_eq!((metrics.fired(), metrics.cancelled()), (1, 1));
-    // The same if the last touch was long ago.
+    // Likewise if the last touch was long ago.
     sleep(ms(100)).await;
     assert_eq!(idle.guard(ready(8)).await, Ok(8));
 }

@@ -190,7 +190,7 @@ async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -
     )
 }
 
-// The same for more than two ticks late, on a coarse timer.
+// Likewise for more than two ticks late, on a coarse timer.
 #[tokio::test(start_paused = true)]
 async fn a_tick_more_than_five_milliseconds_late_counts_as_missed() {
     let coarse = Timer::builder().resolution(ms(100)).start();

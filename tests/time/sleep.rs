@@ -119,7 +119,7 @@ async fn it_is_elapsed_once_it_has_fired() {
         assert!(poll_once(&mut sleep).is_ready());
         assert!(sleep.is_elapsed());
     }
-    // The same once it was polled past its deadline.
+    // Likewise once it was polled past its deadline.
     let mut sleep = waterwheel::sleep(ms(10));
     tokio::time::advance(ms(10)).await;
     assert!(poll_once(&mut sleep).is_ready());

@@ -290,7 +290,7 @@ async fn attempts_end_with_the_scope() {
 
 #[test]
 fn a_blocking_call_is_cut_though_no_scope_ends_it() {
-    // The same in a scope that is busy with it.
+    // Likewise in a scope that is busy with it.
     for within_a_scope in [false, true] {
         let answer = within(ms(20_000), move || {
             let runtime = multi_thread(2);

@@ -90,7 +90,7 @@ async fn the_earlier_of_nested_deadlines_wins() {
         outer.scope(left(&layer, request("50m"))).await,
         Ok(Some(ms(50)))
     );
-    // The same with two layers, whichever is the outer one.
+    // Likewise with two layers, whichever is the outer one.
     for (outer, inner) in [(30, 60), (60, 30)] {
         let outer = DeadlineLayer::new().cap(ms(outer));
         let inner = DeadlineLayer::new().cap(ms(inner));

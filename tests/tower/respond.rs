@@ -83,7 +83,7 @@ async fn a_limit_that_has_passed_becomes_a_response() {
     ] {
         let error = elapsed().await;
         assert_eq!(statuses(response_to(&layer, || error).await), expected);
-        // The same if it is among the sources of an error.
+        // Likewise if it is among the sources of an error.
         let error = Around(Box::new(Around(elapsed().await)));
         assert_eq!(
             statuses(response_to(&layer, || error.into()).await),

@@ -185,7 +185,7 @@ async fn a_body_that_was_cut_is_not_handed_out() {
     assert!(Pin::new(&mut body).get_pin_mut().is_none());
     assert!(body.into_inner().is_none());
 
-    // The same for a body that replaces an error, or the end of a gRPC body.
+    // Likewise for a body that replaces an error, or the end of a gRPC body.
     let mut cut = RespondLayer::grpc().layer(HttpTimeout::new(Never, ms(10)));
     let body = cut
         .call(request("content-type", "application/grpc"))

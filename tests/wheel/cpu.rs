@@ -117,7 +117,7 @@ fn a_timer_moves_once_a_dial_at_most() {
     }
 }
 
-// The same after an idle time over which the hand was moved: half a second is still less than a second away.
+// Likewise after an idle time over which the hand was moved: half a second is still less than a second away.
 #[test]
 fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
     let resolution = Resolution::MILLISECOND;

@@ -37,7 +37,7 @@ fn a_herd_does_not_hold_up_its_neighbours() {
     }
 }
 
-// The same for a timer that was due already when it was armed.
+// Likewise for a timer that was due already when it was armed.
 #[test]
 fn a_herd_does_not_hold_up_a_timer_that_is_due_at_once() {
     let mut wheel = herd(1_000, 10);
@@ -67,7 +67,7 @@ fn a_tick_is_served_alternately_from_back_and_front() {
     assert_eq!(batch(&mut wheel, 5, 8), [99, 0, 98, 1, 97, 2, 96, 3]);
 }
 
-// The same for a herd that cascades: filing it again is bounded as well.
+// Likewise for a herd that cascades: filing it again is bounded as well.
 #[test]
 fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
     let mut wheel = herd(100_000, 60_500);

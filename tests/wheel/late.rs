@@ -153,7 +153,7 @@ fn a_timer_beyond_the_last_dial_is_in_time() {
                     Tick::new(start + delay),
                     "{delay} from {start}"
                 );
-                // The same with one jump, over the revolutions of the last dial.
+                // Likewise with one jump, over the revolutions of the last dial.
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
                 wheel.insert(Tick::new(start + delay), ());
                 assert!(advance(&mut wheel, start + delay - 1).is_empty());

@@ -32,7 +32,7 @@ fn cancelling_frees_the_entry_at_once() {
     }
 }
 
-// The same with many in flight, and a hand that moves.
+// Likewise with many in flight, and a hand that moves.
 #[test]
 fn churn_does_not_grow_the_wheel() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -54,7 +54,7 @@ fn churn_does_not_grow_the_wheel() {
     wheel.check_invariants();
 }
 
-// The same for the payload: cancelling returns it, and the wheel keeps no other reference.
+// Likewise for the payload: cancelling returns it, and the wheel keeps no other reference.
 #[test]
 fn cancelling_gives_the_payload_back() {
     let resolution = Resolution::MILLISECOND;

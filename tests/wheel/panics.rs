@@ -101,7 +101,7 @@ fn a_panic_loses_what_was_handed_out_and_strands_no_timer() {
     }
 }
 
-// The same if timers are postponed and disarmed before the panic, and there is a backlog.
+// Likewise if timers are postponed and disarmed before the panic, and there is a backlog.
 #[test]
 fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
     for fatal in 0..30 {

@@ -1,4 +1,4 @@
-//! What an advance fires, and when it is refused.
+//! Which timers an advance fires, and when it is refused.
 
 use std::sync::{Arc, Mutex};
 use std::task::Poll;

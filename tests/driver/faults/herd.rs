@@ -93,7 +93,7 @@ fn a_runtime_dropped_amid_a_herd_strands_no_waiter() {
     });
 }
 
-// The same with tasks: the driver wakes them while the runtime drops them.
+// Likewise with tasks: the driver wakes them while the runtime drops them.
 #[test]
 fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
     /// Counts the tasks that end. A panic, which tokio would catch, counts as none.

@@ -34,7 +34,7 @@ fn dropping_the_runtime_ends_its_timers() {
             for sleep in &mut sleeps {
                 assert_over(|| poll_once(sleep));
                 assert!(!sleep.is_elapsed() && !sleep.was_stopped());
-                // The same holds for each further poll, even after a reset.
+                // This also holds for each further poll, even after a reset.
                 sleep.set_deadline(waterwheel::Instant::now() + HOUR);
                 assert_over(|| poll_once(sleep));
                 assert_over(|| poll_once(sleep));

@@ -1,4 +1,4 @@
-//! What must be equal, and the exceptions.
+//! Which results must be equal, and the exceptions.
 
 use std::fmt::{self, Display, Formatter};
 
