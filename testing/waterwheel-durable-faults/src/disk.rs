@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
-use std::io::{Error, ErrorKind};
+use std::io::{self, Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Choice;
 use super::content::{Content, rename};
@@ -95,15 +95,31 @@ pub struct Cut {
     pub kind: Kind,
 }
 
-/// A disk with an SQLite VFS. A clone is the same disk.
+/// A disk with an SQLite VFS. A clone is the same disk, which lasts until the last clone is dropped and the last file is closed.
 #[derive(Debug, Clone)]
 pub struct Disk {
     name: Arc<str>,
     state: Arc<Mutex<State>>,
 }
 
+/// A disk as SQLite knows it, for as long as the process lives. It does not keep the contents.
+#[derive(Debug, Clone)]
+pub(crate) struct Registered {
+    name: Arc<str>,
+    state: Weak<Mutex<State>>,
+}
+
+impl Registered {
+    /// The disk, if something still uses it.
+    pub(crate) fn disk(&self) -> io::Result<Disk> {
+        let state = self.state.upgrade().ok_or(ErrorKind::NotFound)?;
+        let name = Arc::clone(&self.name);
+        Ok(Disk { name, state })
+    }
+}
+
 /// All disks, by name.
-static DISKS: Mutex<BTreeMap<String, Disk>> = Mutex::new(BTreeMap::new());
+static DISKS: Mutex<BTreeMap<String, Registered>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
@@ -145,9 +161,13 @@ impl Disk {
             name: name.as_str().into(),
             state: Arc::default(),
         };
-        // SQLite keeps the VFS for as long as the process lives.
-        sqlite_vfs::register(&name, disk.clone(), false).map_err(|error| error.to_string())?;
-        lock(&DISKS).insert(name, disk.clone());
+        let registered = Registered {
+            name: Arc::clone(&disk.name),
+            state: Arc::downgrade(&disk.state),
+        };
+        sqlite_vfs::register(&name, registered.clone(), false)
+            .map_err(|error| error.to_string())?;
+        lock(&DISKS).insert(name, registered);
         Ok(disk)
     }
 
@@ -426,7 +446,7 @@ impl State {
 
 /// The disk of this name.
 pub(crate) fn named(name: &str) -> Option<Disk> {
-    lock(&DISKS).get(name).cloned()
+    lock(&DISKS).get(name)?.disk().ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

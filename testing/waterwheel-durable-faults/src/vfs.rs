@@ -6,19 +6,19 @@ use std::time::Duration;
 use sqlite_vfs::wip::{WalIndex, WalIndexLock};
 use sqlite_vfs::{DatabaseHandle, LockKind, OpenAccess, OpenKind, OpenOptions, Vfs};
 
-use super::disk::{Verdict, no_power};
+use super::disk::{Registered, Verdict, no_power};
 use super::{Call, Disk, Fault, Kind};
 
 /// A file that a connection has open.
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     disk: Disk,
     file: usize,
     kind: Kind,
     lock: LockKind,
 }
 
-impl Vfs for Disk {
+impl Vfs for Registered {
     type Handle = Handle;
 
     fn open(&self, name: &str, options: OpenOptions) -> Result<Handle> {
@@ -28,7 +28,8 @@ impl Vfs for Disk {
             _ => Kind::Other,
         };
         let name = file_name(name);
-        let mut state = self.state();
+        let disk = self.disk()?;
+        let mut state = disk.state();
         let verdict = state.call(Call::Open, kind)?;
         let call = match verdict {
             Verdict::Go(call) | Verdict::GoAndCut(call) => call,
@@ -41,8 +42,9 @@ impl Vfs for Disk {
             None => return Err(ErrorKind::NotFound.into()),
         };
         cut_after(verdict)?;
+        drop(state);
         Ok(Handle {
-            disk: self.clone(),
+            disk,
             file,
             kind,
             lock: LockKind::None,
@@ -51,7 +53,8 @@ impl Vfs for Disk {
 
     fn delete(&self, name: &str) -> Result<()> {
         let name = file_name(name);
-        let mut state = self.state();
+        let disk = self.disk()?;
+        let mut state = disk.state();
         if state.find(name).is_none() {
             return Err(ErrorKind::NotFound.into());
         }
@@ -63,9 +66,9 @@ impl Vfs for Disk {
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
-        let state = self.state();
+        let disk = self.disk()?;
         // SQLite asks whether a file exists, not how long it is: it does not know about an empty WAL.
-        Ok(state.find(file_name(name)).is_some())
+        Ok(disk.state().find(file_name(name)).is_some())
     }
 
     fn temporary_name(&self) -> String {
@@ -185,7 +188,7 @@ impl DatabaseHandle for Handle {
 
 /// The index of the WAL. Each connection has its own.
 #[derive(Debug)]
-pub struct Index;
+pub(crate) struct Index;
 
 impl WalIndex for Index {
     fn map(&mut self, _: u32) -> Result<[u8; 32_768]> {
