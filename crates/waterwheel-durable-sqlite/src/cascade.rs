@@ -3,14 +3,19 @@
 //! [`Bucket::finer`] is a function of the due time and the present: rows go to days, hours, minutes or seconds, depending on which of three due times they have
 //! reached. So SQL can move a page of rows at once.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
 
 use super::read::sql_limit;
 use super::write::Writer;
 
-/// The number of rows moved at a time: a file with a limit needs space for this many additional rows.
-const SLICE: usize = 64;
+/// How many bytes are moved at a time, and about how many a row has beside its payload and its key: a file with a limit needs space for
+/// one slice more than it has. A longer row is a slice of its own.
+const SLICE: usize = 64 << 10;
+const ROW: usize = 1_000;
 
 /// The rows of a page and their sizes. SQLite reads a length from where the row begins, without the row's overflow pages.
 const SIZES: &str = "
@@ -57,9 +62,8 @@ impl Writer<'_> {
         if bucket.level != Level::Second {
             let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
             let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
-            // A slice exists twice until it is deleted.
-            for slice in self.page(bucket, limit)?.chunks(SLICE) {
-                let last = slice[slice.len() - 1];
+            // A slice is there twice until it is deleted.
+            for last in self.slices(bucket, limit)? {
                 let slice = params![at.0, at.1, last, days, hours, minutes];
                 self.firsts(slice, &mut outcome)?;
                 self.connection.prepare_cached(MOVE)?.execute(slice)?;
@@ -67,17 +71,15 @@ impl Writer<'_> {
                 delete.execute((at.0, at.1, last))?;
             }
         }
-        let is_empty = is_empty(self.connection, bucket)?;
-        outcome.seconds.sort_unstable();
         Ok(Outcome::Cascaded {
-            is_empty,
+            is_empty: is_empty(self.connection, bucket)?,
             buckets: outcome.buckets,
-            seconds: outcome.seconds,
+            seconds: outcome.seconds.into_iter().collect(),
         })
     }
 
-    /// The rows of a page, in order.
-    fn page(&self, bucket: Bucket, limit: PageLimit) -> rusqlite::Result<Vec<i64>> {
+    /// The last row of each slice of a page, in order.
+    fn slices(&self, bucket: Bucket, limit: PageLimit) -> rusqlite::Result<Vec<i64>> {
         let mut sizes = self.connection.prepare_cached(SIZES)?;
         let asked = (bucket.level.number(), bucket.number, sql_limit(limit.rows));
         let sizes = sizes.query_map(asked, |row| {
@@ -87,7 +89,20 @@ impl Writer<'_> {
             Ok((row.get(0)?, bytes))
         })?;
         let page = limit.take_sized(sizes, |(_, bytes)| *bytes)?;
-        Ok(page.into_iter().map(|(id, _)| id).collect())
+        let mut slices = Vec::new();
+        let mut left = 0;
+        for (id, bytes) in page {
+            let takes = bytes + ROW;
+            match slices.last_mut() {
+                Some(last) if takes <= left => *last = id,
+                _ => {
+                    left = SLICE;
+                    slices.push(id);
+                }
+            }
+            left = left.saturating_sub(takes);
+        }
+        Ok(slices)
     }
 
     fn firsts(
@@ -105,7 +120,8 @@ impl Writer<'_> {
                 1 => Level::Minute.bucket(due),
                 _ => {
                     let handler = self.handlers.name(row.get(1)?)?;
-                    outcome.seconds.push((handler.clone(), due.second()));
+                    let first = outcome.seconds.entry(handler.clone()).or_insert(i64::MAX);
+                    *first = due.second().min(*first);
                     continue;
                 }
             };
@@ -125,7 +141,7 @@ impl Writer<'_> {
 #[derive(Default)]
 struct Cascaded {
     buckets: Vec<Bucket>,
-    seconds: Vec<(std::sync::Arc<str>, i64)>,
+    seconds: BTreeMap<Arc<str>, i64>,
 }
 
 /// The due time from which on the buckets of a level have not cascaded, or `None` if it is out of range.

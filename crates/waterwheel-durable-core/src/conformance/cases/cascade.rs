@@ -101,6 +101,8 @@ pub(super) fn each_level_cascades_into_all_finer_ones(it: &mut Subject<'_>) -> D
         (Level::Day, 97, 40, &[0, 1, 3_600_001, 12 * 3_600_000 + 1]),
         (Level::Hour, 60, 25, &[0, 1_800_000]),
         (Level::Minute, 40, 40, &[0]),
+        // More rows than a store may move at a time.
+        (Level::Minute, 400, 300, &[0]),
     ] {
         let bucket = level.bucket(due(NOW));
         for late in late {
