@@ -1,13 +1,7 @@
 //! The inside of a `Timer`: its dials, hands and slots, and how many timers each slot has.
 //!
-//! | file | concept |
-//! |---|---|
-//! | this one | [`Snapshot`]: the whole `Timer` |
-//! | `shard` | [`ShardSnapshot`]: one wheel |
-//! | `dial` | [`DialSnapshot`]: one dial |
-//! | `figures` | what a shard shows of itself, and all of them together |
-//! | `row` | a dial as a row of blocks |
-//! | `text` | all of it as text |
+//! A [`Snapshot`] is of the whole `Timer`, a [`ShardSnapshot`] of one wheel, and a [`DialSnapshot`] of one dial, which is drawn as a row of
+//! blocks.
 //!
 //! `driver/shard` reads it off a shard.
 
@@ -16,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::wheel::{DialCounts, Resolution, SlotCounts, Standing, Tick};
+use crate::wheel::{DIAL_COUNT, DialCounts, Resolution, SlotCounts, Standing, Tick};
 
 /// A copy of the inside of a [`Timer`](crate::Timer): its dials, their hands, and the number of timers in each slot. Returned by
 /// [`Timer::snapshot`](crate::Timer::snapshot).
@@ -440,7 +434,7 @@ impl ShardSnapshot {
 // shard 0: 100 pending, next expiration in 29s
 // ```
 
-const NAMES: [&str; 5] = ["tick", "second", "minute", "hour", "day"];
+const NAMES: [&str; DIAL_COUNT] = ["tick", "second", "minute", "hour", "day"];
 
 /// The characters of a row at most.
 const WIDEST: usize = 40;

@@ -46,7 +46,7 @@ const DIALS: [Dial; 4] = [
 ];
 
 /// How many dials there are, the first one included.
-pub(super) const COUNT: usize = DIALS.len() + 1;
+pub(crate) const COUNT: usize = DIALS.len() + 1;
 const LAST: usize = COUNT - 1;
 
 /// The seconds in one slot of a dial above the first, by the dial's number.

@@ -93,6 +93,7 @@ mod tick;
 mod timers;
 
 pub(crate) use advance::{CASCADES_PER_TIMER, Met, Walk};
+pub(crate) use dials::COUNT as DIAL_COUNT;
 pub(crate) use memory::Removed;
 pub(crate) use snapshot::{DialCounts, SlotCounts, Standing};
 pub(crate) use tick::Divisor;
