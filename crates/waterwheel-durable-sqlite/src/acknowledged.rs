@@ -167,7 +167,7 @@ pub(crate) struct Acknowledged {
     failure: Option<io::Error>,
 }
 
-/// The state found before a store is opened.
+/// The findings before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     acknowledged: Acknowledged,

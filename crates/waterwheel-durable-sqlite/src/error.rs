@@ -472,7 +472,7 @@ pub(crate) fn boxed(error: Sqlite) -> Box<dyn Error + Send + Sync> {
 /// The error of a read, or of a step of a commit that was rolled back.
 ///
 /// Such a step has left nothing, whatever its error is: no commit was tried. But only a temporary condition is retried: another connection, no space, no
-/// memory. Anything else would be refused for ever, and the store would silently stand still: an I/O error, an invalid page or row, a file that has become
+/// memory. Anything else would be refused forever, and the store would silently stand still: an I/O error, an invalid page or row, a file that has become
 /// read-only, a value that is too large.
 pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {

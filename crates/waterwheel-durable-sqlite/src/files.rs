@@ -117,7 +117,7 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// The file gets the owner of the store, which its name starts with: else a command run by root would lock the service out of it.
+/// Writes a file. A new one gets the owner of the store's file: otherwise a command run by root would lock the service out of it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true);

@@ -192,7 +192,7 @@ impl Space {
             return;
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
-        // As much again as settling needs for long: otherwise inserts would find the disk full at once. The file system may report too little for ever, so now
+        // As much again as settling needs for long: otherwise inserts would find the disk full at once. The file system may report too little forever, so now
         // and then a write decides.
         let is_tried = self.full.times() % TRIED == TRIED - 1;
         let restored = match is_tried || self.reserve.may_extend(length, length / 4) {

@@ -784,7 +784,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long WAL into the file, or one that could not grow: the next commit restarts it in its space. Returns whether it did. A far longer one is left
+    /// Copies a long WAL into the file, or one that could not grow: the next commit then reuses its space. Returns whether it was copied. A far longer one is left
     /// to a separate thread.
     fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let is_full = self.space.is_full();

@@ -44,7 +44,7 @@ pub(crate) struct Writer<'a> {
     is_full: bool,
 }
 
-/// About the size of a row without its payload and its key, in all tables.
+/// The approximate size of a row without its payload and its key, in all tables.
 const BESIDE: u64 = 100;
 
 /// SQLite's usual page size. A row longer than a quarter of it continues on overflow pages.

@@ -2,8 +2,8 @@
 //! server of the other is down until it is repaired.
 //!
 //! ```sh
-//! cargo run --release -p waterwheel-durable --example merchant_notify               # some seconds
 //! cargo run --release -p waterwheel-durable --example merchant_notify               # a few seconds
+//! cargo run --release -p waterwheel-durable --example merchant_notify -- FILE       # keeps the file, for `waterwheel FILE stats`, and for another run
 //! ```
 //!
 //! A timer whose retries are used up becomes a dead letter, and once the server is repaired, the dead letters are redriven. Each payment is inserted twice, and its

@@ -36,7 +36,7 @@ pub fn all(mut make: impl FnMut() -> Box<dyn Store>) -> Report {
 
 /// Runs all cases, and opens the store again between the steps of each.
 ///
-/// `open` is called with `None` for an empty store, or with a store, for one with the same contents: the store itself, or one reopened in its place.
+/// `open` is called with `None` for an empty store. It is called with a store to reopen it, and may return it as it is.
 pub fn all_reopened(mut open: impl FnMut(Option<Box<dyn Store>>) -> Box<dyn Store>) -> Report {
     let verdicts = cases::ALL.iter().map(|(name, case)| {
         let outcome = Subject::new(&mut open).and_then(|mut subject| case(&mut subject));

@@ -66,7 +66,7 @@ async fn both_policies_can_be_set_and_changed_after_a_shutdown() {
     assert!(matches!(delayed.await, Err(JobError::Shutdown)));
 }
 
-// In Java, `get` waits for ever for the tasks that `shutdownNow` returns.
+// In Java, `get` waits forever for the tasks that `shutdownNow` returns.
 #[tokio::test(start_paused = true)]
 async fn shutdown_now_returns_what_never_ran_and_ends_every_handle() {
     let scheduler = Scheduler::builder().concurrency(1).build();

@@ -96,7 +96,7 @@ pub(super) fn a_load_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) -> Do
     ] {
         let limit = PageLimit { rows: 100, bytes };
         let loaded = it.load(MAIL, RowCursor::START, i64::MAX, limit)?;
-        same("the rows of so many bytes", &loaded[..], &rows[..expected])?;
+        same("the rows within the bytes", &loaded[..], &rows[..expected])?;
         let limit = PageLimit { rows: 2, bytes };
         let loaded = it.load(MAIL, RowCursor::START, i64::MAX, limit)?;
         same("two rows at most", &loaded[..], &rows[..expected.min(2)])?;
