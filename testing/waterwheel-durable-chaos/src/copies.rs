@@ -61,7 +61,7 @@ struct Begun {
 pub(crate) struct Made {
     pub(crate) number: u64,
     pub(crate) took: Duration,
-    /// The progress from the begin of the copy until the child knew of its end.
+    /// The progress from the start of the copy until the child knew of its end.
     pub(crate) beside: Progress,
 }
 

@@ -1,6 +1,6 @@
 //! The knowledge of a service that goes on from a copy of its file.
 //!
-//! A copy is the state after some commit between the begin of the copy and its end. It contains everything that was certain when it began, and nothing that was
+//! A copy is the state after some commit between the start of the copy and its end. It contains everything that was certain when it began, and nothing that was
 //! announced after it was made. In between, nothing is certain but what was announced, as if the child had been killed there with no answer to any of it. A
 //! separate checker is fed exactly that, from the line at which the copy began. It replaces the other checker when the copy is restored.
 

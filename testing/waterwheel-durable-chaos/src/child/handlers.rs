@@ -1,4 +1,4 @@
-//! The handlers, each of which logs a line at its begin and one at its end.
+//! The handlers, each of which logs a line at its start and one at its end.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Drop for Attempt {
     }
 }
 
-/// Registers a handler that logs a line at the begin and one at the end of each attempt.
+/// Registers a handler that logs a line at the start and one at the end of each attempt.
 pub(super) fn handle<F, A>(
     timers: &Durable,
     calls: &Arc<Calls>,

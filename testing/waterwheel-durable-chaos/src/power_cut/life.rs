@@ -72,6 +72,7 @@ pub(super) enum Seen {
     Nothing,
     /// The commit that was in progress is there.
     Kept,
+    /// The commit that was in progress is gone.
     Gone,
     /// Something was not synced.
     Unsynced,
