@@ -1,4 +1,4 @@
-//! Percentiles and curves of latenesses.
+//! Percentiles and curves of lateness.
 
 use waterwheel_bench_kit::quantile;
 
@@ -8,7 +8,7 @@ const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999),
 /// The number of points on the curve for each nine.
 const A_NINE: u32 = 20;
 
-/// Notes the percentiles in ms, and the curve, of latenesses in µs.
+/// Notes the percentiles in ms, and the curve, of lateness values in µs.
 pub(crate) fn note(of: &str, mut micros: Vec<i64>, sample: &mut Sample) {
     micros.sort_unstable();
     let quantile = |share| quantile(&micros, share).map_or(f64::NAN, |it| it as f64);

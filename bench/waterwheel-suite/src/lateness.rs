@@ -1,4 +1,4 @@
-//! Percentiles and curves of latenesses.
+//! Percentiles and curves of lateness.
 
 use waterwheel_bench_kit::quantile;
 use waterwheel_suite::{Curve, Sample};
@@ -11,7 +11,7 @@ const A_NINE: u32 = 20;
 /// The fates of timers.
 #[derive(Default)]
 pub(crate) struct Fired {
-    /// The latenesses in nanoseconds.
+    /// The lateness values in nanoseconds.
     pub(crate) late: Vec<u64>,
     pub(crate) early: u64,
     pub(crate) lost: u64,
@@ -54,7 +54,7 @@ impl Fired {
     }
 }
 
-/// Sorted latenesses in nanoseconds.
+/// Sorted lateness values in nanoseconds.
 struct Lateness(Vec<u64>);
 
 impl Lateness {

@@ -46,7 +46,7 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
 
 /// A contestant whose sleeps can be reset.
 pub(crate) trait Postpones: Sleeps {
-    /// Sets the deadline to this time from now.
+    /// Sets the deadline to this duration from now.
     fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration) {
         Self::postpone_to(sleep, Instant::now() + duration);
     }
