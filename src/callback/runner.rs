@@ -258,7 +258,7 @@ mod tests {
     use crate::callback::call::Call;
     use crate::tests::current_thread;
 
-    // A runtime that ends drops its tasks in an order of its own. A callback that comes due after that must not wait for ever.
+    // A runtime that ends drops its tasks in an order of its own. A callback that comes due after that must not wait forever.
     #[test]
     fn a_runner_whose_task_was_dropped_spawns_another() {
         let runtime = current_thread();

@@ -3,7 +3,7 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The same number at which Netty warns.
+/// Netty warns at the same number.
 const MOST: usize = 64;
 
 static ALIVE: AtomicUsize = AtomicUsize::new(0);

@@ -8,7 +8,7 @@
 //! loom also does not order a plain store after a read-modify-write that another thread has done before on the same atomic, as
 //! C++ does: a thread could read the older value after it has stored a newer one. loom does order two read-modify-writes, so a
 //! store of a flag or a byte is a swap here. Otherwise a flag that one thread finds taken, while another gives it back, could
-//! stay taken for ever.
+//! stay taken forever.
 
 pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
 

@@ -395,7 +395,7 @@ impl Sleep {
             Phase::Armed(key) => self.poll_armed(key, context),
             Phase::Fired | Phase::Stopped => Poll::Ready(()),
         };
-        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever.
+        // Last, since only a sleep that is ready uses up budget: a task must not go on with those forever.
         if poll.is_ready() {
             ready!(coop::poll_proceed(context)).made_progress();
         }

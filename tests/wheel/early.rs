@@ -57,7 +57,7 @@ fn a_revolution_of_a_dial_from_anywhere_is_a_whole_one() {
 }
 
 // folly 09a84b282, libuv#4245: a timer that was armed again as it fired, into the slot that was being drained or
-// with no delay, fired again in the same drain, and so on for ever.
+// with no delay, fired again in the same drain, and so on forever.
 #[test]
 fn a_timer_put_back_into_the_slot_being_served_waits() {
     let resolution = Resolution::MILLISECOND;

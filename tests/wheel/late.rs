@@ -184,7 +184,7 @@ fn a_wheel_older_than_its_span_works_as_a_new_one() {
     }
 }
 
-// tokio#8334: a timer for ever lay on the last dial. Its slot came up again and again, and no timer behind it was
+// tokio#8334: a timer forever lay on the last dial. Its slot came up again and again, and no timer behind it was
 // served.
 #[test]
 fn a_timer_for_ever_does_not_starve_the_others() {
@@ -193,7 +193,7 @@ fn a_timer_for_ever_does_not_starve_the_others() {
     let mut wheel = Wheel::new(resolution);
     wheel.insert(Tick::MAX, 0);
     for revolution in 1..=20 {
-        // Around the start of a revolution of the last dial, where the timer for ever comes up.
+        // Around the start of a revolution of the last dial, where the timer forever comes up.
         let start = revolution * all;
         for deadline in [start - 1, start, start + 1, start + day] {
             wheel.insert(Tick::new(deadline), deadline);

@@ -180,7 +180,7 @@ fn a_timer_that_is_armed_while_its_runtime_ends_is_woken() {
             assert!(task.flag().is_let_go());
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
-            // The thread ends once it has no member. A member that is left behind would keep it alive for ever.
+            // The thread ends once it has no member. A member that is left behind would keep it alive forever.
             super::host::join_watchdog();
             was_pending
         });

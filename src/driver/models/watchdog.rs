@@ -152,7 +152,7 @@ fn a_timer_stopped_during_an_update_does_not_keep_the_thread() {
         assert!(driver.is_over());
         assert_eq!(task.done_at, Some(0));
         drop((task, timer));
-        // If this driver were still a member, the thread would wait for ever.
+        // If this driver were still a member, the thread would wait forever.
         join_watchdog();
     });
 }

@@ -22,8 +22,8 @@ use crate::driver::turn::DriverTask;
 use crate::driver::wakeup::Waking;
 use crate::wheel::Resolution;
 
-/// Runs a scenario in every interleaving with at most this many preemptions, and returns the outcomes of
-/// it, each one once: a scenario that always ends the same way has not met its race.
+/// Runs a scenario in every interleaving with at most this many preemptions, and returns its
+/// outcomes, each once: a scenario that always ends the same way has not met its race.
 ///
 /// `LOOM_MAX_PREEMPTIONS` in the environment goes deeper.
 pub(crate) fn explore<O: Ord + Send + 'static>(

@@ -269,7 +269,7 @@ impl Drop for Shard {
     }
 }
 
-// Only one thread at a time turns a shard, and the driver does not turn some shards itself.
+// Which thread turns a shard: one at a time, and not always the driver.
 //
 // A turn wakes the wakers after it has given the lock back. Two turns at once would mix their order.
 

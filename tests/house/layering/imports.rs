@@ -1,6 +1,6 @@
 //! The imports of the sources: which file imports which name from which file.
 //!
-//! A path is followed to the file that defines the name. `pub use` in a `mod.rs` is a sign on the door: it leads on to the
+//! A path is followed to the file that defines the name. `pub use` in a `mod.rs` is a re-export: it leads on to the
 //! file behind it, and is no import of the room. Nor is `mod file;`. Code under `#[cfg(test)]` and the models are left
 //! out.
 
@@ -78,7 +78,7 @@ impl Sources {
         for module in self.modules.values() {
             let is_index = module.file.ends_with("mod.rs") || module.file == "lib.rs";
             for name in &module.uses {
-                // A sign on the door leads to a file of the same room, and the index does not use the name.
+                // A re-export leads to a file of the same room, and the index does not use the name.
                 let at = module_of(&module.file);
                 let stays_here = name.path[1..].starts_with(&at);
                 let is_sign = name.is_reexport && is_index && (stays_here || at.is_empty());

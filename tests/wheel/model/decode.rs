@@ -9,7 +9,7 @@ use crate::edges::{self, YEAR};
 /// The check after each step looks at all timers.
 const MOST_OPS: usize = 150;
 
-/// Makes a case of any bytes.
+/// Decodes any bytes into a case.
 pub(crate) fn decode(bytes: &[u8]) -> Case {
     let mut bytes = Bytes::new(bytes);
     let resolution = Resolution::new(bytes.resolution()).expect("it divides a second");
