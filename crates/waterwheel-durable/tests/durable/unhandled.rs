@@ -35,6 +35,17 @@ async fn a_timer_without_a_handler_is_reported_and_waits() {
 }
 
 #[tokio::test]
+async fn a_name_whose_timers_were_cancelled_is_not_missed() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    until(|| timers.metrics().unhandled.len() == 1).await;
+    timers.cancel(timer.handle()).await.unwrap();
+    until(|| timers.metrics().unhandled.is_empty()).await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
 async fn a_timer_waits_for_its_handler_across_restarts() {
     let (place, timers) = on_file().await;
     let timer = timers.at("mail", soon()).insert().await.unwrap();
