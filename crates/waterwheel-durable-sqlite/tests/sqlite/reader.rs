@@ -13,7 +13,9 @@ use fastrand::Rng;
 use waterwheel_durable_core::store::{
     ArchiveCursor, Bucket, DeadLetters, Due, Handle, Id, Level, Op, PageLimit, Scope, Store,
 };
-use waterwheel_durable_sqlite::{Holder, OpenError, ReadError, Reader, Sizes, SqliteStore};
+use waterwheel_durable_sqlite::{
+    Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, VERSION,
+};
 
 use crate::folder::*;
 use crate::rows::*;
@@ -192,7 +194,7 @@ fn a_file_is_read_beside_its_process_and_after_its_end() {
     let extent = early.extent().unwrap();
     let lengths = (before.len() as u64, wal.len() as u64);
     assert_eq!((extent.bytes, extent.wal_bytes), lengths);
-    assert_eq!(extent.epoch, 1);
+    assert_eq!((extent.epoch, extent.version), (1, VERSION));
     assert!(extent.wal_bytes > 0 && extent.used_bytes > extent.free_bytes);
     other.kill();
     assert_eq!(early.holder(), Holder::None);
