@@ -58,7 +58,7 @@ fn expect_left(content: &Content, expected: &[&[u64]]) {
             break;
         }
     }
-    for seed in 0..20 {
+    for seed in 0..60 {
         restart(&mut Chance::new(&mut Rng::with_seed(seed), other.calls()));
     }
     assert!(
