@@ -1,4 +1,4 @@
-//! Other programs, each of which takes a sample, and the exit code of this one.
+//! Programs that each take a sample, and the exit code of this one.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitCode, Stdio};

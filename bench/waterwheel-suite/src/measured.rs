@@ -163,12 +163,12 @@ impl Absent {
 }
 
 impl Metric {
-    /// A cost, of which less is better.
+    /// A cost: less is better.
     pub const fn lower(name: &'static str, unit: &'static str) -> Self {
         Self::new(name, unit, Better::Lower)
     }
 
-    /// A throughput, of which more is better.
+    /// A throughput: more is better.
     pub const fn higher(name: &'static str, unit: &'static str) -> Self {
         Self::new(name, unit, Better::Higher)
     }

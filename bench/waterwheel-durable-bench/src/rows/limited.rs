@@ -25,7 +25,7 @@ const BATCH: usize = 16_384;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backlog {
     None,
-    /// A million, of which only a few may begin.
+    /// A million, and only a few of them may begin.
     Limited,
     /// A million, under the default policy of a namespace.
     Unlimited,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! It writes the whole run to `bench/waterwheel-suite/results.json` and `results.md`, and fills the marked blocks of the pages
-//! (`filled`). The same results make the same bytes. A test compares the pages in the repository to the results in the repository.
+//! (`filled`). Equal results make equal bytes. A test compares the pages in the repository to the results in the repository.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it wrote")]

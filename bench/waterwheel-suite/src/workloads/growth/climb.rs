@@ -31,7 +31,7 @@ pub(super) fn workload(
     }
 }
 
-/// Joins samples, each of which has one value.
+/// Joins samples of one value each.
 pub(super) fn joined(steps: impl IntoIterator<Item = Sample>) -> Sample {
     let mut all = Sample::default();
     for step in steps {

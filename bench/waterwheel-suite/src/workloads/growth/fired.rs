@@ -1,4 +1,4 @@
-//! A steady stream of timers, a growing share of which fires: CPU time per timer.
+//! CPU time per timer in a steady stream of timers, as a growing share of them fires.
 //!
 //! Once a millisecond, the main thread sends a signal to two tasks. At each signal a task makes 50 sleeps and polls each
 //! once. Sleeps that should fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was
