@@ -73,7 +73,7 @@ fn are_same(ours: &[i64], runs: &[i64]) -> Result<(), String> {
     ))
 }
 
-/// Searches from the change, and from eighty instants around it, some of which are runs.
+/// Searches from the change and from eighty instants around it, including runs.
 fn searches(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
     let (start, end) = window(change);
     let before = DISTANCES.iter().rev().map(|it| -it);
