@@ -193,6 +193,8 @@ pub(crate) enum Answer {
     Existing(Named),
     /// An insert was refused for lack of space: the timer does not exist.
     Full,
+    /// An insert came after the shutdown had begun: the timer does not exist.
+    ShuttingDown,
     /// An insert of a partly refused batch: it was done or not.
     Unknown,
     /// The answers to a cancel, a reschedule or a redrive.

@@ -132,7 +132,7 @@ impl Progress {
                 Answer::Created(_) => (Seen::Created, 1),
                 Answer::Full => (Seen::Full, 1),
                 Answer::Done | Answer::AlreadyFired | Answer::NotFound => (Seen::Answered, 1),
-                Answer::Existing(_) | Answer::Unknown => return,
+                Answer::Existing(_) | Answer::ShuttingDown | Answer::Unknown => return,
             },
             Line::Begin(_) => (Seen::Delivered, 1),
             Line::CommitReturned { settled } => (Seen::Settled, *settled),

@@ -10,7 +10,11 @@ impl Checker {
             return self.breaks(Rule::Answer, format!("{request} was not asked for"));
         };
         // An answer that comes from a commit: everything queued for the store before the request is on disk.
-        if !matches!(answer, Answer::AlreadyFired | Answer::Unknown) {
+        let is_from_commit = !matches!(
+            answer,
+            Answer::AlreadyFired | Answer::ShuttingDown | Answer::Unknown
+        );
+        if is_from_commit {
             self.seal.answered(sent.thread, sent.line);
         }
         let line = sent.line;
@@ -59,6 +63,7 @@ impl Checker {
             }
             // No timer may come from this insert from now on.
             Answer::Full => self.summary.full += 1,
+            Answer::ShuttingDown => {}
             // No answer will say whether the insert was done.
             Answer::Unknown => drop(self.unanswered.insert(insert.request, insert)),
             answer => {

@@ -77,7 +77,10 @@ fn line(text: &str) -> Option<Line> {
         ("created" | "existing", [request, timer @ ..]) => {
             json!({"answered": [request, {name: timer}]})
         }
-        ("full" | "unknown" | "done" | "already-fired" | "not-found", [request]) => {
+        (
+            "full" | "shutting-down" | "unknown" | "done" | "already-fired" | "not-found",
+            [request],
+        ) => {
             json!({"answered": [request, name]})
         }
         (_, []) => json!(name),

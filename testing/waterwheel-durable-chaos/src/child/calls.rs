@@ -1,7 +1,7 @@
 //! Requests, each with a line before it and one after it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waterwheel_durable::{
@@ -16,6 +16,7 @@ pub(crate) struct Calls {
     pub(crate) log: Arc<Log>,
     /// The number of the next request. Each round uses different numbers.
     next: AtomicU64,
+    is_shutting_down: AtomicBool,
     /// The maximum length of payloads in bytes, apart from a few of 5 000.
     largest: usize,
 }
@@ -25,8 +26,14 @@ impl Calls {
         Calls {
             log,
             next: AtomicU64::new(options.round * 1_000_000_000),
+            is_shutting_down: AtomicBool::new(false),
             largest: options.largest,
         }
+    }
+
+    /// Notes that the service is about to be shut down, so that inserts of handlers may be refused from now on.
+    pub(crate) fn shutdown_begins(&self) {
+        self.is_shutting_down.store(true, Ordering::Relaxed);
     }
 
     /// Announces a request.
@@ -40,7 +47,7 @@ impl Calls {
         request
     }
 
-    /// Notes an answer. The store of a child has no faults, and a full disk affects inserts alone: no request fails.
+    /// Notes an answer. The store of a child has no faults, and a full disk and a shutdown affect inserts alone: no request fails.
     fn answers(&self, request: u64, answer: Result<Answer, Error>) -> Option<Answer> {
         match answer {
             Ok(answer) => {
@@ -68,6 +75,9 @@ impl Calls {
                 (Ok(answer), Some(inserted.into_handle()))
             }
             Err(Error::Full) => (Ok(Answer::Full), None),
+            Err(Error::ShuttingDown) if self.is_shutting_down.load(Ordering::Relaxed) => {
+                (Ok(Answer::ShuttingDown), None)
+            }
             Err(error) => (Err(error), None),
         };
         self.answers(request, answer);

@@ -100,6 +100,7 @@ async fn live(options: ChildOptions) -> Result<(), String> {
             Err(_) => log.wrong("a request is not answered"),
         }
     }
+    calls.shutdown_begins();
     let stopped = timers.shutdown(Drain::within(Duration::from_secs(30)));
     match stopped.await {
         Ok(stopped) if stopped.abandoned == 0 => {}
