@@ -34,7 +34,7 @@ const COLUMNS: [Column; 7] = [
 
 const CALENDAR_COLUMNS: [Column; 5] = [
     Column::cut("CALENDAR", 12),
-    Column::cut("PATTERN", 12),
+    Column::cut("EXPRESSION", 12),
     Column::cut("ZONE", 12),
     Column::cut("HANDLER", 12),
     Column::text("LAST"),
@@ -60,7 +60,7 @@ struct Namespace {
 #[derive(Serialize)]
 struct Calendar {
     calendar: String,
-    pattern: Option<String>,
+    expression: Option<String>,
     zone: Option<String>,
     handler: Option<String>,
     last: Option<String>,
@@ -75,7 +75,7 @@ impl Calendar {
         let last = setting.get("last").and_then(Value::as_i64);
         Calendar {
             calendar: name.to_owned(),
-            pattern: field("pattern"),
+            expression: field("expression"),
             zone: field("zone"),
             handler: field("handler"),
             last: last.map(|last| time::iso(Due::from_millis(last))),
@@ -87,7 +87,7 @@ impl Calendar {
         let cell = |text: &Option<String>| text::clean(text.as_deref().unwrap_or("-"));
         vec![
             text::clean(&self.calendar),
-            cell(&self.pattern),
+            cell(&self.expression),
             cell(&self.zone),
             cell(&self.handler),
             cell(&self.last),

@@ -251,7 +251,7 @@ pub(crate) fn filled(file: &Path) -> Vec<Row> {
     steps.push(set("namespace/shop", "{\"concurrency\":3}"));
     steps.push(set("namespace/idle", "{}"));
     steps.push(set("paused/shop", ""));
-    let calendar = "{\"version\":1,\"last\":0,\"calendar\":{\"pattern\":\"0 2 * * *\",\"zone\":\"Europe/Berlin\",\"handler\":\"nightly\"}}";
+    let calendar = "{\"version\":1,\"last\":0,\"calendar\":{\"expression\":\"0 2 * * *\",\"zone\":\"Europe/Berlin\",\"handler\":\"nightly\"}}";
     steps.push(set("calendar/nightly", calendar));
     drop(store(file, &steps));
     rows.sort_by_key(|row| (row.due, row.id));
