@@ -92,7 +92,7 @@ async fn run(file: &Path, heartbeats: &Heartbeats) -> Result<(), Box<dyn Error>>
             .map(|next| next.duration_since(SystemTime::now()));
         println!(
             "{} ({} in {}): next in {next:?}",
-            calendar.name, calendar.pattern, calendar.zone
+            calendar.name, calendar.expression, calendar.zone
         );
     }
 

@@ -26,7 +26,7 @@ use waterwheel_durable_core::limits::{
 #[derive(Debug, Clone)]
 #[must_use = "a calendar does nothing until it is declared"]
 pub struct Calendar {
-    pattern: Arc<str>,
+    expression: Arc<str>,
     zone: Arc<str>,
     misfire: Misfire,
     from: Option<SystemTime>,
@@ -38,9 +38,9 @@ pub struct Calendar {
 impl Calendar {
     /// Creates a calendar from a cron expression of five fields, or of six with the seconds first: `0 3 * * *` is every
     /// day at 3:00.
-    pub fn cron(pattern: &str) -> Calendar {
+    pub fn cron(expression: &str) -> Calendar {
         Calendar {
-            pattern: pattern.into(),
+            expression: expression.into(),
             zone: "UTC".into(),
             misfire: Misfire::default(),
             from: None,
@@ -115,7 +115,7 @@ impl Calendar {
                 return Err(CalendarError::new(Field::Name, message));
             }
         }
-        let schedule = Schedule::parse(&self.pattern, &self.zone);
+        let schedule = Schedule::parse(&self.expression, &self.zone);
         let schedule = schedule.map_err(|error| CalendarError::of_schedule(&error))?;
         if timestamp(FIRST)
             .and_then(|it| schedule.next_after(it))

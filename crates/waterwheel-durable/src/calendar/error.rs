@@ -16,7 +16,7 @@ pub enum CalendarField {
     /// The name of the calendar.
     Name,
     /// The cron expression; also if it has no occurrences.
-    Pattern,
+    Expression,
     /// The time zone.
     Zone,
     /// The policy for missed occurrences.
@@ -42,7 +42,7 @@ impl CalendarError {
     pub(super) fn of_schedule(error: &ScheduleError) -> CalendarError {
         let field = match error.is_zone() {
             true => CalendarField::Zone,
-            false => CalendarField::Pattern,
+            false => CalendarField::Expression,
         };
         CalendarError::new(field, error.to_string())
     }
@@ -50,16 +50,16 @@ impl CalendarError {
     /// The error for a schedule without occurrences, as if its fields excluded all times.
     pub(super) fn never() -> CalendarError {
         let message = "the schedule has no occurrences: its time zone skips all of its times: choose another time, or another time zone";
-        CalendarError::new(CalendarField::Pattern, message)
+        CalendarError::new(CalendarField::Expression, message)
     }
 
     /// Returns the invalid field; the first one, if there are several.
     ///
     /// ```
     /// # use waterwheel_durable::{Calendar, CalendarField, Durable, Error};
-    /// # async fn example(timers: &Durable, pattern: &str) -> Result<(), Error> {
-    /// match timers.calendar("report", Calendar::cron(pattern)).await {
-    ///     Err(Error::Calendar(error)) if error.field() == CalendarField::Pattern => eprintln!("{pattern}: {error}"),
+    /// # async fn example(timers: &Durable, expression: &str) -> Result<(), Error> {
+    /// match timers.calendar("report", Calendar::cron(expression)).await {
+    ///     Err(Error::Calendar(error)) if error.field() == CalendarField::Expression => eprintln!("{expression}: {error}"),
     ///     declared => drop(declared?),
     /// }
     /// # Ok(())
@@ -75,7 +75,7 @@ impl fmt::Display for CalendarField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             CalendarField::Name => "name",
-            CalendarField::Pattern => "pattern",
+            CalendarField::Expression => "expression",
             CalendarField::Zone => "zone",
             CalendarField::Misfire => "misfire",
             CalendarField::From => "from",

@@ -13,7 +13,7 @@ pub struct CalendarInfo {
     /// The full name of the calendar.
     pub name: Arc<str>,
     /// The cron expression.
-    pub pattern: Arc<str>,
+    pub expression: Arc<str>,
     /// The IANA name of its time zone.
     pub zone: Arc<str>,
     /// The handler of its occurrences.
@@ -23,7 +23,7 @@ pub struct CalendarInfo {
     /// The time of the last occurrence that has become a timer.
     pub last: Option<SystemTime>,
     /// Why the calendar does not advance, if that is so: its stored form cannot be read, or its time zone is unknown on
-    /// this machine. The pattern, the zone and the handler are empty then. The calendar stays as it is until the file
+    /// this machine. The expression, the zone and the handler are empty then. The calendar stays as it is until the file
     /// is opened by a program that can read it, or it is declared again.
     pub error: Option<Arc<str>>,
 }
@@ -40,7 +40,7 @@ impl CalendarInfo {
         };
         CalendarInfo {
             name: shown.name,
-            pattern: text(|it| &it.pattern),
+            expression: text(|it| &it.expression),
             zone: text(|it| &it.zone),
             handler: text(|it| &it.handler),
             next: shown.next.and_then(Due::time),

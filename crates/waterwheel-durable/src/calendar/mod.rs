@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `definition` | how does a user define a calendar? |
 //! | `error` | what is wrong with a definition? |
-//! | `cron` | when are the occurrences of a pattern in a zone? |
+//! | `cron` | when are the occurrences of an expression in a zone? |
 //! | `zone` | what is the local time in a zone, and by which rules? |
 //! | `info` | what can be seen of an existing calendar? |
 //! | `stored` | how is a calendar stored, as JSON? |

@@ -30,7 +30,7 @@ struct Form {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
-    pub(super) pattern: String,
+    pub(super) expression: String,
     pub(super) zone: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<i64>,
@@ -66,7 +66,7 @@ impl Definition {
         payload: &[u8],
     ) -> Definition {
         Definition {
-            pattern: schedule.expression().to_owned(),
+            expression: schedule.expression().to_owned(),
             // In the spelling of the database: the case in which a user writes a zone makes no difference.
             zone: schedule.zone().iana_name().unwrap_or(zone).to_owned(),
             from: None,
@@ -84,7 +84,7 @@ impl Definition {
     pub(super) fn plan(self, schedule: Schedule) -> Plan {
         Plan {
             definition: to_json(&self).into(),
-            times: to_json(&(&self.pattern, &self.zone, self.from, self.until)).into(),
+            times: to_json(&(&self.expression, &self.zone, self.from, self.until)).into(),
             handler: self.handler.as_str().into(),
             payload: match &self.payload {
                 Payload::Text(text) => text.as_bytes().into(),
@@ -138,8 +138,10 @@ pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Progress), Unreadable> {
         )));
     }
     let form: Form = serde_json::from_slice(stored).map_err(damaged)?;
-    let Definition { pattern, zone, .. } = &form.calendar;
-    let schedule = Schedule::parse(pattern, zone);
+    let Definition {
+        expression, zone, ..
+    } = &form.calendar;
+    let schedule = Schedule::parse(expression, zone);
     let schedule =
         schedule.map_err(|it| unreadable(CalendarError::of_schedule(&it).to_string()))?;
     let cursor = Cursor {

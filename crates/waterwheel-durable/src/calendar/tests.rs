@@ -203,7 +203,7 @@ fn the_stored_form_is_this_one() {
         r#"{{"version":1,"number":5,"cursor":1806112800000,"civil":1806116400000,"rules":{rules},"#
     );
     let expected = expected
-        + r#""calendar":{"pattern":"0 3 * * *","zone":"Europe/Berlin","misfire":"once","handler":"nightly","payload":"{}"}}"#;
+        + r#""calendar":{"expression":"0 3 * * *","zone":"Europe/Berlin","misfire":"once","handler":"nightly","payload":"{}"}}"#;
     assert_eq!(str::from_utf8(&stored), Ok(expected.as_str()));
 }
 
@@ -216,7 +216,7 @@ fn what_cannot_be_read_says_why() {
     for (from, to, why) in [
         ("\"version\":1", "\"version\":2", "format 2"),
         ("Europe/Berlin", "Europe/Nowhere", "zone is invalid"),
-        ("0 3 * * *", "0 3 * *", "pattern is invalid"),
+        ("0 3 * * *", "0 3 * *", "expression is invalid"),
         ("\"number\":5", "\"number\":-5", "damaged"),
         ("}}", "}", "damaged"),
         ("\"misfire\"", "\"more\":1,\"misfire\"", "damaged"),
@@ -241,16 +241,16 @@ fn an_error_names_the_part_that_is_wrong() {
     let later = UNIX_EPOCH + Duration::from_secs(5);
     let beyond = UNIX_EPOCH + Duration::from_secs(3_600 * 24 * 366 * 300_000_000);
     let wrong = [
-        (Calendar::cron(""), Field::Pattern),
-        (Calendar::cron("0 3 * *"), Field::Pattern),
-        (Calendar::cron("0 24 * * *"), Field::Pattern),
-        (Calendar::cron("nonsense"), Field::Pattern),
-        (Calendar::cron("0 0 31 6 *"), Field::Pattern),
+        (Calendar::cron(""), Field::Expression),
+        (Calendar::cron("0 3 * *"), Field::Expression),
+        (Calendar::cron("0 24 * * *"), Field::Expression),
+        (Calendar::cron("nonsense"), Field::Expression),
+        (Calendar::cron("0 0 31 6 *"), Field::Expression),
         // 30 February never comes, and these times fall into the gap of each spring.
-        (Calendar::cron("0 0 30 2 *"), Field::Pattern),
+        (Calendar::cron("0 0 30 2 *"), Field::Expression),
         (
             Calendar::cron("*/30 2 8-14 3 +SUN").zone("America/New_York"),
-            Field::Pattern,
+            Field::Expression,
         ),
         (daily().zone("Europe/Nowhere"), Field::Zone),
         (daily().zone(""), Field::Zone),

@@ -289,7 +289,7 @@ fn calendars(settings: &[Setting]) -> Vec<Stored> {
     stored.collect()
 }
 
-/// They stay unchanged, because patterns and zones cannot be read.
+/// They stay unchanged, because expressions and zones cannot be read.
 #[cfg(not(feature = "calendar"))]
 fn calendars(_: &[Setting]) -> Vec<Stored> {
     Vec::new()

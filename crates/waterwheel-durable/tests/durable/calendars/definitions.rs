@@ -80,7 +80,7 @@ async fn a_calendar_is_seen_with_its_next_and_last_time() {
     assert_eq!(names, ["h", "nightly"]);
     let (hourly, nightly) = (&all[0], &all[1]);
     assert_eq!(
-        (&*hourly.pattern, &*hourly.zone),
+        (&*hourly.expression, &*hourly.zone),
         ("0 * * * *", "Europe/Berlin")
     );
     assert_eq!((&*hourly.handler, &*nightly.handler), ("mail", "nightly"));
