@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Parser;
 use waterwheel_suite::default_path;
 
+use crate::workloads;
+
 /// At least nine interleaved rounds: tokio's two-thread figures are bimodal.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
@@ -19,9 +21,9 @@ pub(crate) struct Flags {
     /// Takes small sizes and few rounds, for plausibility only
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Leaves out tokio's alternative timer, which is a build of its own
+    /// Leaves out what has to be built first: tokio's alternative timer, and the workloads that start other programs
     #[arg(long)]
-    pub(crate) no_alt_timer: bool,
+    pub(crate) no_builds: bool,
     /// How often each contestant is measured, in turn [default: 9, or 3 with --quick]
     #[arg(long, value_name = "N")]
     rounds: Option<NonZeroUsize>,
@@ -50,7 +52,9 @@ impl Flags {
     /// Whether the workload of this title is wanted: a filter is the beginning of a title. So `fire` does
     /// not match `growth: share that fires`.
     pub(crate) fn wants(&self, title: &str) -> bool {
-        self.filters.is_empty() || self.filters.iter().any(|filter| title.starts_with(filter))
+        let is_picked =
+            self.filters.is_empty() || self.filters.iter().any(|filter| title.starts_with(filter));
+        is_picked && !(self.no_builds && workloads::is_built_first(title))
     }
 
     /// The filters that match none of these titles.

@@ -99,8 +99,8 @@ fn report_all(flags: &Flags) -> Result<ExitCode, String> {
 /// run keeps the earlier tables.
 fn measure(flags: &Flags) -> Result<Results, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let alt_timer = if flags.no_alt_timer {
-        Err("--no-alt-timer".to_owned())
+    let alt_timer = if flags.no_builds {
+        Err("--no-builds".to_owned())
     } else {
         alt_timer::build()
     };

@@ -62,6 +62,11 @@ pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
     fewer.map_or(asked, |(_, most)| asked.min(*most))
 }
 
+/// Whether the workload with this title starts a program that has to be built first.
+pub(crate) fn is_built_first(title: &str) -> bool {
+    BUILDS.iter().any(|(name, _)| title.starts_with(name))
+}
+
 /// Builds the programs that the workloads of these titles start.
 pub(crate) fn build(titles: &[String]) -> Result<(), String> {
     let starts = |name| titles.iter().any(|title| title.starts_with(name));
