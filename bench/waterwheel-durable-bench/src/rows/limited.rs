@@ -37,7 +37,7 @@ pub(crate) enum Backlog {
 pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
     let mut sample = Sample::default();
     let before = place.syncs()?;
-    let time = place.pick(Duration::from_secs(25), Duration::from_secs(4));
+    let time = place.pick(Duration::from_secs(25), Duration::from_secs(2));
     let window = place.pick(Duration::from_secs(10), Duration::from_secs(1));
     let builder = match backlog {
         Backlog::FewPlaces => Durable::builder().concurrency(PLACES),

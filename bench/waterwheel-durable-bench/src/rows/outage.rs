@@ -35,7 +35,7 @@ pub(crate) enum Outage {
 }
 
 pub(crate) async fn play(place: Place, outage: Outage) -> Played {
-    let time = place.pick(Duration::from_secs(20), Duration::from_secs(3));
+    let time = place.pick(Duration::from_secs(20), Duration::from_secs(2));
     let mut sample = Sample::default();
     let before = place.syncs()?;
     let shift = Arc::new(Shift::default());

@@ -32,7 +32,7 @@ const OURS: u8 = 1;
 /// ago. All other inserted timers are due evenly over the month after that of the pending timers.
 pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Played {
     let inserts = place.pick(inserts, inserts / 10);
-    let time = place.pick(Duration::from_secs(30), Duration::from_secs(4));
+    let time = place.pick(Duration::from_secs(30), Duration::from_secs(2));
     let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
     let calendar = Calendar::read(&place)?;
     // The bucket cascades after a third of the run.
