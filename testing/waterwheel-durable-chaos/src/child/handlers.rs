@@ -4,13 +4,18 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use waterwheel_durable::{Dead, Delivery, Durable, HandlerOptions, Retry};
+use waterwheel_durable::{Dead, Delivery, Durable, HandlerOptions, Policy, Retry};
 
 use super::calls::{Calls, request_of};
 use crate::protocol::{Begin, ChildOptions, How, Line, NewTimer};
 
 /// The names of the handlers. `late` is registered after the child has run for a while.
 pub(crate) const NAMES: [&str; 4] = ["plain", "fails", "slow", "late"];
+
+/// A policy for a process that is killed many times in a row: no timer becomes a dead letter because it was with its handler each time.
+pub(super) fn patient() -> Policy {
+    Policy::default().starts(u32::MAX)
+}
 
 /// Logs how the attempt has ended, also if its future panics or is dropped.
 struct Attempt {

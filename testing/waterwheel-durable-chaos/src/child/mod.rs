@@ -74,6 +74,10 @@ async fn live(options: ChildOptions) -> Result<(), String> {
 
     let mut rng = fastrand::Rng::with_seed(options.seed);
     let timers = open(&options, &log, disk.as_ref(), &mut rng).await?;
+    let is_set = timers
+        .create_namespace("default", handlers::patient())
+        .await;
+    is_set.map_err(in_words)?;
     log.say(&Line::Opened);
     let calls = Arc::new(Calls::new(Arc::clone(&log), &options));
     handlers::add(&timers, &calls, &options, &mut rng);

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use waterwheel_durable::{Calendar, Error, HandlerOptions, Namespace, Policy, Rate};
 
-use super::handlers::handle;
+use super::handlers::{handle, patient};
 use super::moves::{HOUR, Mover};
 use crate::protocol::{ChildOptions, How, Line, MEASURED, NewTimer, SUSPENDED_HOURS, retry_delays};
 use crate::report::in_words;
@@ -51,17 +51,17 @@ pub(super) async fn set_up(
 
 async fn begin(mover: Mover, options: &ChildOptions) -> Result<Faults, Error> {
     let timers = &mover.timers;
-    let limited = Policy::default()
+    let limited = patient()
         .rate(Rate::per_second((options.rate / 8).max(20)))
         .concurrency(16)
         .priority(3)
         .retention(1);
-    let retrying = Policy::default().retry_delays(retry_delays()).retention(1);
+    let retrying = patient().retry_delays(retry_delays()).retention(1);
     for (name, policy) in [
         (LIMITED, limited.clone()),
         (RETRYING, retrying),
-        (KEYED, Policy::default()),
-        (STUCK, Policy::default().concurrency(32)),
+        (KEYED, patient()),
+        (STUCK, patient().concurrency(32)),
     ] {
         let namespace = timers.create_namespace(name, policy.clone()).await?;
         namespace.set_policy(policy).await?;
