@@ -18,7 +18,6 @@ fn named(name: &str) -> Result<Option<Planted>, String> {
         "never-settled" => Planted::NeverSettled,
         "rounded-down" => Planted::RoundedDown,
         "known-taken-again" => Planted::KnownTakenAgain,
-        "given-up-comes-back" => Planted::GivenUpComesBack,
         "pause-forgotten" => Planted::PauseForgotten,
         "called-though-early" => Planted::CalledThoughEarly,
         "forgotten-before-settled" => Planted::ForgottenBeforeSettled,
