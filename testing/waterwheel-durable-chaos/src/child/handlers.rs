@@ -1,4 +1,4 @@
-//! The handlers, each of which logs a line at its start and one at its end.
+//! The handlers. Each logs a line when an attempt starts and one when it ends.
 
 use std::future::Future;
 use std::sync::Arc;
