@@ -56,6 +56,7 @@ faults! {
     DeadLettersIgnoreBytes: a_page_of_dead_letters_ends_with_the_one_that_fills_it,
     DeadLettersEndTooSoon: dead_letters_are_listed_in_pages,
     DeadLettersBeginAgain: dead_letters_are_listed_in_pages,
+    ReadsSeeOnlyTheFinestLevel: a_timer_is_read_by_its_handle,
     FindsSeeArchivedTimers: a_key_that_is_only_archived_finds_no_timer,
     FindsSeeOnlyTheFinestLevel: a_timer_is_found_by_its_key,
     FindsIgnoreTheHandler: a_timer_is_found_by_its_key,
@@ -155,7 +156,6 @@ impl Broken {
             (Fault::RetriesAreNotCounted, Op::Retry(row, due, _), _) => {
                 let mut row = row.clone();
                 row.due = *due;
-                row.has_moved = true;
                 self.replace(row);
             }
             _ => {}
@@ -300,6 +300,20 @@ impl Store for Broken {
             _ => {}
         }
         Ok(found)
+    }
+
+    fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError> {
+        let found = self.inner.get(handle)?;
+        match self.fault {
+            Fault::ReadsSeeOnlyTheFinestLevel => {
+                let limit = PageLimit::rows(usize::MAX);
+                let rows = self
+                    .inner
+                    .load(&handle.handler, RowCursor::START, i64::MAX, limit)?;
+                Ok(found.filter(|found| rows.contains(found)))
+            }
+            _ => Ok(found),
+        }
     }
 
     forward!(this => this.inner; first_bucket handlers rest);

@@ -33,7 +33,7 @@ const FIRSTS: &str = "
 /// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
 const MOVE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts)
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
     SELECT
         CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
         CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN 0 ELSE far_handler END AS under,
@@ -41,7 +41,7 @@ const MOVE: &str = "
             WHEN due >= ?5 THEN due / 3600000 - (due % 3600000 < 0)
             WHEN due >= ?6 THEN due / 60000 - (due % 60000 < 0)
             ELSE due / 1000 - (due % 1000 < 0) END AS number,
-        id, due, failures, has_moved,
+        id, due, failures, first_due,
         CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN far_handler END,
         key, payload, starts
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement};
 use waterwheel_durable_core::store::{
-    Dead, DeadLetters, Due, Handle, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
+    Bucket, Dead, DeadLetters, Due, Handle, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
 };
 
 use super::error::{damaged, in_row};
 use super::lsm::{Holder, KeyIndex};
 
 pub(crate) const LOAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload, starts, bucket FROM timers
+    SELECT id, due, failures, first_due, key, payload, starts, bucket FROM timers
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
     ORDER BY bucket, id LIMIT ?5";
 
@@ -21,10 +21,10 @@ pub(crate) const FIRST: &str = "
     ORDER BY bucket, id LIMIT 1";
 
 pub(crate) const DEAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead
+    SELECT id, due, failures, first_due, key, payload, starts, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id";
 
-/// Reads a row from a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
+/// Reads a row from a query whose first columns are `id, due, failures, first_due, key, payload, starts`.
 pub(crate) fn row(
     table: &str,
     from: &rusqlite::Row<'_>,
@@ -44,12 +44,14 @@ fn columns(id: Id, from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Re
         value.as_blob_or_null().map_err(|_| error)
     };
     let payload = blob(5)?.ok_or_else(|| damaged("the column `payload` has no value"))?;
+    let due = from.get(1)?;
+    let first_due: Option<i64> = from.get(3)?;
     Ok(Row {
         id,
-        due: Due::from_millis(from.get(1)?),
+        due: Due::from_millis(due),
+        first_due: Due::from_millis(first_due.unwrap_or(due)),
         handler: Arc::clone(handler),
         failures: from.get(2)?,
-        has_moved: from.get(3)?,
         key: blob(4)?.map(Arc::from),
         payload: payload.into(),
         starts: from.get::<_, i64>(6)?.unsigned_abs(),
@@ -141,6 +143,11 @@ pub(crate) fn stored(id: Id) -> i64 {
     i64::try_from(id.get()).unwrap_or(i64::MAX)
 }
 
+/// The first due time as it is stored: null if it is the due time.
+pub(crate) fn first_due(row: &Row) -> Option<i64> {
+    row.has_moved().then(|| row.first_due.as_millis())
+}
+
 /// The starts of a row; they fit in an `i64`.
 pub(crate) fn starts(row: &Row) -> i64 {
     i64::try_from(row.starts).unwrap_or(i64::MAX)
@@ -167,9 +174,9 @@ pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>
 
 pub(crate) const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
-const IS_THERE: &str = "
-    SELECT 1 FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
-    AND far_handler IS ?5";
+const AT: &str = "
+    SELECT id, due, failures, first_due, key, payload, starts, coalesce(far_handler, handler)
+    FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4";
 
 /// The timer of a handler that has a key, if it was not delivered: an archived timer keeps its key.
 pub(crate) fn find_waiting(
@@ -186,7 +193,7 @@ pub(crate) fn find_waiting(
         return Ok(None);
     };
     let found = handle(handlers.name(number)?, holder);
-    let waits = is_there(connection, number, &found)?;
+    let waits = timer(connection, handlers, &found)?.is_some();
     Ok(waits.then_some(found))
 }
 
@@ -199,23 +206,47 @@ pub(crate) fn handle(handler: &Arc<str>, Holder { id, due }: Holder) -> Handle {
     }
 }
 
-fn is_there(connection: &Connection, number: i64, handle: &Handle) -> rusqlite::Result<bool> {
+/// The timer with this handle, and the bucket that it is in.
+pub(crate) fn timer(
+    connection: &Connection,
+    handlers: &Handlers,
+    handle: &Handle,
+) -> rusqlite::Result<Option<(Row, Bucket)>> {
+    let Some(number) = handlers.number(&handle.handler) else {
+        return Ok(None);
+    };
     let mut moved = connection.prepare_cached(MOVED)?;
     let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
     let due = moved.optional()?.map_or(handle.due, Due::from_millis);
-    let mut is_there = connection.prepare_cached(IS_THERE)?;
     for level in [Level::Second].into_iter().chain(Level::CASCADING) {
-        // A coarser bucket has the rows of all handlers.
-        let (under, far) = match level {
-            Level::Second => (number, None),
-            _ => (0, Some(number)),
+        let (bucket, under) = match level {
+            Level::Second => (level.bucket(due), number),
+            _ => (level.bucket(due), 0),
         };
-        let bucket = level.bucket(due).number;
-        if is_there.exists((level.number(), under, bucket, stored(handle.id), far))? {
-            return Ok(true);
+        let found = timer_in(connection, handlers, bucket, under, handle.id)?;
+        // A coarser bucket has the timers of all handlers.
+        let found = found.filter(|row| row.handler == handle.handler);
+        if let Some(row) = found {
+            return Ok(Some((row, bucket)));
         }
     }
-    Ok(false)
+    Ok(None)
+}
+
+/// The timer with this id in a bucket. `handler` is 0 in coarser levels.
+pub(crate) fn timer_in(
+    connection: &Connection,
+    handlers: &Handlers,
+    bucket: Bucket,
+    handler: i64,
+    id: Id,
+) -> rusqlite::Result<Option<Row>> {
+    let mut at = connection.prepare_cached(AT)?;
+    let place = (bucket.level.number(), handler, bucket.number, stored(id));
+    at.query_row(place, |from| {
+        row("timers", from, handlers.name(from.get(7)?)?)
+    })
+    .optional()
 }
 
 /// The table `handlers`, in memory. Numbers begin at 1.

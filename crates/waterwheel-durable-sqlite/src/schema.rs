@@ -26,7 +26,8 @@ pub(crate) const APPLICATION: i64 = 0x5757_6474;
 /// The application id of development versions, which had other tables and version numbers.
 pub(crate) const DEVELOPMENT: i64 = 0x5757_746d;
 
-/// `handler` is 0 in coarser levels, where `far_handler` has the number; in the finest level `far_handler` is null, which takes no space.
+/// `handler` is 0 in coarser levels, where `far_handler` has the number; in the finest level `far_handler` is null, which takes no space. `first_due`
+/// is null if it is equal to `due`. `moved` has the timers, without dead letters, for which it is not.
 pub(crate) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,
@@ -35,7 +36,7 @@ pub(crate) const TABLES: &str = "
         id INTEGER NOT NULL,
         due INTEGER NOT NULL,
         failures INTEGER NOT NULL,
-        has_moved INTEGER NOT NULL,
+        first_due INTEGER,
         far_handler INTEGER,
         key BLOB,
         payload BLOB NOT NULL,
@@ -61,7 +62,7 @@ pub(crate) const TABLES: &str = "
         handler INTEGER NOT NULL,
         due INTEGER NOT NULL,
         failures INTEGER NOT NULL,
-        has_moved INTEGER NOT NULL,
+        first_due INTEGER,
         key BLOB,
         payload BLOB NOT NULL,
         at INTEGER NOT NULL,

@@ -663,6 +663,12 @@ impl Store for SqliteStore {
         self.note(found.map_err(rolled_back))
     }
 
+    fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError> {
+        let found = read::timer(&self.connection, &self.handlers, handle);
+        let found = found.map(|found| found.map(|(row, _)| row));
+        self.note(found.map_err(rolled_back))
+    }
+
     fn archived(
         &mut self,
         handler: &str,

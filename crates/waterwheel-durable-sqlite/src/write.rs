@@ -5,27 +5,27 @@ use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome
 
 use super::archive::{self, Blocks};
 use super::lsm::{Holder, KeyIndex};
-use super::read::{Handlers, MOVED, handle, row, starts, stored};
+use super::read::{Handlers, MOVED, first_due, handle, row, starts, stored};
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts)
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 /// Deletes a timer without rows in other tables.
 const SETTLE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
-    AND has_moved = 0 AND key IS NULL";
+    AND first_due IS NULL AND key IS NULL";
 
 const TAKE: &str = "
     DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
     AND far_handler IS ?5
-    RETURNING id, due, failures, has_moved, key, payload, starts, coalesce(far_handler, handler)";
+    RETURNING id, due, failures, first_due, key, payload, starts, coalesce(far_handler, handler)";
 
 /// Deletes an archived timer, which keeps its key.
 const ARCHIVE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
-    AND has_moved = ?4";
+    AND (first_due IS NOT NULL) = ?4";
 
 /// An open transaction, and the part of the tables that the store has in memory.
 pub(crate) struct Writer<'a> {
@@ -296,7 +296,7 @@ impl<'a> Writer<'a> {
             stored(row.id),
             row.due.as_millis(),
             row.failures,
-            row.has_moved,
+            first_due(row),
             far_handler,
             row.key.as_deref(),
             &*row.payload,
@@ -357,7 +357,7 @@ impl<'a> Writer<'a> {
 
     /// Deletes the rows of a timer in other tables.
     fn forget(&mut self, row: &Row) -> rusqlite::Result<()> {
-        if row.has_moved {
+        if row.has_moved() {
             self.forget_move(row.id)?;
         }
         if let Some(key) = &row.key
@@ -377,18 +377,22 @@ impl<'a> Writer<'a> {
 
     /// Gives a timer that was taken out another due time, and writes it there.
     fn shift(&mut self, row: &mut Row, due: Due, bucket: Bucket) -> rusqlite::Result<()> {
+        let had_moved = row.has_moved();
         row.due = due;
         row.starts = 0;
-        row.has_moved = true;
-        let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
-        let mut moved = self.connection.prepare_cached(sql)?;
-        moved.execute((stored(row.id), due.as_millis()))?;
+        if row.has_moved() {
+            let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
+            let mut moved = self.connection.prepare_cached(sql)?;
+            moved.execute((stored(row.id), due.as_millis()))?;
+        } else if had_moved {
+            self.forget_move(row.id)?;
+        }
         self.place(row, bucket)
     }
 
     fn bury(&self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO dead
-            (id, handler, due, failures, has_moved, key, payload, at, error, starts)
+            (id, handler, due, failures, first_due, key, payload, at, error, starts)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.execute(params![
@@ -396,7 +400,7 @@ impl<'a> Writer<'a> {
             self.handlers.number(&row.handler),
             row.due.as_millis(),
             row.failures,
-            row.has_moved,
+            first_due(row),
             row.key.as_deref(),
             &*row.payload,
             at.as_millis(),
@@ -408,7 +412,7 @@ impl<'a> Writer<'a> {
 
     fn unbury(&self, id: Id) -> rusqlite::Result<Option<Row>> {
         let sql = "DELETE FROM dead WHERE id = ?1
-            RETURNING id, due, failures, has_moved, key, payload, starts, handler";
+            RETURNING id, due, failures, first_due, key, payload, starts, handler";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.query_row([stored(id)], |from| {
             row("dead", from, self.handlers.name(from.get(7)?)?)

@@ -234,15 +234,9 @@ impl Bench {
 
     /// The `at`th timer, which was due a while ago.
     fn row(&self, at: usize) -> Row {
-        Row {
-            id: Id::new(1, at as u64).expect("there are ids enough"),
-            due: Due::from_millis(NOW - 10_000 + at as i64 * 8_000 / BURST as i64),
-            handler: Arc::clone(&self.handlers[at % self.busy]),
-            failures: 0,
-            starts: 0,
-            has_moved: false,
-            key: None,
-            payload: vec![at as u8; 64].into(),
-        }
+        let id = Id::new(1, at as u64).expect("there are ids enough");
+        let due = Due::from_millis(NOW - 10_000 + at as i64 * 8_000 / BURST as i64);
+        let handler = Arc::clone(&self.handlers[at % self.busy]);
+        Row::new(id, due, handler, [at as u8; 64])
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable_core::store::{Dead, Due, Handle, Id};
+use waterwheel_durable_core::store::{Dead, Handle, Id};
 
 /// A dead letter: a timer that is no longer retried. See [`Durable::dead_letters`](crate::Durable::dead_letters).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,12 @@ impl DeadLetter {
         self.0.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
+    /// Returns when the timer was due at its insert.
+    #[must_use]
+    pub fn first_due(&self) -> SystemTime {
+        self.0.row.first_due.time().unwrap_or(UNIX_EPOCH)
+    }
+
     /// Returns the number of attempts that were made.
     #[must_use]
     pub fn attempts(&self) -> u32 {
@@ -46,8 +52,7 @@ impl DeadLetter {
     /// Returns the time of the [calendar](crate::Calendar) occurrence, or `None` if the timer is not an occurrence.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
-        let (_, second) = self.0.row.id.occurrence()?;
-        Due::from_second(second).time()
+        self.0.row.id.occurrence_time()
     }
 
     /// Returns the error of the last attempt.

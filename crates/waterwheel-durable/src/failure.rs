@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waterwheel_durable_core::engine::Ended;
 
-/// Why an attempt failed, and whether the timer is retried.
+/// Why an attempt did not settle its timer, and what follows.
 ///
 /// Created by [`Retry::backoff`], [`Retry::after`] or [`Dead::because`]. The `?` operator creates one that is retried,
 /// from anything that [`Retry::backoff`] accepts: an error, an `anyhow::Error`, a `Box<dyn Error + Send + Sync>` or a

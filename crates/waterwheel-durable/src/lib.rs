@@ -178,6 +178,7 @@ mod failure;
 mod metrics;
 mod new_timer;
 mod options;
+mod pending_timer;
 #[cfg(feature = "metrics")]
 mod publish;
 mod service;
@@ -195,6 +196,7 @@ pub use failure::{Dead, Failure, Retry};
 pub use metrics::{DeliveryLateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
+pub use pending_timer::PendingTimer;
 pub use service::InvalidPayload;
 pub use service::{Archived, Builder, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]

@@ -92,15 +92,9 @@ async fn a_file_becomes_shorter_while_nothing_is_done() {
     let path = folder.path().join("timers.db");
     let mut store = SqliteStore::open(&path).unwrap();
     store.begin().unwrap();
-    let row = |number: u64| Row {
-        id: Id::from_stored(number),
-        due: Due::from_millis(4_000_000_000_000 + number as i64),
-        handler: "mail".into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
-        key: None,
-        payload: vec![7; 3_000].into(),
+    let row = |number: u64| {
+        let due = Due::from_millis(4_000_000_000_000 + number as i64);
+        Row::new(Id::from_stored(number), due, "mail", [7; 3_000])
     };
     let rows: Vec<Row> = (1..=3_000).map(row).collect();
     let inserts = rows

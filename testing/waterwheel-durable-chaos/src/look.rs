@@ -23,9 +23,9 @@ pub(crate) struct Look {
 }
 
 const ROWS: &str =
-    "SELECT id, due, name, failures, has_moved, key, payload, starts, NULL, NULL FROM timers
+    "SELECT id, due, name, failures, first_due, key, payload, starts, NULL, NULL FROM timers
         LEFT JOIN handlers ON number = iif(level = 0, handler, far_handler)
-    UNION ALL SELECT id, due, name, failures, has_moved, key, payload, starts, at, error FROM dead
+    UNION ALL SELECT id, due, name, failures, first_due, key, payload, starts, at, error FROM dead
         LEFT JOIN handlers ON number = handler ORDER BY 1";
 
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
@@ -98,7 +98,7 @@ fn is_typed(row: &[Value]) -> bool {
             Integer(_),
             Text(_),
             Integer(_),
-            Integer(_),
+            Null | Integer(_),
             Null | Blob(_),
             Blob(_),
             Integer(_),

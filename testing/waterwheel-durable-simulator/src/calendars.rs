@@ -247,7 +247,7 @@ impl Calendars {
         if row.due.as_millis() * 1_000 > wall {
             return Err(format!("early, at {wall} us: {row:?}"));
         }
-        if row.failures == 0 && row.due.second() != second {
+        if row.first_due.second() != second {
             return Err(format!("of another time: {row:?}"));
         }
         // The timer is durable, even if no answer has said so.

@@ -290,7 +290,7 @@ impl Disk {
                 limit: *limit,
             },
             (Some(Broken::SettingsLost), Op::Set(..)) => Op::Set("nowhere".into(), None),
-            (Some(Broken::KeysKept), Op::Settle(row)) if !row.has_moved => {
+            (Some(Broken::KeysKept), Op::Settle(row)) => {
                 if let Some(key) = &row.key {
                     let key = (Arc::clone(&row.handler), Arc::clone(key));
                     kept.insert(key, row.handle());

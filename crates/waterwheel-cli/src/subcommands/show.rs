@@ -60,6 +60,9 @@ pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(
     line("state", &state)?;
     let due = format!("{} ({})", time::iso(row.due), time::from(now, row.due));
     line("due", &due)?;
+    if row.has_moved() {
+        line("first due", &time::iso(row.first_due))?;
+    }
     match &dead_letter {
         Some(_) => line("attempts", &attempts(row).to_string())?,
         None => line("failures", &row.failures.to_string())?,

@@ -100,7 +100,7 @@ type Changes = &'static [(&'static str, &'static str)];
 fn each_damage_by_hand_is_found_and_named_in_words() {
     let mail = "handler = (SELECT number FROM handlers WHERE name = 'mail')";
     let of_mail = format!(" WHERE level = 0 AND {mail}");
-    let keyed = "id = (SELECT min(id) FROM timers WHERE key IS NOT NULL AND has_moved = 0)";
+    let keyed = "id = (SELECT min(id) FROM timers WHERE key IS NOT NULL AND first_due IS NULL)";
     let updates: [(&str, &str, Changes); 8] = [
         (
             "timers",
@@ -109,7 +109,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
                 ("due = 'soon'", "`due` has text instead of a whole number"),
                 ("due = 7.5", "`due` has a number with a fraction"),
                 ("failures = -1", "`failures` has -1"),
-                ("has_moved = 'x'", "`has_moved` has text"),
+                ("first_due = 'x'", "`first_due` has text"),
                 ("starts = x'00'", "`starts` has bytes"),
                 ("payload = 'text'", "`payload` has text instead of bytes"),
                 ("bucket = bucket + 1", "by its due time"),
@@ -195,7 +195,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "which does not exist",
         ),
         (
-            "UPDATE timers SET has_moved = 0 WHERE has_moved = 1",
+            "UPDATE timers SET first_due = NULL WHERE first_due IS NOT NULL",
             "timers",
             "it has not moved",
         ),

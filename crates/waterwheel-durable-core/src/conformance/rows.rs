@@ -54,7 +54,6 @@ pub(crate) fn keyed(key: &[u8], row: Row) -> Row {
 pub(crate) fn moved(row: &Row, at: i64) -> Row {
     Row {
         due: due(at),
-        has_moved: true,
         ..row.clone()
     }
 }

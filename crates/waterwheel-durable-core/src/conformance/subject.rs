@@ -163,6 +163,11 @@ impl<'a> Subject<'a> {
         self.store()?.find(handler, key).map_err(words)
     }
 
+    /// The timer with the handle of this row.
+    pub(crate) fn get(&mut self, row: &Row) -> Result<Option<Row>, String> {
+        self.store()?.get(&handle(row)).map_err(words)
+    }
+
     /// A page of a cascade: whether the bucket is empty, the coarser buckets, and the seconds.
     pub(crate) fn cascade(
         &mut self,
@@ -207,6 +212,8 @@ impl<'a> Subject<'a> {
     /// Cancels timers by their handles, and checks that each exists once.
     pub(crate) fn cancels<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Done {
         for row in rows {
+            let found = self.get(row)?.map(|found| found.id);
+            same("the timer with a handle", found, Some(row.id))?;
             let cancel = Op::Cancel(handle(row));
             self.does([(cancel.clone(), Outcome::Cancelled(true))])?;
             self.does([(cancel, Outcome::Cancelled(false))])?;

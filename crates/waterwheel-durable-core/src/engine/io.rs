@@ -65,14 +65,8 @@ impl Default for Config {
 #[must_use]
 pub fn new_row(handler: Arc<str>, due: Due, key: Option<Arc<[u8]>>, payload: Arc<[u8]>) -> Row {
     Row {
-        id: Id::NONE,
-        due,
-        handler,
-        failures: 0,
-        starts: 0,
-        has_moved: false,
         key,
-        payload,
+        ..Row::new(Id::NONE, due, handler, payload)
     }
 }
 

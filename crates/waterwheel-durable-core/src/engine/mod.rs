@@ -820,7 +820,6 @@ impl Engine {
                     due: *due,
                     failures: row.failures.saturating_add(1),
                     starts: 0,
-                    has_moved: true,
                     ..row.clone()
                 };
                 self.place(&later, *bucket);

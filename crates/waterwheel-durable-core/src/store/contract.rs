@@ -108,6 +108,14 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
+    /// Returns the timer with this handle, in whichever bucket it is, or `None` if there is none: it was settled,
+    /// cancelled or archived, or is a dead letter.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError>;
+
     /// Returns at most `limit` records in the archive of a handler, in order: those after the cursor `after` and from days
     /// before `before`.
     ///
@@ -318,7 +326,7 @@ macro_rules! forward {
         $($crate::store::forward!(@$call $this $inner);)+
     };
     (@reads $this:ident $inner:expr) => {
-        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find rest);
+        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get rest);
     };
     (@begin $this:ident $inner:expr) => {
         fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
@@ -388,6 +396,15 @@ macro_rules! forward {
         ) -> Result<Option<$crate::store::Handle>, $crate::store::StoreError> {
             let $this = self;
             $inner.find(handler, key)
+        }
+    };
+    (@get $this:ident $inner:expr) => {
+        fn get(
+            &mut self,
+            handle: &$crate::store::Handle,
+        ) -> Result<Option<$crate::store::Row>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.get(handle)
         }
     };
     (@rest $this:ident $inner:expr) => {

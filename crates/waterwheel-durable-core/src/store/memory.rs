@@ -114,9 +114,9 @@ impl MemoryStore {
         *self.moved.get(&handle.id).unwrap_or(&handle.due)
     }
 
-    fn has(&self, handle: &Handle) -> bool {
-        self.seconds.contains_key(&self.place_in_seconds(handle))
-            || self.find_in_buckets(handle).is_some()
+    fn timer(&self, handle: &Handle) -> Option<&Row> {
+        let found = self.seconds.get(&self.place_in_seconds(handle));
+        found.or_else(|| self.buckets.get(&self.find_in_buckets(handle)?))
     }
 
     /// Removes a timer from its bucket.
@@ -140,8 +140,10 @@ impl MemoryStore {
     fn shift(&mut self, row: &mut Row, due: Due) {
         row.due = due;
         row.starts = 0;
-        row.has_moved = true;
-        self.moved.insert(row.id, due);
+        match row.has_moved() {
+            true => self.moved.insert(row.id, due),
+            false => self.moved.remove(&row.id),
+        };
     }
 
     /// The outcome of an insert whose key another timer has.
@@ -432,7 +434,12 @@ impl Store for MemoryStore {
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
         let key = (Arc::from(handler), Arc::from(key));
         let holder = self.keys.get(&key);
-        Ok(holder.filter(|handle| self.has(handle)).cloned())
+        let waits = |handle: &&Handle| self.timer(handle).is_some();
+        Ok(holder.filter(waits).cloned())
+    }
+
+    fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError> {
+        Ok(self.timer(handle).cloned())
     }
 
     fn archived(

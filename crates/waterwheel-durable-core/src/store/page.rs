@@ -143,7 +143,6 @@ impl DeadLetters {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::sync::Arc;
 
     use super::*;
     use crate::store::Due;
@@ -171,16 +170,12 @@ mod tests {
 
     fn dead_letter(number: u64) -> Dead {
         Dead {
-            row: Row {
-                id: Id::from_stored(number),
-                due: Due::from_millis(0),
-                handler: "mail".into(),
-                failures: 0,
-                starts: 0,
-                has_moved: false,
-                key: None,
-                payload: Arc::from([0; 100]),
-            },
+            row: Row::new(
+                Id::from_stored(number),
+                Due::from_millis(0),
+                "mail",
+                [0; 100],
+            ),
             at: Due::from_millis(0),
             error: "no".into(),
         }

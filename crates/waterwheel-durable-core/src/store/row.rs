@@ -1,6 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::Due;
 
@@ -46,6 +47,13 @@ impl Id {
         }
         let calendar = (self.0 >> 40 & 0x3f_ffff) as u32;
         Some((calendar, (self.0 & 0xff_ffff_ffff) as i64))
+    }
+
+    /// Returns the time of the occurrence, or `None` if this is not the id of an occurrence.
+    #[must_use]
+    pub fn occurrence_time(self) -> Option<SystemTime> {
+        let (_, second) = self.occurrence()?;
+        Due::from_second(second).time()
     }
 
     /// Returns the number of the opening during which the timer was inserted, or `None` for other kinds of ids.
@@ -175,6 +183,8 @@ pub struct Row {
     pub id: Id,
     /// When the timer is due, or is to be retried.
     pub due: Due,
+    /// When the timer was due at its insert, as its [`Handle`] says. A retry, a reschedule and a redrive leave it.
+    pub first_due: Due,
     /// The full name of its handler.
     pub handler: Arc<str>,
     /// The number of failed attempts.
@@ -182,8 +192,6 @@ pub struct Row {
     /// The recorded [starts](crate::store::Op::Start): their number in the lower 32 bits, and above them the series of runs to
     /// which they belong. At most 2⁶³ − 1. A retry and a reschedule reset it.
     pub starts: u64,
-    /// Whether the store records that the timer is no longer due at the time in its [`Handle`].
-    pub has_moved: bool,
     /// The business key, which only one timer has at a time.
     pub key: Option<Arc<[u8]>>,
     /// The payload for the handler.
@@ -202,23 +210,29 @@ impl Row {
         Row {
             id,
             due,
+            first_due: due,
             handler: handler.into(),
             failures: 0,
             starts: 0,
-            has_moved: false,
             key: None,
             payload: payload.into(),
         }
     }
 
-    /// Returns the handle of the timer, unless it [has moved](Row::has_moved) since its insert.
+    /// Returns the handle of the timer.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle {
             id: self.id,
-            due: self.due,
+            due: self.first_due,
             handler: Arc::clone(&self.handler),
         }
+    }
+
+    /// Returns whether the timer is due at another time than its [`Handle`] says, so that the store records where it is.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        self.due != self.first_due
     }
 
     /// Returns the number of recorded [starts](Row::starts), in whichever series.

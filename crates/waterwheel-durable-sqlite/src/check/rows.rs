@@ -36,7 +36,7 @@ pub(super) const TABLES: [Table; 11] = [
             "id",
             "due",
             "failures",
-            "has_moved",
+            "first_due",
             "far_handler",
             "key",
             "payload",
@@ -52,7 +52,7 @@ pub(super) const TABLES: [Table; 11] = [
             "handler",
             "due",
             "failures",
-            "has_moved",
+            "first_due",
             "key",
             "payload",
             "at",
@@ -301,7 +301,7 @@ impl<'a> Cells<'a> {
     /// The columns that a timer and a dead letter share.
     fn common(&mut self) {
         self.count("failures", i64::from(u32::MAX));
-        self.count("has_moved", 1);
+        self.integer_or_null("first_due");
         self.count("starts", i64::MAX);
         self.bytes("payload");
     }
@@ -399,20 +399,20 @@ impl Check<'_> {
         };
         let mut moved = cells.connection.prepare_cached(MOVED)?;
         let moved: Option<Value> = moved.query_row([id], |row| row.get(0)).optional()?;
-        match (cells.value("has_moved"), moved) {
-            (ValueRef::Integer(1), Some(to)) => {
+        match (cells.value("first_due"), moved) {
+            (ValueRef::Integer(_), Some(to)) => {
                 self.orphans.moved.push(id);
                 if to != Value::Integer(due.as_millis()) {
                     cells.is_wrong("the table `moved` has another due time for it", NOT_FOUND);
                 }
             }
-            (ValueRef::Integer(1), None) => {
+            (ValueRef::Integer(_), None) => {
                 cells.is_wrong(
                     "it has moved, but the table `moved` does not have it",
                     NOT_FOUND,
                 );
             }
-            (ValueRef::Integer(0), Some(_)) => {
+            (ValueRef::Null, Some(_)) => {
                 self.orphans.moved.push(id);
                 cells.is_wrong("it has not moved, but the table `moved` has it", NOT_FOUND);
             }

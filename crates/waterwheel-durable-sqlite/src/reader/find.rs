@@ -1,19 +1,15 @@
 //! Where is this timer, or this dead letter?
 
 use rusqlite::{OptionalExtension, Row as SqlRow};
-use waterwheel_durable_core::store::{Bucket, Dead, Due, Handle, Id, Level, PageLimit, Row, Scope};
+use waterwheel_durable_core::store::{Bucket, Dead, Handle, Id, Level, PageLimit, Row, Scope};
 
 use super::snapshot::Snapshot;
 use crate::error::damaged;
 use crate::lsm::{KeyIndex, Sizes};
-use crate::read::{self, DEAD, Handlers, MOVED, dead_letter, handle, row, stored};
-
-const AT: &str = "
-    SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
-    FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4";
+use crate::read::{self, DEAD, Handlers, dead_letter, handle, row, stored};
 
 const SEARCH: &str = "
-    SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
+    SELECT id, due, failures, first_due, key, payload, starts, level, bucket, coalesce(far_handler, handler)
     FROM timers WHERE id = ?1";
 
 /// A pending timer, and the bucket that it is in.
@@ -26,8 +22,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Returns the handle of the timer. If the timer was rescheduled since its insert, this is not its original handle,
-    /// but it is equally valid: the store looks up where the timer is.
+    /// Returns the handle of the timer, which is the one that its insert returned.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.row.handle()
@@ -64,35 +59,8 @@ pub(crate) fn by_handle(
     snapshot: &Snapshot<'_>,
     handle: &Handle,
 ) -> rusqlite::Result<Option<Pending>> {
-    let Some(number) = snapshot.handlers.number(&handle.handler) else {
-        return Ok(None);
-    };
-    let mut moved = snapshot.prepare(MOVED)?;
-    let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
-    let due = moved.optional()?.map_or(handle.due, Due::from_millis);
-    for level in [Level::Second].into_iter().chain(Level::CASCADING) {
-        let under = if level == Level::Second { number } else { 0 };
-        let found = at(snapshot, level.bucket(due), under, handle.id)?;
-        // A coarser bucket has the timers of all handlers.
-        let found = found.filter(|found| found.row.handler == handle.handler);
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
-
-/// The timer with this id in a bucket. `handler` is 0 in coarser levels.
-pub(crate) fn at(
-    snapshot: &Snapshot<'_>,
-    bucket: Bucket,
-    handler: i64,
-    id: Id,
-) -> rusqlite::Result<Option<Pending>> {
-    let mut at = snapshot.prepare(AT)?;
-    let place = (bucket.level.number(), handler, bucket.number, stored(id));
-    at.query_row(place, |row| pending(row, &snapshot.handlers))
-        .optional()
+    let found = read::timer(snapshot.connection, &snapshot.handlers, handle)?;
+    Ok(found.map(|(row, bucket)| Pending { row, bucket }))
 }
 
 pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Pending>> {
@@ -117,7 +85,7 @@ fn pending(from: &SqlRow<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> 
 }
 
 const ONE_DEAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
+    SELECT id, due, failures, first_due, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
 
 pub(crate) fn dead_page(
     snapshot: &Snapshot<'_>,

@@ -14,7 +14,7 @@ use super::snapshot::Snapshot;
 use crate::read::{misplaced, stored};
 
 const KEYS: &str = "
-    SELECT bucket, id, due, far_handler FROM timers
+    SELECT bucket, id, due, far_handler, first_due FROM timers
     WHERE level = ?1 AND handler = ?2 AND (bucket, id) > (?3, ?4)
     ORDER BY bucket, id";
 
@@ -34,6 +34,7 @@ struct Place {
     level: Reverse<Level>,
     id: Id,
     due: Due,
+    first_due: Due,
     handler: i64,
 }
 
@@ -59,8 +60,9 @@ impl Page {
         let places = self.places.into_sorted_vec().into_iter();
         let handles = places.map(|place| {
             let handler = Arc::clone(snapshot.handlers.name(place.handler)?);
-            let (id, due) = (place.id, place.due);
-            Ok((Handle { id, due, handler }, place.level.0.bucket(due)))
+            let (id, due) = (place.id, place.first_due);
+            let bucket = place.level.0.bucket(place.due);
+            Ok((Handle { id, due, handler }, bucket))
         });
         handles.collect()
     }
@@ -77,13 +79,14 @@ impl Page {
         let mut rows = keys.query((level.number(), under, after_bucket, after_id))?;
         while let Some(row) = rows.next()? {
             let (number, id, due): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let owner: Option<i64> = row.get(3)?;
+            let (owner, first_due): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
             let bucket = Bucket { level, number };
             let place = Place {
                 start: bucket.start(),
                 level: Reverse(level),
                 id: Id::from_stored(id.unsigned_abs()),
                 due: Due::from_millis(due),
+                first_due: Due::from_millis(first_due.unwrap_or(due)),
                 handler: owner.unwrap_or(under),
             };
             if level.bucket(place.due) != bucket {

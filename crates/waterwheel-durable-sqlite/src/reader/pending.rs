@@ -7,10 +7,10 @@ use std::collections::{BinaryHeap, HashSet};
 
 use waterwheel_durable_core::store::{Bucket, Due, Id, Level, PageLimit};
 
-use super::find::{self, Pending};
+use super::find::Pending;
 use super::snapshot::Snapshot;
 use crate::error::damaged;
-use crate::read::misplaced;
+use crate::read::{misplaced, timer_in};
 
 const KEYS: &str = "
     SELECT bucket, id, due, far_handler FROM timers
@@ -63,7 +63,14 @@ impl First {
         limit.take_sized(
             places.into_iter().map(|at| {
                 let bucket = at.level.bucket(at.due);
-                let found = find::at(snapshot, bucket, at.handler, at.id)?;
+                let found = timer_in(
+                    snapshot.connection,
+                    &snapshot.handlers,
+                    bucket,
+                    at.handler,
+                    at.id,
+                )?;
+                let found = found.map(|row| Pending { row, bucket });
                 found.ok_or_else(|| damaged("a timer was read once and then not found again"))
             }),
             |pending| pending.row.bytes(),

@@ -37,6 +37,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
             number += 1;
             let mut row = row(number, HANDLERS[rng.usize(0..4)], 0);
             row.due = Due::from_millis(NOW.as_millis() + rng.i64(-50_000..90_000_000));
+            row.first_due = row.due;
             row.key = Some(number.to_le_bytes().as_slice().into());
             let bucket = Bucket::of(row.due, NOW);
             steps.push(Op::Insert(row.clone(), bucket));
@@ -46,7 +47,10 @@ fn nothing_is_found_in_what_a_store_has_written() {
         let mut steps = Vec::new();
         for _ in 0..7 {
             let (row, bucket) = timers.swap_remove(rng.usize(0..timers.len()));
-            let to = Due::from_millis(NOW.as_millis() + rng.i64(0..90_000_000));
+            let to = match rng.u32(0..4) {
+                0 => row.first_due,
+                _ => Due::from_millis(NOW.as_millis() + rng.i64(0..90_000_000)),
+            };
             match rng.u32(0..5) {
                 0 if bucket.level == Level::Second => steps.push(Op::Archive(row, NOW)),
                 1 if bucket.level == Level::Second => steps.push(Op::Bury {
@@ -58,7 +62,7 @@ fn nothing_is_found_in_what_a_store_has_written() {
                     let bucket = Bucket::of(to, NOW);
                     steps.push(Op::Reschedule(row.handle(), to, bucket));
                     let mut row = row;
-                    (row.due, row.has_moved) = (to, true);
+                    row.due = to;
                     timers.push((row, bucket));
                 }
                 _ => steps.push(Op::Cancel(row.handle())),

@@ -260,10 +260,10 @@ fn a_row_that_cannot_be_moved_is_final() {
         other.execute_batch("PRAGMA writable_schema = ON").unwrap();
         assert_eq!(other.execute(sql, (from, to)), Ok(1));
     };
-    change("has_moved INTEGER NOT NULL", "has_moved INTEGER");
-    let null = "UPDATE timers SET has_moved = NULL";
+    change("failures INTEGER NOT NULL", "failures INTEGER");
+    let null = "UPDATE timers SET failures = NULL";
     assert_eq!(connect(&disk).execute(null, []), Ok(1));
-    change("has_moved INTEGER", "has_moved INTEGER NOT NULL");
+    change("failures INTEGER", "failures INTEGER NOT NULL");
     let mut store = open(&disk).unwrap();
     store.begin().unwrap();
     let cascade = Op::Cascade {

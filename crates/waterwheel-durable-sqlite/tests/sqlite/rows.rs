@@ -88,7 +88,7 @@ pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, B
                 let due = Due::from_millis(now.as_millis() + rng.i64(-10..100_000_000));
                 let to = Bucket::of(due, now);
                 steps.push(Op::Retry(row.clone(), due, to));
-                (row.due, row.has_moved, *bucket) = (due, true, to);
+                (row.due, *bucket) = (due, to);
                 row.failures += 1;
                 true
             }
@@ -96,7 +96,7 @@ pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, B
                 let due = Due::from_millis(now.as_millis() + rng.i64(-1_000..9_000_000_000));
                 let to = Bucket::of(due, now);
                 steps.push(Op::Reschedule(row.handle(), due, to));
-                (row.due, row.has_moved, *bucket) = (due, true, to);
+                (row.due, *bucket) = (due, to);
                 true
             }
             _ => true,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable_core::store::{self as store, ArchiveCursor, Due, Id};
+use waterwheel_durable_core::store::{self as store, ArchiveCursor, Id};
 
 /// The archived record of a settled timer: see [`Namespace::archived`](crate::Namespace::archived). The payload is
 /// not archived.
@@ -52,8 +52,7 @@ impl Archived {
     /// Returns the time of the [calendar](crate::Calendar) occurrence, or `None` if the timer was not an occurrence.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
-        let (_, second) = self.record.id.occurrence()?;
-        Due::from_second(second).time()
+        self.record.id.occurrence_time()
     }
 
     /// Returns when the last attempt ended.

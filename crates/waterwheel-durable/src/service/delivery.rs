@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable_core::store::{Due, Handle, Id, Row};
+use waterwheel_durable_core::store::{Handle, Id, Row};
 
 use super::{Durable, Namespace};
 use crate::failure::Failure;
@@ -37,9 +37,9 @@ impl Delivery {
         self.row.id
     }
 
-    /// Returns the handle of the timer, for example to reschedule it later: see [`Durable::reschedule`]. Cancelling it
-    /// during this attempt returns [`AlreadyFired`](crate::Cancelled::AlreadyFired). If the timer was rescheduled since
-    /// its insert, this is not the handle that the insert returned, but it is equally valid.
+    /// Returns the handle of the timer, which is the one that its insert returned, for example to reschedule it later:
+    /// see [`Durable::reschedule`]. Cancelling it during this attempt returns
+    /// [`AlreadyFired`](crate::Cancelled::AlreadyFired).
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.row.handle()
@@ -58,13 +58,19 @@ impl Delivery {
         self.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
+    /// Returns when the timer was due at its insert, whatever has moved it since: a retry, a reschedule or a redrive. It is
+    /// the time to measure against where a retry must not repeat the work of a later timer.
+    #[must_use]
+    pub fn first_due(&self) -> SystemTime {
+        self.row.first_due.time().unwrap_or(UNIX_EPOCH)
+    }
+
     /// Returns the time of the [calendar](crate::Calendar) occurrence, or `None` if the timer is not an occurrence. It
     /// is the same in each attempt. A handler that records it can detect occurrences that are repeated because the
     /// clock was wrong by days.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
-        let (_, second) = self.row.id.occurrence()?;
-        Due::from_second(second).time()
+        self.row.id.occurrence_time()
     }
 
     /// Returns how long after its due time the handler was called, by the wall clock.

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::new_timer::{When, check_name, check_namespace};
 use crate::options::{Drain, Stopped};
+use crate::pending_timer::PendingTimer;
 use waterwheel_durable_core::engine::{Answer, Engine, Token, namespace_in};
 use waterwheel_durable_core::policy::Policy;
 
@@ -111,9 +112,24 @@ impl Durable {
         }
     }
 
-    /// Finds the timer of a handler that has this [key](crate::Insert::key), to cancel or reschedule it:
-    /// `find("shop/close", "order-17")`. Returns the handle that an insert with the key would return, and writes
-    /// nothing.
+    /// Reads a timer by its handle: when it is due, its payload, its failed attempts. Returns `None` if it is not
+    /// pending: it was settled or cancelled, or is a [dead letter](Durable::dead_letters).
+    ///
+    /// All calls that have resolved before are taken into account. A timer that is with its handler is pending until
+    /// it is settled.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    pub async fn get(&self, timer: impl AsRef<Handle>) -> Result<Option<PendingTimer>, Error> {
+        let handle = timer.as_ref().clone();
+        let read = move |store: &mut dyn Store| store.get(&handle);
+        let found = self.shared.read(read).await?;
+        Ok(found.map(PendingTimer::new))
+    }
+
+    /// Finds the timer of a handler that has this [key](crate::Insert::key), to read, cancel or reschedule it:
+    /// `find("shop/close", "order-17")`. Writes nothing.
     ///
     /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a
     /// dead letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
@@ -121,12 +137,13 @@ impl Durable {
     /// All calls that have resolved before are taken into account. The timer may be delivered just as this resolves;
     /// cancelling it then returns [`AlreadyFired`](crate::Cancelled::AlreadyFired) or
     /// [`NotFound`](crate::Cancelled::NotFound). The cost is one lookup in the index of the keys, however many there
-    /// are.
+    /// are, and one of the timer.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error};
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
     /// if let Some(timer) = timers.find("shop/close", "order-17").await? {
+    ///     println!("would have been due at {:?}", timer.due());
     ///     timers.cancel(timer).await?;
     /// }
     /// # Ok(())
@@ -141,13 +158,17 @@ impl Durable {
         &self,
         handler: &str,
         key: impl AsRef<[u8]>,
-    ) -> Result<Option<Handle>, Error> {
+    ) -> Result<Option<PendingTimer>, Error> {
         check_name(handler)?;
         self.namespace(namespace_in(handler))?;
         let handler: Arc<str> = handler.into();
         let key: Arc<[u8]> = key.as_ref().into();
-        let read = move |store: &mut dyn Store| store.find(&handler, &key);
-        self.shared.read(read).await
+        let read = move |store: &mut dyn Store| match store.find(&handler, &key)? {
+            Some(handle) => store.get(&handle),
+            None => Ok(None),
+        };
+        let found = self.shared.read(read).await?;
+        Ok(found.map(PendingTimer::new))
     }
 
     /// Cancels a timer, durably.

@@ -2,13 +2,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use waterwheel_durable_core::store::{ArchiveCursor, Due, Handle};
+use waterwheel_durable_core::store::{ArchiveCursor, Due};
 
 use super::{Archived, Durable};
 use crate::error::Error;
 use crate::metrics::NamespaceMetrics;
 use crate::new_timer::check_name;
 use crate::options::Drain;
+use crate::pending_timer::PendingTimer;
 use waterwheel_durable_core::engine::{Answer, DEFAULT, Engine, Token};
 use waterwheel_durable_core::policy::Policy;
 
@@ -75,7 +76,7 @@ impl Namespace {
         &self,
         handler: &str,
         key: impl AsRef<[u8]>,
-    ) -> Result<Option<Handle>, Error> {
+    ) -> Result<Option<PendingTimer>, Error> {
         self.timers.find(&self.full_name(handler), key).await
     }
 

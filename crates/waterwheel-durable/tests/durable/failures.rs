@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
@@ -74,6 +75,10 @@ async fn a_failure_is_retried_with_each_delay_and_ends_as_a_dead_letter() {
     let delay = |failures: u32| retry_delays[failures as usize - 1];
     expect_attempts(&mut deliveries, &timer, 4, delay).await;
     assert_eq!(the_dead_letter(&timers).await, (4, "failure 4".into()));
+    let dead = &timers.dead_letters(None, 1).await.unwrap()[0];
+    assert_eq!(&dead.handle(), timer.handle());
+    assert_eq!(Some(dead.first_due()), timer.handle().due.time());
+    assert!(dead.due() > dead.first_due());
     shut_down(&timers).await;
     assert!(deliveries.rest().await.is_empty());
 }
@@ -111,6 +116,9 @@ async fn a_handler_says_when_its_timer_is_tried_again() {
         _ => Duration::MAX,
     };
     let busy = move |delivery: &waterwheel_durable::Delivery| {
+        let handle = delivery.handle();
+        assert_eq!(Some(delivery.first_due()), handle.due.time());
+        assert!((delivery.attempt() == 1) == (delivery.due() == delivery.first_due()));
         Err(Retry::after(asked(delivery.attempt()), "busy"))
     };
     let mut deliveries = Deliveries::ended(&timers, "mail", busy);
@@ -118,6 +126,10 @@ async fn a_handler_says_when_its_timer_is_tried_again() {
     expect_attempts(&mut deliveries, &timer, 3, asked).await;
     // The delay is at most a year: the timer waits, and one more attempt was counted.
     until(|| timers.metrics().namespaces[0].retried == 3).await;
+    let waiting = timers.get(&timer).await.unwrap().unwrap();
+    assert_eq!(waiting.failures(), 3);
+    assert_eq!(Some(waiting.first_due()), timer.handle().due.time());
+    assert!(waiting.due() > SystemTime::now() + 8_000 * HOUR);
     assert!(timers.dead_letters(None, 1).await.unwrap().is_empty());
     let moved = timers.reschedule(&timer, soon()).await.unwrap();
     assert_eq!(moved, waterwheel_durable::Rescheduled::Done);

@@ -3,7 +3,9 @@
 use std::time::SystemTime;
 
 use tokio::task::JoinSet;
-use waterwheel_durable::{Cancelled, Dead, Durable, Error, Handle, Inserted, Policy, Rescheduled};
+use waterwheel_durable::{
+    Cancelled, Dead, Durable, Error, Handle, Inserted, PendingTimer, Policy, Rescheduled,
+};
 
 use crate::namespaces::create;
 use crate::support::*;
@@ -54,7 +56,8 @@ async fn a_key_is_kept_by_a_file_and_free_after_a_cancel() {
 
 /// The timer of `mail` with this key.
 async fn find(timers: &Durable, key: &str) -> Option<Handle> {
-    within(timers.find("mail", key)).await.unwrap()
+    let found = within(timers.find("mail", key)).await.unwrap();
+    found.map(PendingTimer::into_handle)
 }
 
 async fn an_insert_that_was_answered_is_found_by_its_key() {
@@ -74,13 +77,19 @@ async fn an_insert_that_was_answered_is_found_by_its_key() {
                     let timer = keyed(&timers, &key, in_an_hour()).await.into_handle();
                     assert_eq!(find(&timers, &key).await, Some(timer.clone()));
                     // By its original handle, wherever it is.
-                    let moved = timers.reschedule(&timer, in_an_hour() + 99 * HOUR);
+                    let later = in_an_hour() + 99 * HOUR;
+                    let moved = timers.reschedule(&timer, later);
                     assert_eq!(within(moved).await, Ok(Rescheduled::Done));
-                    assert_eq!(find(&timers, &key).await, Some(timer.clone()));
+                    let found = within(timers.find("mail", &key)).await.unwrap().unwrap();
+                    assert_eq!(found.handle(), &timer);
+                    assert!(found.due() >= later && found.first_due() < later);
+                    assert_eq!(Some(found.first_due()), timer.due.time());
+                    assert_eq!(within(timers.get(&timer)).await, Ok(Some(found)));
                     if round % 2 == 0 {
                         let cancelled = within(timers.cancel(&timer)).await;
                         assert_eq!(cancelled, Ok(Cancelled::Done));
                         assert_eq!(find(&timers, &key).await, None);
+                        assert_eq!(within(timers.get(&timer)).await, Ok(None));
                     }
                 }
             });
@@ -114,7 +123,8 @@ async fn a_key_is_its_timers_until_that_is_settled_or_dead() {
     gate.has_begun().await;
     // Also while it is with its handler.
     let found = within(shop.find("mail", "order")).await.unwrap();
-    assert_eq!(found.as_ref(), Some(&timer));
+    let handle = found.as_ref().map(PendingTimer::handle);
+    assert_eq!(handle, Some(&timer));
     let cancelled = within(timers.cancel(&timer)).await;
     assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
     assert_eq!(within(timers.find("shop/mail", b"order")).await, Ok(found));

@@ -63,6 +63,7 @@ async fn the_futures_may_be_spawned() {
     let batch = [NewTimer::at("mail", in_an_hour())];
     send(timers.insert_many(batch)).await.unwrap();
     send(timers.find("mail", "key")).await.unwrap();
+    send(timers.get(&timer)).await.unwrap();
     send(timers.reschedule(&timer, in_an_hour())).await.unwrap();
     send(timers.cancel(&timer)).await.unwrap();
     send(timers.dead_letters(None, 1)).await.unwrap();

@@ -187,7 +187,7 @@ impl Model {
         let dead = contents.dead.iter().map(|it| (&it.row, Some(it)));
         let mut rows: Vec<_> = alive.chain(dead).collect();
         rows.sort_by_key(|(row, _)| row.id);
-        let has_moved = |(row, dead): &&(&Row, Option<_>)| row.has_moved && dead.is_none();
+        let has_moved = |(row, dead): &&(&Row, Option<_>)| row.has_moved() && dead.is_none();
         let settings = contents.settings.iter();
         let commands = self.commands.iter();
         Look {
@@ -215,7 +215,7 @@ fn seen(row: &Row, dead: Option<&Dead>) -> Vec<Value> {
         row.due.as_millis().into(),
         row.handler.to_string().into(),
         row.failures.into(),
-        row.has_moved.into(),
+        row.has_moved().then(|| row.first_due.as_millis()).into(),
         row.key.as_deref().map(<[u8]>::to_vec).into(),
         row.payload.to_vec().into(),
         row.starts.cast_signed().into(),
@@ -315,15 +315,10 @@ impl Contents {
 /// An insert of a timer with this key, which tells whether another one has it.
 fn with_key(epoch: u64, number: u64, handler: &str, key: u8) -> Op {
     let due = Due::from_millis(0);
+    let id = Id::new(epoch, number).unwrap_or(Id::NONE);
     let row = Row {
-        id: Id::new(epoch, number).unwrap_or(Id::NONE),
-        due,
-        handler: handler.into(),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
         key: Some([key].as_slice().into()),
-        payload: [].as_slice().into(),
+        ..Row::new(id, due, handler, [])
     };
     Op::Insert(
         row,

@@ -147,14 +147,8 @@ impl Life<'_> {
         let payload: Vec<u8> = (0..length).map(|at| first.wrapping_add(at as u8)).collect();
         let key = (self.rng.u32(0..4) == 0).then(|| [self.rng.u8(..KEYS)].as_slice().into());
         let row = Row {
-            id,
-            due,
-            handler: self.handler().into(),
-            failures: 0,
-            starts: 0,
-            has_moved: false,
             key,
-            payload: payload.into(),
+            ..Row::new(id, due, self.handler(), payload)
         };
         if self.handles.len() >= HANDLES {
             self.handles.swap_remove(self.rng.usize(..HANDLES));

@@ -34,6 +34,8 @@ impl Model {
             "it has failed more often"
         } else if !timer.may_be_due(row) {
             "it was not due then"
+        } else if row.first_due != timer.handle.due {
+            "it was due at another time at first"
         } else {
             timer.is_with_handler = true;
             timer.was_started |= timer.is_noted;

@@ -1,6 +1,7 @@
 //! How does a delivery end?
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use waterwheel_durable_core::engine::{Delivery, Ended};
 
@@ -45,10 +46,10 @@ impl World {
         }
         let is_given_up = !is_retried && ended != Ended::Well;
         if row.id.occurrence().is_some() {
-            self.calendars.ended(&row, !is_retried, is_given_up);
+            self.calendars.ended(&row, !comes_back, is_given_up);
             return Ok(());
         }
-        if is_retried {
+        if comes_back {
             // The engine's time is that of its last turn.
             let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
             let (min, max) = delays.flatten().unwrap_or((0, DAY));

@@ -68,6 +68,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_cancel_leaves_its_neighbours,
         a_timer_moves_between_all_levels,
         a_moved_timer_is_found_by_its_old_handle,
+        a_timer_is_read_by_its_handle,
         a_timer_moves_to_its_own_second,
         a_reschedule_of_no_timer_says_so,
         a_settled_timer_is_not_found,

@@ -1,9 +1,10 @@
 //! Where a moved timer is, and whether its handle still finds it.
 
-use crate::store::{Op, Outcome};
+use crate::store::{Op, Outcome, Row};
 
 use crate::conformance::rows::{
-    DISTANCES, NOW, bucket, due, handle, insert, insert_second, moved, of, reschedule, row, second,
+    DISTANCES, NOW, bucket, due, handle, insert, insert_second, keyed, moved, of, reschedule, row,
+    second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 
@@ -72,8 +73,45 @@ pub(super) fn a_moved_timer_is_found_by_its_old_handle(it: &mut Subject<'_>) -> 
         let outcome = Outcome::Rescheduled(Some(moved(&row, at)));
         it.does([(reschedule(&row, at), outcome)])?;
     }
+    // Also where it was at first.
+    it.does([(
+        reschedule(&row, NOW),
+        Outcome::Rescheduled(Some(row.clone())),
+    )])?;
+    it.has(&[row.clone()])?;
     it.cancels([&row])?;
     it.is_empty()
+}
+
+pub(super) fn a_timer_is_read_by_its_handle(it: &mut Subject<'_>) -> Done {
+    let row = keyed(b"order", row(1, NOW));
+    same("a timer that does not exist", it.get(&row)?, None)?;
+    it.inserts([&row])?;
+    same("the timer", it.get(&row)?, Some(row.clone()))?;
+    let other = of("call", row.clone());
+    same("a timer of another handler", it.get(&other)?, None)?;
+    for distance in DISTANCES {
+        let at = NOW + distance + 1;
+        it.commit(&[reschedule(&row, at)])?;
+        same("a moved timer", it.get(&row)?, Some(moved(&row, at)))?;
+        same("a timer of another handler", it.get(&other)?, None)?;
+    }
+    it.commit(&[reschedule(&row, NOW)])?;
+    let (at, error) = (due(NOW), "no".into());
+    it.commit(&[Op::Bury {
+        row: row.clone(),
+        at,
+        error,
+    }])?;
+    same("a dead letter", it.get(&row)?, None)?;
+    it.commit(&[Op::Redrive(row.id, due(NOW + 5), second(NOW + 5))])?;
+    let redriven = Row {
+        key: None,
+        ..moved(&row, NOW + 5)
+    };
+    same("a redriven timer", it.get(&row)?, Some(redriven.clone()))?;
+    it.commit(&[Op::Archive(redriven, due(NOW + 9))])?;
+    same("an archived timer", it.get(&row)?, None)
 }
 
 pub(super) fn a_timer_moves_to_its_own_second(it: &mut Subject<'_>) -> Done {

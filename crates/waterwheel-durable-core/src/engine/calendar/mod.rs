@@ -503,10 +503,10 @@ fn occurrences(name: &str, plan: &Plan, progress: &Progress, filed: &[Due], now:
             // Every time that a calendar returns has an id: see `Occurrences::next_after`.
             id: id?,
             due: *due,
+            first_due: *due,
             handler: Arc::clone(&plan.handler),
             failures: 0,
             starts: 0,
-            has_moved: false,
             key: None,
             payload: Arc::clone(&plan.payload),
         };

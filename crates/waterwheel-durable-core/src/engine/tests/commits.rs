@@ -104,15 +104,9 @@ fn requests_for_one_timer_share_a_commit() {
 #[test]
 fn a_commit_of_large_calendars_has_few_of_them() {
     let mut it = Subject::with(|config| config.max_bytes_in_commit = 1_000).handles(1_000);
-    let row = |count: u64| Row {
-        id: Id::new(9, count).unwrap(),
-        handler: Arc::from("mail"),
-        due: Due::from_millis(NOW),
-        key: None,
-        payload: Arc::from([7; 300]),
-        failures: 0,
-        starts: 0,
-        has_moved: false,
+    let row = |count: u64| {
+        let id = Id::new(9, count).unwrap();
+        Row::new(id, Due::from_millis(NOW), "mail", [7; 300])
     };
     let bucket = Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
     for at in 0..8 {
