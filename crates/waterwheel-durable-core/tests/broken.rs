@@ -35,6 +35,7 @@ faults! {
     HandlesAreOfAnyHandler: a_handle_of_another_handler_finds_no_timer,
     ReschedulesLeaveNoNote: a_moved_timer_is_found_by_its_old_handle,
     RetriesAreNotCounted: a_retry_counts_the_failure,
+    SnoozesAreCounted: a_snooze_counts_no_failure,
     BurialsKeepNoDeadLetter: a_buried_row_is_a_dead_letter,
     RedrivesKeepTheFailures: a_redriven_dead_letter_is_a_timer,
     CascadesSaySoonerThatNoneIsLeft: a_cascade_moves_the_first_rows,
@@ -78,6 +79,9 @@ impl Broken {
         let mut op = op.clone();
         match (self.fault, &mut op) {
             (Fault::KeysAreIgnored, Op::Insert(row, _)) => row.key = None,
+            (Fault::SnoozesAreCounted, Op::Snooze(row, due, bucket)) => {
+                op = Op::Retry(row.clone(), *due, *bucket);
+            }
             (Fault::SettlesAreLost, Op::Settle(row)) => row.id = Id::MAX,
             (Fault::ArchivesKeepNothing, Op::Archive(row, _)) => op = Op::Settle(row.clone()),
             (Fault::ArchivesFreeTheKey, Op::Archive(row, _)) => {

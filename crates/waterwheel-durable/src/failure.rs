@@ -6,7 +6,7 @@ use waterwheel_durable_core::engine::Ended;
 
 /// Why an attempt did not settle its timer, and what follows.
 ///
-/// Created by [`Retry::backoff`], [`Retry::after`] or [`Dead::because`]. The `?` operator creates one that is retried,
+/// Created by [`Retry::backoff`], [`Retry::after`], [`Dead::because`] or [`Snooze::after`]. The `?` operator creates one that is retried,
 /// from anything that [`Retry::backoff`] accepts: an error, an `anyhow::Error`, a `Box<dyn Error + Send + Sync>` or a
 /// string.
 ///
@@ -36,12 +36,18 @@ enum Then {
     Backoff,
     /// Retry after this delay instead.
     After(Duration),
+    /// Deliver again after this delay: not a failure.
+    Snooze(Duration),
     Dead,
 }
 
 /// The attempt failed, and the timer is retried.
 #[derive(Debug)]
 pub enum Retry {}
+
+/// It is too early: the timer is delivered again later. This is not a failure.
+#[derive(Debug)]
+pub enum Snooze {}
 
 /// The attempt failed, and another one would fail as well: the timer becomes a dead letter.
 #[derive(Debug)]
@@ -61,8 +67,7 @@ impl Retry {
     /// service sends `Retry-After`. A delay longer than a year counts as a year.
     ///
     /// This is a failure like any other and uses up an attempt: at the end of the retry schedule, it makes the timer a
-    /// dead letter. To check again later without using up attempts, [insert another timer](crate::Delivery::timers) and
-    /// return `Ok`.
+    /// dead letter. To check again later without using up attempts, return [`Snooze::after`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -82,6 +87,37 @@ impl Retry {
     #[must_use]
     pub fn after(delay: Duration, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure::new(error, Then::After(delay))
+    }
+}
+
+impl Snooze {
+    /// Delivers the timer again after `delay`, by the wall clock and rounded up to a millisecond: for example while the
+    /// shop is closed. A delay longer than a year counts as a year.
+    ///
+    /// The attempt neither fails nor succeeds: the next one has the same [number](crate::Delivery::attempt), no
+    /// [event](crate::Event) is reported, and there is no limit to how often a timer can be snoozed. Its id, handle, key,
+    /// payload and [first due time](crate::Delivery::first_due) stay. An attempt that is snoozed takes part in the rate
+    /// and the concurrency of its namespace as any other.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Durable, Snooze};
+    /// # async fn is_open() -> Result<bool, std::io::Error> { Ok(true) }
+    /// # fn example(timers: &Durable) {
+    /// timers.handle("collect", |_| async {
+    ///     if !is_open().await? {
+    ///         return Err(Snooze::after(Duration::from_secs(900)));
+    ///     }
+    ///     Ok(())
+    /// });
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn after(delay: Duration) -> Failure {
+        Failure {
+            error: String::new(),
+            then: Then::Snooze(delay),
+        }
     }
 }
 
@@ -105,6 +141,7 @@ impl Failure {
         match self.then {
             Then::Backoff => Ended::Failed(error),
             Then::After(delay) => Ended::Later(error, delay),
+            Then::Snooze(delay) => Ended::Snoozed(delay),
             Then::Dead => Ended::Dead(error),
         }
     }
@@ -136,6 +173,7 @@ impl fmt::Debug for Failure {
                 .field(&self.error)
                 .field(&delay)
                 .finish(),
+            Then::Snooze(delay) => f.debug_tuple("Snooze").field(&delay).finish(),
             Then::Dead => f.debug_tuple("Dead").field(&self.error).finish(),
         }
     }

@@ -192,7 +192,7 @@ pub use dead_letter::DeadLetter;
 pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
-pub use failure::{Dead, Failure, Retry};
+pub use failure::{Dead, Failure, Retry, Snooze};
 pub use metrics::{DeliveryLateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};

@@ -88,6 +88,8 @@ pub struct NamespaceMetrics {
     pub settled: u64,
     /// The number of times that a timer was rescheduled after a failure.
     pub retried: u64,
+    /// The number of times that a handler [snoozed](crate::Snooze) its timer.
+    pub snoozed: u64,
     /// The number of timers that became dead letters.
     pub dead: u64,
     /// The number of dead letters that were redriven.
@@ -124,6 +126,7 @@ impl NamespaceMetrics {
             delivered,
             settled,
             retried,
+            snoozed,
             dead,
             redriven,
             throttled,
@@ -138,6 +141,7 @@ impl NamespaceMetrics {
             delivered,
             settled,
             retried,
+            snoozed,
             dead,
             redriven,
             throttled,

@@ -70,6 +70,7 @@ fn publish(of: &NamespaceMetrics, now: SystemTime) {
         ("waterwheel_timers_delivered_total", of.delivered),
         ("waterwheel_timers_settled_total", of.settled),
         ("waterwheel_timers_retried_total", of.retried),
+        ("waterwheel_timers_snoozed_total", of.snoozed),
         ("waterwheel_timers_dead_total", of.dead),
         ("waterwheel_timers_redriven_total", of.redriven),
         ("waterwheel_timers_throttled_total", of.throttled),

@@ -79,6 +79,8 @@ pub enum Ended {
     Failed(Arc<str>),
     /// The timer is retried after this delay, capped at a year, instead of the next retry delay. It still counts against the number of retry delays.
     Later(Arc<str>, Duration),
+    /// The timer is delivered again after this delay, capped at a year. That is no failure.
+    Snoozed(Duration),
     /// The timer is not retried.
     Dead(Arc<str>),
 }

@@ -52,7 +52,7 @@ pub use loaded::ROW_BYTES;
 use memory::Memory;
 use namespaces::Namespaces;
 pub use namespaces::{BOUNDS, Counts, DEFAULT, Histogram};
-use namespaces::{Deliveries, burial, pause_setting, policy_setting};
+use namespaces::{Deliveries, burial, pause_setting, policy_setting, snoozing};
 pub use namespaces::{Namespace, by_namespace, namespace_in};
 use planted::Planted;
 use poison::Poison;
@@ -443,11 +443,12 @@ impl Engine {
             Ended::Dead(error) => burial(row, error, now),
             Ended::Failed(error) => retrial(row, error, None),
             Ended::Later(error, delay) => retrial(row, error, Some(delay)),
+            Ended::Snoozed(delay) => snoozing(row, delay, now),
         };
         let is_retried = matches!(op, Op::Retry(..));
         let comes_back = match planted::is(Planted::GivenUpComesBack) {
             true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
-            false => is_retried,
+            false => matches!(op, Op::Retry(..) | Op::Snooze(..)),
         };
         if comes_back {
             self.memory.loaded.comes_back(id);
@@ -813,12 +814,16 @@ impl Engine {
                 let dead = Output::Dead(row.clone(), Arc::clone(error));
                 self.link.put_out(dead);
             }
-            (Op::Retry(row, due, bucket), ..) => {
+            (Op::Retry(row, due, bucket) | Op::Snooze(row, due, bucket), ..) => {
+                let has_failed = matches!(op, Op::Retry(..));
                 self.retire(row.id);
-                self.namespaces.count(&row.handler, |it| it.retried += 1);
+                self.namespaces.count(&row.handler, |it| match has_failed {
+                    true => it.retried += 1,
+                    false => it.snoozed += 1,
+                });
                 let later = Row {
                     due: *due,
-                    failures: row.failures.saturating_add(1),
+                    failures: row.failures.saturating_add(has_failed.into()),
                     starts: 0,
                     ..row.clone()
                 };

@@ -367,7 +367,7 @@ impl StoreLink {
     /// The timers that are moved for another attempt in the next commit.
     pub(super) fn retries(&self) -> impl Iterator<Item = Id> {
         self.commits.own.iter().filter_map(|op| match op {
-            Op::Retry(row, ..) => Some(row.id),
+            Op::Retry(row, ..) | Op::Snooze(row, ..) => Some(row.id),
             _ => None,
         })
     }
@@ -406,7 +406,7 @@ impl StoreLink {
         let ends = |op: &&Op| {
             matches!(
                 op,
-                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Snooze(..) | Op::Bury { .. }
             )
         };
         in_flight.chain(&self.commits.own).filter(ends).count()

@@ -213,9 +213,10 @@ impl MemoryStore {
                 });
                 Outcome::Rescheduled(row)
             }
-            Op::Retry(row, due, bucket) => {
+            Op::Retry(row, due, bucket) | Op::Snooze(row, due, bucket) => {
                 if let Some(mut row) = self.take_from_second(row) {
-                    row.failures = row.failures.saturating_add(1);
+                    let has_failed = matches!(op, Op::Retry(..));
+                    row.failures = row.failures.saturating_add(has_failed.into());
                     self.shift(&mut row, *due);
                     self.place(row, *bucket);
                 }

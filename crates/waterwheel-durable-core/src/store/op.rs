@@ -40,6 +40,9 @@ pub enum Op {
     /// Moves a timer whose attempt failed, like `Reschedule`, and increments its number of failures:
     /// [`Done`](Outcome::Done).
     Retry(Row, Due, Bucket),
+    /// Moves a timer whose handler asked to be called again later, like `Retry` but without counting a failure:
+    /// [`Done`](Outcome::Done).
+    Snooze(Row, Due, Bucket),
     /// Makes a timer a dead letter, and frees its key: [`Done`](Outcome::Done).
     Bury {
         /// The timer.

@@ -209,7 +209,8 @@ impl Shared {
             _ => None,
         };
         let (is_retried, mut todo) = self.collect(STALE_MICROS, |state| {
-            state.failed_attempts += u64::from(ended != Ended::Well);
+            let has_failed = !matches!(ended, Ended::Well | Ended::Snoozed(_));
+            state.failed_attempts += u64::from(has_failed);
             state
                 .engine
                 .handle_called(&handler.name, called.due, called.wall);

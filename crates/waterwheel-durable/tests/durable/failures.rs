@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Dead, DeadLetter, Durable, Failure, HandlerOptions, Inserted, Retry};
+use waterwheel_durable::{
+    Dead, DeadLetter, Durable, Failure, HandlerOptions, Inserted, Retry, Snooze,
+};
 
 use crate::support::*;
 
@@ -137,6 +139,37 @@ async fn a_handler_says_when_its_timer_is_tried_again() {
     assert_eq!(the_dead_letter(&timers).await, (4, "busy".into()));
     shut_down(&timers).await;
     assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_handler_snoozes_its_timer_without_a_failure() {
+    let timers = open([]).await;
+    let calls = AtomicU32::new(0);
+    let mut deliveries = Deliveries::ended(&timers, "mail", move |delivery| {
+        assert_eq!(Some(delivery.first_due()), delivery.handle().due.time());
+        match calls.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(Snooze::after(millis(30))),
+            1 => Err(Snooze::after(Duration::ZERO)),
+            _ => Err(Dead::because("closed for good")),
+        }
+    });
+    let timer = timers.at("mail", soon()).key("k").insert().await.unwrap();
+    let first = deliveries.next().await;
+    let second = deliveries.next().await;
+    // The time of the snooze is the engine's, which may be two milliseconds old.
+    assert!(second.due + millis(3) >= first.at + millis(30) && second.at >= second.due);
+    let third = deliveries.next().await;
+    assert!(third.due >= second.due);
+    for seen in [first, second, third] {
+        assert_eq!((seen.id, seen.attempt), (timer.handle().id, 1));
+    }
+    assert_eq!(the_dead_letter(&timers).await, (1, "closed for good".into()));
+    let metrics = timers.metrics();
+    let shop = &metrics.namespaces[0];
+    assert_eq!((shop.snoozed, shop.retried, shop.delivered), (2, 0, 3));
+    // The last attempt is the only one that has failed.
+    assert_eq!(metrics.failed_attempts, 1);
+    shut_down(&timers).await;
 }
 
 #[tokio::test]

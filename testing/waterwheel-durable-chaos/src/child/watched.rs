@@ -41,6 +41,6 @@ impl<S: Store> Store for Watched<S> {
 fn settles((step, _): &(&Op, &Outcome)) -> bool {
     matches!(
         step,
-        Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+        Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Snooze(..) | Op::Bury { .. }
     )
 }

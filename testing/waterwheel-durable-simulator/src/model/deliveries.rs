@@ -53,7 +53,8 @@ impl Model {
     pub fn withdrawn(&mut self, row: &Row) {
         if let Some(timer) = self.timers.get_mut(&row.id) {
             timer.is_with_handler = false;
-            timer.not_before = (row.failures > 0).then(|| row.due.as_millis() * 1_000);
+            let was_moved = row.failures > 0 || timer.was_snoozed;
+            timer.not_before = was_moved.then(|| row.due.as_millis() * 1_000);
         }
     }
 
@@ -66,11 +67,12 @@ impl Model {
         }
     }
 
-    /// Notes that a delivery has failed. A commit will tell the time of the retry, which must be within these.
-    pub fn failed(&mut self, id: Id, within: (i64, i64)) {
+    /// Notes that a delivery has failed or was snoozed. A commit will tell when the next one is due, which must be within these times.
+    pub fn comes_back(&mut self, id: Id, has_failed: bool, within: (i64, i64)) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
-            timer.failures += 1;
+            timer.failures += u32::from(has_failed);
+            timer.was_snoozed |= !has_failed;
             timer.least_failures = timer.failures;
             timer.not_before = Some(within.0);
             timer.retried_within = Some(within);
@@ -96,9 +98,11 @@ impl Model {
     /// A retry is too early or too late, or a start is noted without need.
     pub fn commits(&mut self, number: u64, steps: &[Op]) -> Kept {
         let leaves = steps.iter().filter_map(|op| match op {
-            Op::Settle(row) | Op::Archive(row, _) | Op::Bury { row, .. } | Op::Retry(row, ..) => {
-                Some(row.id)
-            }
+            Op::Settle(row)
+            | Op::Archive(row, _)
+            | Op::Bury { row, .. }
+            | Op::Retry(row, ..)
+            | Op::Snooze(row, ..) => Some(row.id),
             _ => None,
         });
         self.leaving.insert(number, leaves.collect());
@@ -110,7 +114,7 @@ impl Model {
                         self.unclean_ends
                     ));
                 }
-                Op::Retry(row, due, _) => {
+                Op::Retry(row, due, _) | Op::Snooze(row, due, _) => {
                     let timer = self.timers.get_mut(&row.id);
                     let within = timer.and_then(|timer| {
                         let within = timer.retried_within.take()?;
@@ -204,6 +208,7 @@ impl Model {
             key: key.clone(),
             dues: vec![due],
             was_redriven: false,
+            was_snoozed: false,
             is_durable: false,
             is_with_handler: false,
             has_ended: None,

@@ -14,6 +14,8 @@ pub(super) struct Timer {
     pub(super) dues: Vec<Due>,
     /// Whether it was redriven, so that no answer tells when it is due.
     pub(super) was_redriven: bool,
+    /// Whether it was snoozed, so that it may be due at another time although it has not failed.
+    pub(super) was_snoozed: bool,
     /// Whether its insert was answered.
     pub(super) is_durable: bool,
     pub(super) is_with_handler: bool,
@@ -91,7 +93,7 @@ impl Timer {
 
     /// Whether it may be due at the time in a row. That is unknown if it was redriven, or has failed and the process has ended since.
     pub(super) fn may_be_due(&self, row: &Row) -> bool {
-        let is_retry = row.failures > 0
+        let is_retry = (row.failures > 0 || self.was_snoozed)
             && self
                 .not_before
                 .is_none_or(|at| at == row.due.as_millis() * 1_000);
@@ -104,7 +106,7 @@ impl Timer {
             return None;
         }
         match self.failures {
-            0 => self.dues.iter().max().map(|due| due.as_millis() * 1_000),
+            0 if !self.was_snoozed => self.dues.iter().max().map(|due| due.as_millis() * 1_000),
             _ => self.not_before,
         }
     }

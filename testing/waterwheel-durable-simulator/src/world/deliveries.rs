@@ -30,6 +30,7 @@ impl World {
         let ended = match fate {
             0..3 => Ended::Failed(Arc::from("no")),
             3 => Ended::Dead(Arc::from("never")),
+            4 => Ended::Snoozed(Duration::from_micros(self.rng.u64(..200_000_000))),
             _ => Ended::Well,
         };
         self.tell(|| format!("end the delivery of {}: {ended:?}", row.id));
@@ -44,7 +45,12 @@ impl World {
                 "tried again: {is_retried}, and not {delays:?}: {row:?}"
             ));
         }
-        let is_given_up = !is_retried && ended != Ended::Well;
+        let snoozed = match ended {
+            Ended::Snoozed(delay) => Some(delay.as_micros() as i64),
+            _ => None,
+        };
+        let comes_back = is_retried || snoozed.is_some();
+        let is_given_up = !comes_back && ended != Ended::Well;
         if row.id.occurrence().is_some() {
             self.calendars.ended(&row, !comes_back, is_given_up);
             return Ok(());
@@ -52,8 +58,12 @@ impl World {
         if comes_back {
             // The engine's time is that of its last turn.
             let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
-            let (min, max) = delays.flatten().unwrap_or((0, DAY));
-            self.model.failed(row.id, (from + min, from + max));
+            let (min, max) = match snoozed {
+                Some(delay) => (delay, delay + 1_000),
+                None => delays.flatten().unwrap_or((0, DAY)),
+            };
+            let within = (from + min, from + max);
+            self.model.comes_back(row.id, is_retried, within);
             return Ok(());
         }
         self.model.ended(row.id, is_given_up);

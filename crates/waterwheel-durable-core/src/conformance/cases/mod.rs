@@ -74,6 +74,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_settled_timer_is_not_found,
         a_handle_of_another_handler_finds_no_timer,
         a_retry_counts_the_failure,
+        a_snooze_counts_no_failure,
         a_retry_to_a_coarser_level_is_found_by_its_handle,
         a_retry_of_a_gone_row_does_nothing,
     ;

@@ -184,6 +184,28 @@ pub(super) fn a_retry_counts_the_failure(it: &mut Subject<'_>) -> Done {
     it.is_empty()
 }
 
+pub(super) fn a_snooze_counts_no_failure(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"order", row(1, NOW));
+    it.inserts([&first])?;
+    it.commit(&[Op::Retry(first.clone(), due(NOW + 5), second(NOW + 5))])?;
+    let mut row = Row {
+        failures: 1,
+        ..moved(&first, NOW + 5)
+    };
+    for at in [NOW + 9, NOW + 9, NOW + 1_500] {
+        it.does([(Op::Start(row.clone()), Outcome::Done)])?;
+        it.does([(Op::Snooze(row.clone(), due(at), second(at)), Outcome::Done)])?;
+        row = moved(&row, at);
+        it.has(&[row.clone()])?;
+    }
+    let at = NOW + DISTANCES[3];
+    it.does([(Op::Snooze(row.clone(), due(at), bucket(at)), Outcome::Done)])?;
+    same("a snoozed timer", it.get(&first)?, Some(moved(&row, at)))?;
+    it.does([(Op::Snooze(row, due(at), bucket(at)), Outcome::Done)])?;
+    it.cancels([&first])?;
+    it.is_empty()
+}
+
 pub(super) fn a_retry_to_a_coarser_level_is_found_by_its_handle(it: &mut Subject<'_>) -> Done {
     for (count, distance) in (1..).zip(DISTANCES) {
         let row = row(count, NOW);

@@ -243,6 +243,12 @@ pub fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str
     counts
 }
 
+/// The operation that delivers a timer again after the delay that its handler asked for.
+pub(super) fn snoozing(row: Row, delay: Duration, now: Now) -> Op {
+    let due = now.due().after(delay.min(LONGEST_DELAY));
+    Op::Snooze(row, due, Bucket::of(due, now.due()))
+}
+
 /// The operation that makes a failed timer a dead letter.
 pub(super) fn burial(row: Row, error: Arc<str>, now: Now) -> Op {
     let at = now.due();
@@ -497,6 +503,8 @@ pub struct Counts {
     pub delivered: u64,
     pub settled: u64,
     pub retried: u64,
+    /// Attempts that ended with the request to be called again later.
+    pub snoozed: u64,
     pub dead: u64,
     pub redriven: u64,
     /// Attempts that had to wait for the rate before they began, and those that began together with them.

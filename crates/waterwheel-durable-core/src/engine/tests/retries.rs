@@ -76,6 +76,38 @@ fn a_delay_that_is_asked_for_replaces_the_retry_delay() {
 }
 
 #[test]
+fn a_snooze_delays_its_timer_and_uses_no_attempt() {
+    let mut it = Subject::with(|config| config.retry_delays = vec![seconds(7)]).handles(1);
+    it.insert_many("mail", 1, 0);
+    it.created();
+    it.run_until(it.engine.now().boot_micros + 1);
+    for (ended, expected, failures) in [
+        (Ended::Snoozed(seconds(3)), 3, 0),
+        (failed(), 7, 1),
+        (Ended::Snoozed(seconds(90_000)), 90_000, 1),
+        (Ended::Snoozed(Duration::MAX), 366 * 86_400, 1),
+        (Ended::Snoozed(Duration::ZERO), 0, 1),
+    ] {
+        let ended_at = it.engine.now().boot_micros;
+        it.end_all(&ended);
+        while it.delivered.is_empty() {
+            it.run_until(it.engine.poll_timeout().unwrap());
+        }
+        let delay = it.engine.now().boot_micros - ended_at;
+        assert!(
+            delay.abs_diff(expected * SECOND) <= 1_000,
+            "{ended:?}: {delay} µs"
+        );
+        assert_eq!(it.delivered[0].failures, failures, "{ended:?}");
+    }
+    let counts = it.engine.namespaces().get(DEFAULT).unwrap().counts;
+    assert_eq!((counts.snoozed, counts.retried), (4, 1));
+    // There are no more retry delays.
+    it.end_all(&failed());
+    assert_eq!((it.dead.len(), it.store.len()), (1, 0));
+}
+
+#[test]
 fn a_backoff_doubles_and_scatters() {
     let mut it = Subject::new(Config::default());
     let backoff = Backoff::new(seconds(10), seconds(60)).max_attempts(7);
