@@ -350,11 +350,9 @@ impl Engine {
 
     /// Stops or resumes the deliveries of a namespace, durably: [`Done`](Answer::Done) or [`UnknownNamespace`](Answer::UnknownNamespace).
     pub fn handle_pause(&mut self, token: Token, name: &Arc<str>, is_paused: bool) {
-        if !self.namespaces.is_known(name) && self.link.is_open() {
-            let answer = Answer::UnknownNamespace(Arc::clone(name));
-            return self.link.answer(token, answer);
+        if self.knows(token, name) {
+            self.request(pause_setting(name, is_paused), token);
         }
-        self.request(pause_setting(name, is_paused), token);
     }
 
     /// Stops or resumes the deliveries of a namespace in this run only. This is neither written nor answered.
@@ -386,10 +384,21 @@ impl Engine {
         };
         match command {
             Command::Cancel(handle) => self.handle_cancel(token, handle),
+            Command::Reschedule(handle, due) => self.handle_reschedule(token, handle, due),
+            Command::RunNow(handle) => {
+                let due = self.link.now.due();
+                self.handle_reschedule(token, handle, due);
+            }
+            Command::Insert(row) => self.handle_insert(token, row),
             Command::Redrive(id) => self.handle_redrive(token, id),
             Command::Discard(id) => self.handle_discard(token, id),
             Command::Pause(name) => self.handle_pause(token, &name, true),
             Command::Resume(name) => self.handle_pause(token, &name, false),
+            Command::Policy(name, policy) => {
+                if self.knows(token, &name) {
+                    self.request(policy_setting(&name, &policy), token);
+                }
+            }
         }
         self.advance();
     }
@@ -670,6 +679,16 @@ impl Engine {
         if !self.link.refuses(token) {
             self.link.request(op, token);
         }
+    }
+
+    /// Whether a namespace is known. If it is not, the request is answered.
+    fn knows(&mut self, token: Token, namespace: &Arc<str>) -> bool {
+        let is_known = self.namespaces.is_known(namespace) || !self.link.is_open();
+        if !is_known {
+            let answer = Answer::UnknownNamespace(Arc::clone(namespace));
+            self.link.answer(token, answer);
+        }
+        is_known
     }
 
     /// Cancels or reschedules a timer.

@@ -583,7 +583,13 @@ fn in_words(answer: &Answer) -> String {
         Answer::Done => Command::DONE.into(),
         Answer::AlreadyFired => Command::FIRED.into(),
         Answer::NotFound => Command::GONE.into(),
+        Answer::Created(handle) => format!("{}{handle}", Command::INSERTED),
+        Answer::Existing(handle) => format!("another timer has the key: {handle}"),
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
+        Answer::Quota(over) => format!(
+            "the namespace {:?} has used up its quota of inserts: try again later",
+            over.namespace
+        ),
         Answer::Refused(why) => why.to_string(),
         Answer::ShuttingDown => "nothing was done, because the service is shutting down: repeat the command when it has ended".into(),
         Answer::Full => "the store is full, and nothing was written: free space on its disk".into(),
@@ -593,11 +599,8 @@ fn in_words(answer: &Answer) -> String {
         Answer::Unknown(why) => format!(
             "it is not known what was done ({why}): restart the service, and look before you repeat the command"
         ),
-        Answer::Created(_)
-        | Answer::Existing(_)
-        | Answer::Declared(_)
-        | Answer::Quota { .. }
-        | Answer::OutOfIds => {
+        Answer::OutOfIds => "no more ids are left: restart the service".into(),
+        Answer::Declared(_) => {
             "the service gave an unexpected answer: please report this bug".into()
         }
     }
@@ -605,13 +608,21 @@ fn in_words(answer: &Answer) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::io::OverQuota;
     use super::*;
+    use crate::store::Handle;
 
     #[test]
     fn a_command_is_answered_in_words() {
         let why = || Arc::from("no \"sync\"");
         let failed = Answer::Failed(why());
         let unknown = Answer::Unknown(why());
+        let handle: Handle = "10000000007@5@close".parse().unwrap();
+        let created = Answer::Created(handle.clone());
+        let quota = Answer::Quota(OverQuota {
+            namespace: "shop".into(),
+            retry_after: None,
+        });
         for (answer, expected) in [
             (&Answer::Done, "done"),
             (&Answer::Full, "the store is full"),
@@ -622,6 +633,12 @@ mod tests {
                 &Answer::UnknownNamespace("shop".into()),
                 "no namespace \"shop\"",
             ),
+            (&created, "inserted 10000000007@5@close"),
+            (
+                &Answer::Existing(handle),
+                "has the key: 10000000007@5@close",
+            ),
+            (&quota, "the namespace \"shop\" has used up its quota"),
         ] {
             let words = in_words(answer);
             assert!(words.contains(expected), "{words}");

@@ -1,8 +1,10 @@
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Handle, Id};
+use super::{Due, Handle, Id, Row};
+use crate::limits::{PAYLOAD_LIMIT, is_handler_name};
+use crate::policy::Policy;
 
 /// A command from another process to the service that has the store open: see [`Store::commands`](crate::store::Store::commands).
 /// Its text form is `cancel HANDLE` and so on.
@@ -10,6 +12,12 @@ use super::{Handle, Id};
 pub enum Command {
     /// Cancel a timer.
     Cancel(Handle),
+    /// Move a timer to this due time.
+    Reschedule(Handle, Due),
+    /// Move a timer to the current time.
+    RunNow(Handle),
+    /// Insert a timer: its handler, due time, key and payload. The service assigns the id.
+    Insert(Row),
     /// Make a dead letter a timer again.
     Redrive(Id),
     /// Delete a dead letter.
@@ -18,14 +26,18 @@ pub enum Command {
     Pause(Arc<str>),
     /// Resume the deliveries of this namespace.
     Resume(Arc<str>),
+    /// Replace the policy of this namespace.
+    Policy(Arc<str>, Policy),
 }
 
 /// Answers of the service. Any other text says why the command was not carried out.
 impl Command {
     /// The command was carried out.
     pub const DONE: &str = "done";
-    /// The timer to cancel has fired.
-    pub const FIRED: &str = "not cancelled: its handler is running, or has just returned; if that attempt fails, the timer is pending again, so repeat the command";
+    /// The timer of an [`Insert`](Command::Insert) is durable. Its [`Handle`] follows.
+    pub const INSERTED: &str = "inserted ";
+    /// The timer to cancel or move has fired.
+    pub const FIRED: &str = "nothing was done: its handler is running, or has just returned; if that attempt fails, the timer is pending again, so repeat the command";
     /// The timer or dead letter does not exist.
     pub const GONE: &str = "there is no such timer or dead letter";
 }
@@ -34,12 +46,47 @@ impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Command::Cancel(handle) => write!(f, "cancel {handle}"),
+            Command::Reschedule(handle, due) => {
+                write!(f, "reschedule {} {handle}", due.as_millis())
+            }
+            Command::RunNow(handle) => write!(f, "run-now {handle}"),
+            Command::Insert(row) => {
+                let key = row.key.as_deref().map_or_else(|| "-".to_owned(), hex);
+                let (due, payload) = (row.due.as_millis(), hex(&row.payload));
+                write!(f, "insert {due} {key} {payload} {}", row.handler)
+            }
             Command::Redrive(id) => write!(f, "redrive {id}"),
             Command::Discard(id) => write!(f, "discard {id}"),
             Command::Pause(namespace) => write!(f, "pause {namespace}"),
             Command::Resume(namespace) => write!(f, "resume {namespace}"),
+            Command::Policy(namespace, policy) => {
+                // JSON without spaces, because a policy contains no text.
+                let policy = policy.to_stored();
+                write!(f, "policy {} {namespace}", String::from_utf8_lossy(&policy))
+            }
         }
     }
+}
+
+/// Bytes in hexadecimal, after an `x`, so that there is a word also for no bytes.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(1 + bytes.len() * 2);
+    text.push('x');
+    for byte in bytes {
+        // Writing to a `String` does not fail.
+        let _: fmt::Result = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn from_hex(text: &str) -> Option<Arc<[u8]>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).map(|it| it as u8);
+    let pairs = text.strip_prefix('x')?.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    };
+    pairs.map(byte).collect()
 }
 
 /// The text is not a valid [`Command`].
@@ -49,7 +96,7 @@ pub struct InvalidCommand;
 impl fmt::Display for InvalidCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "invalid command: expected `cancel HANDLE`, `redrive ID`, `discard ID`, `pause NAMESPACE` or `resume NAMESPACE`",
+            "invalid command: expected `cancel HANDLE`, `reschedule DUE HANDLE`, `run-now HANDLE`, `insert DUE KEY PAYLOAD HANDLER`, `redrive ID`, `discard ID`, `pause NAMESPACE`, `resume NAMESPACE` or `policy JSON NAMESPACE`",
         )
     }
 }
@@ -60,31 +107,78 @@ impl FromStr for Command {
     type Err = InvalidCommand;
 
     fn from_str(text: &str) -> Result<Command, InvalidCommand> {
-        let (what, of) = text.split_once(' ').ok_or(InvalidCommand)?;
-        match what {
-            "cancel" => of.parse().map(Command::Cancel).map_err(|_| InvalidCommand),
-            "redrive" => of.parse().map(Command::Redrive).map_err(|_| InvalidCommand),
-            "discard" => of.parse().map(Command::Discard).map_err(|_| InvalidCommand),
-            "pause" if !of.is_empty() => Ok(Command::Pause(of.into())),
-            "resume" if !of.is_empty() => Ok(Command::Resume(of.into())),
-            _ => Err(InvalidCommand),
-        }
+        parse(text).ok_or(InvalidCommand)
     }
+}
+
+fn parse(text: &str) -> Option<Command> {
+    let (verb, rest) = text.split_once(' ')?;
+    Some(match verb {
+        "cancel" => Command::Cancel(rest.parse().ok()?),
+        "reschedule" => {
+            let (due, handle) = rest.split_once(' ')?;
+            Command::Reschedule(handle.parse().ok()?, Due::from_millis(due.parse().ok()?))
+        }
+        "run-now" => Command::RunNow(rest.parse().ok()?),
+        "insert" => Command::Insert(parse_row(rest)?),
+        "redrive" => Command::Redrive(rest.parse().ok()?),
+        "discard" => Command::Discard(rest.parse().ok()?),
+        "pause" if !rest.is_empty() => Command::Pause(rest.into()),
+        "resume" if !rest.is_empty() => Command::Resume(rest.into()),
+        "policy" => {
+            let (policy, namespace) = rest.split_once(' ')?;
+            let policy = Policy::from_stored(policy.as_bytes())?;
+            Command::Policy(Some(namespace).filter(|it| !it.is_empty())?.into(), policy)
+        }
+        _ => return None,
+    })
+}
+
+/// Parses `DUE KEY PAYLOAD HANDLER`, within the limits of an insert.
+fn parse_row(text: &str) -> Option<Row> {
+    let mut words = text.splitn(4, ' ');
+    let due = Due::from_millis(words.next()?.parse().ok()?);
+    let key = match words.next()? {
+        "-" => None,
+        key => Some(from_hex(key)?),
+    };
+    let payload = from_hex(words.next()?)?;
+    let handler = words.next().filter(|it| is_handler_name(it))?;
+    let mut row = Row::new(Id::NONE, due, handler, payload);
+    row.key = key;
+    (row.bytes() <= PAYLOAD_LIMIT).then_some(row)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Rate;
 
     #[test]
     fn a_command_is_read_as_it_is_written() {
-        let handle: Handle = "10000000007@5@billing/notify".parse().unwrap();
+        let handle: Handle = "10000000007@5@billing/notify at night".parse().unwrap();
+        let insert = |key: Option<&[u8]>, payload: &[u8]| {
+            let mut row = Row::new(Id::NONE, Due::from_millis(-7), "shop/close it", payload);
+            row.key = key.map(Arc::from);
+            Command::Insert(row)
+        };
+        let policy = Policy::default()
+            .rate(Rate::per_second(100).burst(20))
+            .retention(7);
         for command in [
             Command::Cancel(handle.clone()),
+            Command::Reschedule(handle.clone(), Due::from_millis(1_800_000_000_000)),
+            Command::Reschedule(handle.clone(), Due::from_millis(i64::MIN)),
+            Command::RunNow(handle.clone()),
+            insert(None, b""),
+            insert(Some(b""), b"a payload"),
+            insert(Some(&[0, 255]), &[16, 1]),
             Command::Redrive(handle.id),
             Command::Discard(handle.id),
             Command::Pause("billing".into()),
             Command::Resume("a name".into()),
+            Command::Policy("a name".into(), policy),
+            Command::Policy("shop".into(), Policy::default()),
         ] {
             assert_eq!(command.to_string().parse(), Ok(command));
         }
@@ -96,8 +190,31 @@ mod tests {
             "cancel 7",
             "redrive x",
             "stop billing",
+            "reschedule 10000000007@5@a",
+            "reschedule soon 10000000007@5@a",
+            "run-now 7",
+            "insert 5 - x",
+            "insert 5 - x ",
+            "insert 5 - x default/close",
+            "insert 5 - xg0 close",
+            "insert 5 - x0 close",
+            "insert 5 - 00 close",
+            "insert 5 ff x close",
+            "insert x - x close",
+            "policy {} ",
+            "policy {}",
+            "policy {\"rat\":7} shop",
         ] {
             assert_eq!(wrong.parse::<Command>(), Err(InvalidCommand), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_insert_is_within_the_limits() {
+        let row = |bytes: usize| Row::new(Id::NONE, Due::from_millis(5), "close", vec![7; bytes]);
+        for (bytes, is_read) in [(PAYLOAD_LIMIT, true), (PAYLOAD_LIMIT + 1, false)] {
+            let read: Result<Command, _> = Command::Insert(row(bytes)).to_string().parse();
+            assert_eq!(read.is_ok(), is_read);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | `calendars` | which occurrences become timers, and when? |
+//! | `commands` | what do commands from other processes do, and how are they answered? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
 //! | `round_robin` | which delivery begins next when places are short? |
 //! | `many` | what does a handler cost among many others? |
@@ -22,6 +23,7 @@
 //! | `withdrawals` | what happens to a delivery on its way while the clock is set back? |
 
 mod calendars;
+mod commands;
 mod commits;
 mod many;
 mod memory;
