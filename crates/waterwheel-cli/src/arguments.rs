@@ -2,7 +2,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 use waterwheel_durable_core::store::{Due, Id, Scope};
+
+use crate::time;
 
 /// Inspects and changes a file of durable timers.
 ///
@@ -35,6 +38,8 @@ pub(crate) enum Action {
     Dead(Dead),
     /// Lists the namespaces with their counts and policies, and the calendars.
     Namespaces(Json),
+    /// Lists the calendars with the times of their next occurrences.
+    Calendars(Calendars),
     /// Checks the file for damage: its pages, and every row.
     ///
     /// Reads the whole file and changes nothing. While a service has the file open, it reads in short slices, so that the WAL does not grow. The exit code is 0
@@ -49,6 +54,12 @@ pub(crate) enum Action {
     /// A cancel cannot be undone. With --handler or --namespace, a timer that is inserted in the meantime may or may not be cancelled, and calendars keep
     /// creating timers for their occurrences.
     Cancel(Cancel),
+    /// Moves timers to another due time.
+    Reschedule(Reschedule),
+    /// Makes timers due now, or inserts a timer for the handler of a calendar that is due now.
+    ///
+    /// The handler is called as for any due timer: limits and pauses apply. A calendar keeps its occurrences.
+    RunNow(RunNow),
     /// Turns dead letters into pending timers again, due now.
     Redrive(DeadLetters),
     /// Deletes dead letters.
@@ -59,6 +70,9 @@ pub(crate) enum Action {
     Pause(Named),
     /// Resumes the deliveries of a paused namespace.
     Resume(Named),
+    /// Shows or changes the policy of a namespace.
+    #[command(subcommand)]
+    Policy(PolicyAction),
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +167,15 @@ pub(crate) struct Backup {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Calendars {
+    /// The number of next occurrences to list for each calendar.
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub(crate) next: u32,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// The handles or ids of timers. For an id, all timers are read until it is found.
     #[arg(value_name = "HANDLE|ID", required_unless_present_any = ["handler", "namespace"])]
@@ -163,8 +186,11 @@ pub(crate) struct Cancel {
     /// All pending timers of this namespace.
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     pub(crate) namespace: Option<String>,
+    /// Only counts the timers, and cancels none.
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) wait: Wait,
+    pub(crate) change: Change,
 }
 
 impl Cancel {
@@ -175,6 +201,40 @@ impl Cancel {
             scope => Some(scope),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reschedule {
+    /// The handles or ids of timers. For an id, all timers are read until it is found.
+    #[arg(value_name = "HANDLE|ID", required = true)]
+    pub(crate) names: Vec<Name>,
+    /// The new due time, in ISO 8601 format with an offset, such as 2027-01-15T08:00:00Z. A time in the past is due at once.
+    #[arg(long, value_name = "TIME", value_parser = time::parse, required_unless_present = "delay", conflicts_with = "delay")]
+    pub(crate) at: Option<Due>,
+    /// The delay from now until the new due time, such as "2h 30m" or 90s.
+    #[arg(long = "in", value_name = "DURATION", value_parser = time::parse_span)]
+    pub(crate) delay: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) change: Change,
+}
+
+impl Reschedule {
+    pub(crate) fn due(&self, now: Due) -> Due {
+        let after = || now.after(self.delay.unwrap_or_default());
+        self.at.unwrap_or_else(after)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunNow {
+    /// The handles or ids of timers. For an id, all timers are read until it is found.
+    #[arg(value_name = "HANDLE|ID", required_unless_present = "calendar")]
+    pub(crate) names: Vec<Name>,
+    /// Inserts a timer with the handler and the payload of this calendar. Requires a service that has the file open.
+    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    pub(crate) calendar: Option<String>,
+    #[command(flatten)]
+    pub(crate) change: Change,
 }
 
 #[derive(Debug, Args)]
@@ -191,8 +251,11 @@ pub(crate) struct DeadLetters {
     /// All dead letters of this namespace.
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     pub(crate) namespace: Option<String>,
+    /// Only counts the dead letters, and changes none.
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) wait: Wait,
+    pub(crate) change: Change,
 }
 
 impl DeadLetters {
@@ -214,19 +277,179 @@ pub(crate) struct Named {
     /// The name of the namespace.
     pub(crate) namespace: String,
     #[command(flatten)]
-    pub(crate) wait: Wait,
+    pub(crate) change: Change,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Shows the policy of a namespace.
+    Show(PolicyShow),
+    /// Changes the named fields of the policy of a namespace, and keeps the others.
+    ///
+    /// Lowering the retention deletes the records that have been archived for longer, and cannot be undone.
+    Set(PolicySet),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyShow {
+    /// The name of the namespace.
+    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicySet {
+    /// The name of the namespace.
+    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) fields: PolicyFields,
+    #[command(flatten)]
+    pub(crate) change: Change,
+}
+
+/// The fields of a policy. `none` selects the default of a field.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct PolicyFields {
+    /// The delays after the first, second … failure of a timer, such as 15s,1m,1h.
+    #[arg(long, value_name = "DURATION,…|none", value_parser = optional(retry_delays), conflicts_with = "backoff")]
+    retry_delays: Option<Optional<Vec<Duration>>>,
+    /// The first and the longest delay after a failure, and the number of attempts, such as 15s,1h,12. Without the number: 20.
+    #[arg(long, value_name = "FIRST,MAX[,ATTEMPTS]|none", value_parser = optional(backoff))]
+    backoff: Option<Optional<Backoff>>,
+    /// The number of concurrent deliveries.
+    #[arg(long, value_name = "COUNT|none", value_parser = optional(number::<usize>))]
+    concurrency: Option<Optional<usize>>,
+    /// How many deliveries may start in a period, and in a burst, such as 100/1s or 100/1s,20.
+    #[arg(long, value_name = "COUNT/DURATION[,BURST]|none", value_parser = optional(rate))]
+    rate: Option<Optional<Rate>>,
+    /// The share of the service's concurrency, from 1 to 1000.
+    #[arg(long, value_name = "SHARE|none", value_parser = optional(number::<u32>))]
+    priority: Option<Optional<u32>>,
+    /// How many timers may be inserted in a period, and in a burst.
+    #[arg(long, value_name = "COUNT/DURATION[,BURST]|none", value_parser = optional(rate))]
+    insert_rate: Option<Optional<Rate>>,
+    /// For how many days delivered timers are archived.
+    #[arg(long, value_name = "DAYS|none", value_parser = optional(number::<u32>))]
+    retention: Option<Optional<u32>>,
+    /// At how many unclean ends of the process a timer may have been with its handler.
+    #[arg(long, value_name = "COUNT|none", value_parser = optional(number::<u32>))]
+    starts: Option<Optional<u32>>,
+}
+
+impl PolicyFields {
+    /// Returns the policy with these fields.
+    pub(crate) fn set(&self, mut policy: Policy) -> Policy {
+        if let Some(Optional(delays)) = &self.retry_delays {
+            policy = match delays {
+                Some(delays) => policy.retry_delays(delays.iter().copied()),
+                None => policy.backoff(None),
+            };
+        }
+        if let Some(Optional(backoff)) = &self.backoff {
+            policy = policy.backoff(backoff.clone());
+        }
+        if let Some(Optional(count)) = self.concurrency {
+            policy = policy.concurrency(count);
+        }
+        if let Some(Optional(rate)) = self.rate {
+            policy = policy.rate(rate);
+        }
+        if let Some(Optional(share)) = self.priority {
+            policy = policy.priority(share);
+        }
+        if let Some(Optional(rate)) = self.insert_rate {
+            policy = policy.insert_rate(rate);
+        }
+        if let Some(Optional(days)) = self.retention {
+            policy = policy.retention(days);
+        }
+        if let Some(Optional(count)) = self.starts {
+            policy = policy.starts(count);
+        }
+        policy
+    }
+}
+
+/// A value, or `none`.
+#[derive(Debug, Clone, Copy)]
+struct Optional<T>(Option<T>);
+
+/// Parses `none`, or a value.
+fn optional<T>(
+    parse: fn(&str) -> Result<T, String>,
+) -> impl Fn(&str) -> Result<Optional<T>, String> + Clone {
+    move |text| match text {
+        "none" => Ok(Optional(None)),
+        text => parse(text).map(|it| Optional(Some(it))),
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "expected a number, or `none`".to_owned())
+}
+
+fn retry_delays(text: &str) -> Result<Vec<Duration>, String> {
+    let delays = text.split(',').filter(|it| !it.trim().is_empty());
+    delays.map(time::parse_span).collect()
+}
+
+fn backoff(text: &str) -> Result<Backoff, String> {
+    let parts: Vec<_> = text.split(',').collect();
+    let (first, max, attempts) = match parts[..] {
+        [first, max] => (first, max, None),
+        [first, max, attempts] => (first, max, Some(number(attempts.trim())?)),
+        _ => return Err("expected FIRST,MAX or FIRST,MAX,ATTEMPTS".to_owned()),
+    };
+    let backoff = Backoff::new(time::parse_span(first)?, time::parse_span(max)?);
+    Ok(match attempts {
+        Some(attempts) => backoff.max_attempts(attempts),
+        None => backoff,
+    })
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let (rate, burst) = match text.split_once(',') {
+        Some((rate, burst)) => (rate, Some(number(burst.trim())?)),
+        None => (text, None),
+    };
+    let (count, per) = rate
+        .split_once('/')
+        .ok_or("expected COUNT/DURATION, such as 100/1s")?;
+    let rate = Rate::new(number(count.trim())?, time::parse_span(per)?);
+    Ok(match burst {
+        Some(burst) => rate.burst(burst),
+        None => rate,
+    })
 }
 
 impl Action {
     /// Returns the options of a command that changes something, or `None` for the other commands.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
-            Action::Cancel(args) => Some(&args.wait),
-            Action::Redrive(args) | Action::Discard(args) => Some(&args.wait),
-            Action::Pause(args) | Action::Resume(args) => Some(&args.wait),
+            // A dry run only reads.
+            Action::Cancel(args) if args.dry_run => None,
+            Action::Redrive(args) | Action::Discard(args) if args.dry_run => None,
+            Action::Cancel(args) => Some(&args.change.wait),
+            Action::Reschedule(args) => Some(&args.change.wait),
+            Action::RunNow(args) => Some(&args.change.wait),
+            Action::Redrive(args) | Action::Discard(args) => Some(&args.change.wait),
+            Action::Pause(args) | Action::Resume(args) => Some(&args.change.wait),
+            Action::Policy(PolicyAction::Set(args)) => Some(&args.change.wait),
             _ => None,
         }
     }
+}
+
+/// The options of commands that change something.
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    #[command(flatten)]
+    pub(crate) wait: Wait,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,12 @@ impl Output {
         Ok(writeln!(self.0)?)
     }
 
+    /// Writes a JSON document on one line.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.0, value).map_err(io::Error::from)?;
+        Ok(writeln!(self.0)?)
+    }
+
     /// Writes out the buffer now: the next line may take a while.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.0.flush()?)

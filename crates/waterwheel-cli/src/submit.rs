@@ -3,11 +3,12 @@
 //! If no process has the file open, this one opens the store and carries out all commands in one commit. Otherwise it sends them to that process, which answers
 //! each. A command that is not taken in time is withdrawn, so that it is not carried out later.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use waterwheel_durable_core::limits::{DEFAULT, PAUSED_SETTING, POLICY_SETTING};
-use waterwheel_durable_core::store::{Bucket, Command, Notice, Op, Outcome, Store};
+use waterwheel_durable_core::store::{Bucket, Command, Due, Handle, Notice, Op, Outcome, Store};
 use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
 };
@@ -16,8 +17,8 @@ use crate::arguments::Wait;
 use crate::failure::{Failure, chain, say};
 use crate::time::now;
 
-/// The result of a command.
-pub(crate) type Carried = Result<(), NotDone>;
+/// The result of a command: the handle of the timer that it has inserted, if that is what it does.
+pub(crate) type Carried = Result<Option<Handle>, NotDone>;
 
 /// Why a command was not carried out.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl NotDone {
 /// How long to wait before a retry.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why a timer that is not in the file was not cancelled.
+/// Why a timer that is not in the file was neither cancelled nor moved.
 pub(crate) const NOT_PENDING: &str = "no pending timer has this id: it was delivered, cancelled or given up, or never existed (`show` finds dead letters, `discard` deletes them)";
 
 /// Carries out commands, or sends them to the process that has the file open.
@@ -70,11 +71,17 @@ pub(crate) fn submit(
         _ => "another process".to_owned(),
     };
     let ends = results.into_iter().map(|results| match results {
-        CommandResult::Answered(answer) if &*answer == Command::DONE => Ok(()),
-        CommandResult::Answered(answer) => Err(NotDone {
-            is_gone: [Command::GONE, Command::FIRED].contains(&&*answer),
-            why: answer.to_string(),
-        }),
+        CommandResult::Answered(answer) if &*answer == Command::DONE => Ok(None),
+        CommandResult::Answered(answer) => {
+            let inserted = answer.strip_prefix(Command::INSERTED);
+            match inserted.and_then(|handle| handle.parse().ok()) {
+                Some(handle) => Ok(Some(handle)),
+                None => Err(NotDone {
+                    is_gone: [Command::GONE, Command::FIRED].contains(&&*answer),
+                    why: answer.to_string(),
+                }),
+            }
+        }
         CommandResult::Withdrawn => Err(NotDone::because(format!(
             "{holder} has the file open and did not respond within {} s: the request was withdrawn and will not be applied (`--wait SECONDS` waits longer)",
             limit.as_secs_f64()
@@ -110,7 +117,7 @@ fn here(
     let settings = store.settings()?;
     let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();
-    // A command without a step names a namespace that does not exist.
+    // A command without a step is an insert, or names a namespace that does not exist.
     let has_step: Vec<bool> = commands
         .iter()
         .map(|command| {
@@ -125,14 +132,13 @@ fn here(
     let ends = commands.iter().zip(has_step).map(|(command, has_step)| {
         let is_done = match has_step.then(|| outcomes.next()).flatten() {
             Some(Outcome::Cancelled(is_done)) => is_done,
-            Some(Outcome::Redriven(row)) => row.is_some(),
+            Some(Outcome::Redriven(row) | Outcome::Rescheduled(row)) => row.is_some(),
             Some(_) => true,
             None => false,
         };
-        if is_done {
-            Ok(())
-        } else {
-            Err(why_not(command))
+        match is_done {
+            true => Ok(None),
+            false => Err(why_not(command)),
         }
     });
     Ok(Some(ends.collect()))
@@ -158,20 +164,28 @@ fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<O
 }
 
 fn step(command: &Command, known: &[&str]) -> Option<Op> {
-    let pause = |name: &str, is_paused: bool| {
-        let value = is_paused.then(|| [].as_slice().into());
+    let set = |setting: &str, name: &str, value: Option<Arc<[u8]>>| {
         let is_known = known.contains(&name);
-        is_known.then(|| Op::Set(format!("{PAUSED_SETTING}{name}").into(), value))
+        is_known.then(|| Op::Set(format!("{setting}{name}").into(), value))
+    };
+    let reschedule = |handle: &Handle, due: Due| {
+        let bucket = Bucket::of(due, now());
+        Some(Op::Reschedule(handle.clone(), due, bucket))
     };
     match command {
         Command::Cancel(handle) => Some(Op::Cancel(handle.clone())),
+        Command::Reschedule(handle, due) => reschedule(handle, *due),
+        Command::RunNow(handle) => reschedule(handle, now()),
+        // The service that has the file open assigns the id.
+        Command::Insert(_) => None,
         Command::Redrive(id) => {
             let due = now();
             Some(Op::Redrive(*id, due, Bucket::of(due, due)))
         }
         Command::Discard(id) => Some(Op::Discard(*id)),
-        Command::Pause(name) => pause(name, true),
-        Command::Resume(name) => pause(name, false),
+        Command::Pause(name) => set(PAUSED_SETTING, name, Some([].into())),
+        Command::Resume(name) => set(PAUSED_SETTING, name, None),
+        Command::Policy(name, policy) => set(POLICY_SETTING, name, Some(policy.to_stored().into())),
     }
 }
 
@@ -185,12 +199,15 @@ pub(crate) fn namespaces<'a>(
 
 fn why_not(command: &Command) -> NotDone {
     let why = match command {
-        Command::Cancel(_) => NOT_PENDING.to_owned(),
+        Command::Cancel(_) | Command::Reschedule(..) | Command::RunNow(_) => NOT_PENDING.to_owned(),
+        Command::Insert(_) => {
+            "no service has the file open: start it first, because it assigns the id".to_owned()
+        }
         Command::Redrive(_) | Command::Discard(_) => {
             "there is no such dead letter: it was redriven or discarded, or never existed"
                 .to_owned()
         }
-        Command::Pause(name) | Command::Resume(name) => {
+        Command::Pause(name) | Command::Resume(name) | Command::Policy(name, _) => {
             format!("there is no namespace {name:?}: `namespaces` lists them")
         }
     };

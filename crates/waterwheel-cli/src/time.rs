@@ -1,7 +1,8 @@
 //! Times are shown in UTC, in ISO 8601 format, with milliseconds.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use waterwheel_cron::jiff::{SignedDuration, Timestamp};
 use waterwheel_durable_core::store::Due;
 
 const SECOND: u64 = 1_000;
@@ -26,6 +27,22 @@ pub(crate) fn iso(time: Due) -> String {
         _ => format!("{year:+07}"),
     };
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+/// Parses a time with an offset, rounded up to a millisecond.
+pub(crate) fn parse(text: &str) -> Result<Due, String> {
+    let time: Result<Timestamp, _> = text.trim().parse();
+    let time = time.map_err(|error| error.to_string())?;
+    let due = Due::at_or_after(time.into());
+    due.ok_or_else(|| "the time is out of range".to_owned())
+}
+
+/// Parses a duration, such as `2h 30m`.
+pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
+    let span: Result<SignedDuration, _> = text.trim().parse();
+    let span = span.map_err(|error| error.to_string())?;
+    span.try_into()
+        .map_err(|_| "a duration must not be negative".to_owned())
 }
 
 /// The date of a day, counted from the start of 1970, in the Gregorian calendar.
@@ -128,6 +145,36 @@ mod tests {
                 _ if month < 12 => (year, month + 1, 1),
                 _ => (year + 1, 1, 1),
             };
+        }
+    }
+
+    #[test]
+    fn a_time_is_read_with_its_offset_and_rounded_up() {
+        for (text, millis) in [
+            ("2027-01-15T08:00:00.123Z", 1_800_000_000_123),
+            ("2027-01-15T09:00:00.122001+01:00", 1_800_000_000_123),
+            ("1969-12-31T23:59:59.9985Z", -1),
+        ] {
+            assert_eq!(parse(text), Ok(Due::from_millis(millis)), "{text}");
+        }
+        for wrong in ["", "soon", "2027-01-15", "2027-01-15T08:00:00"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_read_in_units() {
+        for (text, millis) in [
+            ("90s", 90_000),
+            ("2h 30m", 9_000_000),
+            (" 5ms ", 5),
+            ("PT1H", 3_600_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(parse_span(text), Ok(Duration::from_millis(millis)));
+        }
+        for wrong in ["", "7", "-5s", "soon"] {
+            assert!(parse_span(wrong).is_err(), "{wrong}");
         }
     }
 

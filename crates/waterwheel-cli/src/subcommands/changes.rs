@@ -1,166 +1,193 @@
-//! Cancels, redrives, discards, pauses and resumes.
+//! What do subcommands that change something have in common?
 
-use waterwheel_durable_core::store::{Command, Id, Scope};
+use serde::Serialize;
+use waterwheel_durable_core::store::{Command, Handle, Id};
 use waterwheel_durable_sqlite::Reader;
 
-use crate::arguments::{Cancel, DeadLetters, Name, Named, Wait};
+use crate::arguments::{Change, Name};
 use crate::failure::{Failure, say};
 use crate::output::Output;
-use crate::page;
 use crate::submit::{NOT_PENDING, NotDone, submit};
 use crate::text;
 
-/// The number of dead letters in one commit. If one of them is refused, the rest is left.
-const PAGE: usize = 500;
+/// The maximum number of ids that a dry run shows.
+const SAMPLE: usize = 10;
 
-/// The maximum number of timers cancelled at a time. A service takes commands once a second, so each page is larger than the previous one.
-const MAX_AT_ONCE: usize = 8_000;
+/// The name of a subcommand, and the words for what it has done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verb {
+    pub(super) name: &'static str,
+    pub(super) done: &'static str,
+}
 
-pub(crate) fn cancel(reader: &Reader, args: &Cancel, output: &mut Output) -> Result<(), Failure> {
-    if let Some(scope) = args.scope() {
-        return cancel_all(reader, &scope, &args.wait, output);
+/// The results of some commands.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// The number of commands that were not carried out.
+    pub(super) failed: usize,
+    /// Whether one failed for another reason than that its timer has fired or is gone.
+    pub(super) is_refused: bool,
+}
+
+impl Ended {
+    pub(super) fn into_result(self) -> Result<(), Failure> {
+        match self.failed {
+            0 => Ok(()),
+            _ => Err(Failure::Said),
+        }
     }
+}
+
+/// A line of JSON for each command.
+#[derive(Serialize)]
+struct Line<'a> {
+    action: &'a str,
+    name: &'a str,
+    is_done: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+/// Reports what became of a command.
+fn report(
+    verb: Verb,
+    name: &str,
+    error: Option<&str>,
+    args: &Change,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if args.json.json {
+        let line = Line {
+            action: verb.name,
+            name,
+            is_done: error.is_none(),
+            error,
+        };
+        return output.json_line(&line).map_err(cut_off);
+    }
+    let name = text::clean(name);
+    match error {
+        None => output
+            .line(&format!("{} {name}", verb.done))
+            .map_err(cut_off)?,
+        Some(error) => say(&format!("{name}: {error}")),
+    }
+    Ok(())
+}
+
+/// Carries out commands, and reports for each whether it is done.
+pub(super) fn carry_out(
+    reader: &Reader,
+    commands: &[Command],
+    verb: Verb,
+    args: &Change,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let mut ended = Ended::default();
+    let carried = submit(reader, commands, &args.wait)?;
+    for (command, carried) in commands.iter().zip(carried) {
+        let name = match (command, &carried) {
+            (
+                Command::Cancel(handle) | Command::Reschedule(handle, _) | Command::RunNow(handle),
+                _,
+            ) => handle.id.to_string(),
+            (Command::Redrive(id) | Command::Discard(id), _) => id.to_string(),
+            (Command::Insert(_), Ok(Some(handle))) => handle.id.to_string(),
+            (Command::Insert(row), _) => row.handler.to_string(),
+            (Command::Pause(name) | Command::Resume(name) | Command::Policy(name, _), _) => {
+                name.to_string()
+            }
+        };
+        let not_done = carried.err();
+        if let Some(NotDone { is_gone, .. }) = &not_done {
+            ended.failed += 1;
+            ended.is_refused |= !is_gone;
+        }
+        let error = not_done.as_ref().map(|it| &*it.why);
+        report(verb, &name, error, args, output)?;
+    }
+    output.flush().map_err(cut_off)?;
+    Ok(ended)
+}
+
+/// Applies a command to each of these timers, all in one commit.
+pub(super) fn to_each(
+    reader: &Reader,
+    names: &[Name],
+    command: impl Fn(Handle) -> Command,
+    verb: Verb,
+    args: &Change,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let mut missing = 0;
     let mut commands = Vec::new();
-    for name in &args.names {
+    for name in names {
         match name {
-            Name::Handle(handle) => commands.push(Command::Cancel(handle.clone())),
+            Name::Handle(handle) => commands.push(command(handle.clone())),
             Name::Id(id) => match reader.search(*id)? {
-                Some(found) => commands.push(Command::Cancel(found.handle())),
+                Some(found) => commands.push(command(found.handle())),
                 None => {
-                    say(&format!("{id}: {NOT_PENDING}"));
+                    let name = id.to_string();
+                    report(verb, &name, Some(NOT_PENDING), args, output)?;
                     missing += 1;
                 }
             },
         }
     }
-    let ended = all(reader, &commands, &args.wait, "cancelled", output)?;
-    said(missing + ended.failed)
+    let mut ended = carry_out(reader, &commands, verb, args, output)?;
+    ended.failed += missing;
+    ended.into_result()
 }
 
-/// Cancels pending timers, bucket by bucket: roughly, those that are due first come first, and each commit deletes neighbours. A timer that is retried
-/// meanwhile comes up once more.
-fn cancel_all(
-    reader: &Reader,
-    scope: &Scope<'_>,
-    wait: &Wait,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    page::is_known(reader, scope)?;
-    let (mut after, mut limit, mut failed) = (None, PAGE, 0);
-    loop {
-        let page = reader.handles(scope, after, limit)?;
-        let Some((last, bucket)) = page.last() else {
-            break;
-        };
-        after = Some((*bucket, last.id));
-        let commands = page.into_iter().map(|(handle, _)| Command::Cancel(handle));
-        let commands: Vec<_> = commands.collect();
-        let ended = all(reader, &commands, wait, "cancelled", output)?;
-        failed += ended.failed;
-        // If some timers have fired or are gone, the others are still cancelled.
-        if ended.is_refused {
-            break;
+/// What a dry run finds.
+#[derive(Serialize)]
+pub(super) struct DryRun {
+    action: &'static str,
+    is_dry_run: bool,
+    count: usize,
+    sample: Vec<String>,
+}
+
+impl DryRun {
+    pub(super) fn new(verb: Verb) -> DryRun {
+        DryRun {
+            action: verb.name,
+            is_dry_run: true,
+            count: 0,
+            sample: Vec::new(),
         }
-        limit = (limit * 2).min(MAX_AT_ONCE);
     }
-    if after.is_none() {
-        say("no timer is pending");
-    }
-    said(failed)
-}
 
-pub(crate) fn redrive(
-    reader: &Reader,
-    args: &DeadLetters,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    dead_letters(reader, args, Command::Redrive, "redriven", output)
-}
-
-pub(crate) fn discard(
-    reader: &Reader,
-    args: &DeadLetters,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    dead_letters(reader, args, Command::Discard, "discarded", output)
-}
-
-fn dead_letters(
-    reader: &Reader,
-    args: &DeadLetters,
-    command: fn(Id) -> Command,
-    done: &str,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let wait = &args.wait;
-    if !args.ids.is_empty() {
-        let commands: Vec<_> = args.ids.iter().copied().map(command).collect();
-        return said(all(reader, &commands, wait, done, output)?.failed);
-    }
-    let scope = args.scope();
-    page::is_known(reader, &scope)?;
-    let (mut after, mut failed) = (Id::NONE, 0);
-    while failed == 0 {
-        let page = reader.dead(&scope, after, page::limit(PAGE))?;
-        let Some(last) = page.last() else {
-            break;
-        };
-        after = last.row.id;
-        let commands: Vec<_> = page.iter().map(|it| command(it.row.id)).collect();
-        failed = all(reader, &commands, wait, done, output)?.failed;
-    }
-    if after == Id::NONE {
-        say("there are no dead letters");
-    }
-    said(failed)
-}
-
-pub(crate) fn pause(reader: &Reader, args: &Named, output: &mut Output) -> Result<(), Failure> {
-    let commands = [Command::Pause(args.namespace.as_str().into())];
-    said(all(reader, &commands, &args.wait, "paused", output)?.failed)
-}
-
-pub(crate) fn resume(reader: &Reader, args: &Named, output: &mut Output) -> Result<(), Failure> {
-    let commands = [Command::Resume(args.namespace.as_str().into())];
-    said(all(reader, &commands, &args.wait, "resumed", output)?.failed)
-}
-
-/// The results of some commands.
-#[derive(Debug, Default)]
-struct Ended {
-    /// The number of commands that were not carried out.
-    failed: usize,
-    /// Whether one failed for another reason than that its timer has fired or is gone.
-    is_refused: bool,
-}
-
-/// Carries out commands, and reports for each whether it is done.
-fn all(
-    reader: &Reader,
-    commands: &[Command],
-    wait: &Wait,
-    done: &str,
-    output: &mut Output,
-) -> Result<Ended, Failure> {
-    let mut ended = Ended::default();
-    for (command, carried) in commands.iter().zip(submit(reader, commands, wait)?) {
-        let name = text::clean(&match command {
-            Command::Cancel(handle) => handle.id.to_string(),
-            Command::Redrive(id) | Command::Discard(id) => id.to_string(),
-            Command::Pause(name) | Command::Resume(name) => name.to_string(),
-        });
-        match carried {
-            Ok(()) => output.line(&format!("{done} {name}")).map_err(cut_off)?,
-            Err(NotDone { why, is_gone }) => {
-                say(&format!("{name}: {why}"));
-                ended.failed += 1;
-                ended.is_refused |= !is_gone;
+    /// Adds the ids of a page.
+    pub(super) fn add(&mut self, ids: impl Iterator<Item = Id>) {
+        for id in ids {
+            self.count += 1;
+            if self.sample.len() < SAMPLE {
+                self.sample.push(id.to_string());
             }
         }
     }
-    output.flush().map_err(cut_off)?;
-    Ok(ended)
+
+    /// Reports what the command would do with the `things`, such as timers.
+    pub(super) fn report(
+        &self,
+        things: &str,
+        args: &Change,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        if args.json.json {
+            return output.json_line(self);
+        }
+        let rest = if self.count > SAMPLE { ", …" } else { "" };
+        output.line(&match self.count {
+            0 => format!("would {} no {things}", self.action),
+            count => format!(
+                "would {} {count} {things}: {}{rest}",
+                self.action,
+                self.sample.join(", ")
+            ),
+        })
+    }
 }
 
 /// For a command that only reads, a reader that stops reading is no failure. Here it may leave commands that were not carried out.
@@ -169,12 +196,5 @@ fn cut_off(failure: Failure) -> Failure {
         Failure::Closed => Failure::CutOff(None),
         Failure::Output(error) => Failure::CutOff(Some(error)),
         other => other,
-    }
-}
-
-fn said(failed: usize) -> Result<(), Failure> {
-    match failed {
-        0 => Ok(()),
-        _ => Err(Failure::Said),
     }
 }

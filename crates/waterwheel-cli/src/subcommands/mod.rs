@@ -1,17 +1,23 @@
-//! The subcommands, one module each; `changes` contains those that change something.
+//! The subcommands; `changes` has what those that change something have in common.
 
 mod backup;
+mod calendars;
+mod cancel;
 mod changes;
 mod check;
 mod dead;
+mod dead_letters;
 mod list;
 mod namespaces;
+mod pause;
+mod policy;
+mod reschedule;
 mod show;
 mod stats;
 
 use waterwheel_durable_sqlite::{Options, Reader, SqliteStore};
 
-use crate::arguments::{Action, Arguments};
+use crate::arguments::{Action, Arguments, PolicyAction};
 use crate::failure::{Failure, say};
 use crate::output::Output;
 
@@ -39,12 +45,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
         Action::Show(args) => show::run(&reader, args, output),
         Action::Dead(args) => dead::run(&reader, args, output),
         Action::Namespaces(args) => namespaces::run(&reader, args, output),
+        Action::Calendars(args) => calendars::run(&reader, args, output),
         Action::Check(_) => Ok(()),
         Action::Backup(args) => backup::run(&reader, args, output),
-        Action::Cancel(args) => changes::cancel(&reader, args, output),
-        Action::Redrive(args) => changes::redrive(&reader, args, output),
-        Action::Discard(args) => changes::discard(&reader, args, output),
-        Action::Pause(args) => changes::pause(&reader, args, output),
-        Action::Resume(args) => changes::resume(&reader, args, output),
+        Action::Cancel(args) => cancel::run(&reader, args, output),
+        Action::Reschedule(args) => reschedule::reschedule(&reader, args, output),
+        Action::RunNow(args) => reschedule::run_now(&reader, args, output),
+        Action::Redrive(args) => dead_letters::redrive(&reader, args, output),
+        Action::Discard(args) => dead_letters::discard(&reader, args, output),
+        Action::Pause(args) => pause::pause(&reader, args, output),
+        Action::Resume(args) => pause::resume(&reader, args, output),
+        Action::Policy(PolicyAction::Show(args)) => policy::show(&reader, args, output),
+        Action::Policy(PolicyAction::Set(args)) => policy::set(&reader, args, output),
     }
 }

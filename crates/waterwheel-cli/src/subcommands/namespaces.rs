@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 use waterwheel_durable_core::limits::{PAUSED_SETTING, POLICY_SETTING};
-use waterwheel_durable_core::store::{Due, Scope, Setting};
+use waterwheel_durable_core::store::{Scope, Setting};
 use waterwheel_durable_sqlite::{Count, Reader};
 
+use super::calendars::{self, Calendar, json};
+use super::policy::summary;
 use super::stats::Counts;
 use crate::arguments::Json;
 use crate::failure::Failure;
@@ -15,12 +17,6 @@ use crate::output::Output;
 use crate::submit::namespaces;
 use crate::table::{self, Column};
 use crate::{text, time};
-
-/// The prefix of a calendar's name in the name of its setting.
-const CALENDAR: &str = "calendar/";
-
-/// The field of a policy that is a number of days.
-const RETENTION: &str = "retention";
 
 const COLUMNS: [Column; 7] = [
     Column::cut("NAMESPACE", 12),
@@ -57,44 +53,6 @@ struct Namespace {
     handlers: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Calendar {
-    calendar: String,
-    expression: Option<String>,
-    zone: Option<String>,
-    handler: Option<String>,
-    last: Option<String>,
-    setting: Value,
-}
-
-impl Calendar {
-    /// Reads the fields of a calendar's setting. A setting in an unknown format is shown as it is, without fields.
-    fn new(name: &str, value: &[u8]) -> Calendar {
-        let setting = json(value);
-        let field = |field| Some(setting.get("calendar")?.get(field)?.as_str()?.to_owned());
-        let last = setting.get("last").and_then(Value::as_i64);
-        Calendar {
-            calendar: name.to_owned(),
-            expression: field("expression"),
-            zone: field("zone"),
-            handler: field("handler"),
-            last: last.map(|last| time::iso(Due::from_millis(last))),
-            setting,
-        }
-    }
-
-    fn cells(&self) -> Vec<String> {
-        let cell = |text: &Option<String>| text::clean(text.as_deref().unwrap_or("-"));
-        vec![
-            text::clean(&self.calendar),
-            cell(&self.expression),
-            cell(&self.zone),
-            cell(&self.handler),
-            cell(&self.last),
-        ]
-    }
-}
-
 pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
     let settings = reader.settings()?;
@@ -117,11 +75,7 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
         }
     });
     let list: Vec<_> = list.collect();
-    let calendars = settings.iter().filter_map(|setting| {
-        let name = setting.name.strip_prefix(CALENDAR)?;
-        Some(Calendar::new(name, &setting.value))
-    });
-    let calendars: Vec<_> = calendars.collect();
+    let calendars = calendars::among(&settings);
     if args.json {
         return output.json(&Listed {
             namespaces: list,
@@ -156,75 +110,4 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
 fn value<'a>(settings: &'a [Setting], prefix: &str, name: &str) -> Option<&'a [u8]> {
     let is_it = |setting: &&Setting| setting.name.strip_prefix(prefix) == Some(name);
     settings.iter().find(is_it).map(|setting| &*setting.value)
-}
-
-/// Parses a value. If it is not JSON, it is shown as text.
-fn json(value: &[u8]) -> Value {
-    serde_json::from_slice(value).unwrap_or_else(|_| text::of_bytes(value).0.into())
-}
-
-/// The fields of a policy on one line: `concurrency 32, rate 100 in 1 s`.
-fn summary(policy: &Value) -> String {
-    match policy {
-        Value::Object(fields) if fields.is_empty() => "-".to_owned(),
-        Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields = fields.map(|(name, value)| match (name.as_str(), value.as_u64()) {
-                (RETENTION, Some(1)) => format!("{name} 1 day"),
-                (RETENTION, Some(days)) => format!("{name} {days} days"),
-                _ => format!("{name} {}", of_field(value)),
-            });
-            fields.collect::<Vec<_>>().join(", ")
-        }
-        other => of_field(other),
-    }
-}
-
-fn of_field(value: &Value) -> String {
-    if let Some(millis) = duration(value) {
-        return time::span(millis);
-    }
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(all) => all.iter().map(of_field).collect::<Vec<_>>().join(" "),
-        Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields = fields.map(|(name, value)| match name.as_str() {
-                "count" => of_field(value),
-                name => format!("{name} {}", of_field(value)),
-            });
-            fields.collect::<Vec<_>>().join(" ")
-        }
-        other => other.to_string(),
-    }
-}
-
-/// A duration in serde's format, in milliseconds.
-fn duration(value: &Value) -> Option<u64> {
-    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
-    let (seconds, nanos) = (
-        fields.get("secs")?.as_u64()?,
-        fields.get("nanos")?.as_u64()?,
-    );
-    seconds.checked_mul(1_000)?.checked_add(nanos / 1_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_policy_is_summed_up_on_one_line() {
-        let policy = json(
-            br#"{"retry_delays":[{"secs":15,"nanos":0},{"secs":0,"nanos":5000000}],"concurrency":3,
-            "rate":{"count":100,"per":{"secs":1,"nanos":0},"burst":9},"retention":null}"#,
-        );
-        let expected = "retry_delays 15 s 5 ms, concurrency 3, rate 100 per 1 s burst 9";
-        assert_eq!(summary(&policy), expected);
-        assert_eq!(summary(&json(br#"{"retention":7}"#)), "retention 7 days");
-        assert_eq!(summary(&json(br#"{"retention":1}"#)), "retention 1 day");
-        assert_eq!(summary(&json(b"{}")), "-");
-        assert_eq!(summary(&json(b"not json")), "not json");
-        assert_eq!(summary(&json(&[0xff, 7])), "ff07");
-    }
 }

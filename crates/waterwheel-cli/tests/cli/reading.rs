@@ -68,6 +68,19 @@ fn each_json_document_has_the_fields_that_are_documented() {
         fields(&namespaces["calendars"][0]),
         documented("a calendar")
     );
+    let calendars = run("calendars --json");
+    assert_eq!(fields(&calendars), documented("`calendars`"));
+    assert_eq!(
+        fields(&calendars["calendars"][0]),
+        documented("a calendar with its next occurrences")
+    );
+    let policy = run("policy show shop --json");
+    assert_eq!(fields(&policy), documented("`policy show`"));
+    let dry_run = run("discard --all --dry-run --json");
+    assert_eq!(fields(&dry_run), documented("a dry run"));
+    let change = file.cli("discard 77 --json");
+    let change = serde_json::from_str(&change.out).unwrap();
+    assert_eq!(fields(&change), documented("a change"));
     let copy = file.sibling("copy.db");
     let copied = run(&format!("backup {} --json", copy.display()));
     assert_eq!(fields(&copied), documented("`backup`"));
