@@ -42,7 +42,15 @@ pub fn is_namespace_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
 }
 
-/// The maximum length of a payload together with its key: 16 MiB. A commit contains the timers of many callers, and one
+/// The maximum length of a tag, in bytes.
+pub const TAG_LIMIT: usize = 255;
+
+/// Whether this is a valid tag. A database may not be able to store NUL in a text.
+pub fn is_tag(tag: &str) -> bool {
+    (1..=TAG_LIMIT).contains(&tag.len()) && !tag.contains('\0')
+}
+
+/// The maximum length of a payload together with its key, tag and retries: 16 MiB. A commit contains the timers of many callers, and one
 /// that is too large for the store would make the others fail with it.
 pub const PAYLOAD_LIMIT: usize = 16 << 20;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_durable_core::conformance::all;
 use waterwheel_durable_core::store::{
-    ArchiveCursor, DeadLetters, Due, Handle, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
-    RowCursor, Scope, Store, StoreError, forward,
+    ArchiveCursor, DeadLetters, Due, Extras, Handle, Id, Level, MemoryStore, Op, Outcome,
+    PageLimit, Row, RowCursor, Scope, Store, StoreError, forward,
 };
 
 /// Faults, each with a case that finds it.
@@ -58,6 +58,8 @@ faults! {
     DeadLettersEndTooSoon: dead_letters_are_listed_in_pages,
     DeadLettersBeginAgain: dead_letters_are_listed_in_pages,
     ReadsSeeOnlyTheFinestLevel: a_timer_is_read_by_its_handle,
+    ExtrasAreForgotten: a_timer_keeps_its_extras,
+    TagsAreOfAllTimers: timers_are_found_by_their_tag,
     FindsSeeArchivedTimers: a_key_that_is_only_archived_finds_no_timer,
     FindsSeeOnlyTheFinestLevel: a_timer_is_found_by_its_key,
     FindsIgnoreTheHandler: a_timer_is_found_by_its_key,
@@ -79,6 +81,11 @@ impl Broken {
         let mut op = op.clone();
         match (self.fault, &mut op) {
             (Fault::KeysAreIgnored, Op::Insert(row, _)) => row.key = None,
+            (Fault::ExtrasAreForgotten, Op::Insert(row, _)) => row.extras = None,
+            (Fault::TagsAreOfAllTimers, Op::Insert(row, _)) => {
+                let retries = row.extras.as_ref().and_then(|it| it.retries.clone());
+                row.extras = Extras::new(Some("order 17".into()), retries);
+            }
             (Fault::SnoozesAreCounted, Op::Snooze(row, due, bucket)) => {
                 op = Op::Retry(row.clone(), *due, *bucket);
             }

@@ -19,7 +19,7 @@ const ROW: usize = 1_000;
 
 /// The rows of a page and their sizes. SQLite reads a length from where the row begins, without the row's overflow pages.
 const SIZES: &str = "
-    SELECT id, length(payload), length(key) FROM timers
+    SELECT id, length(payload), length(key), octet_length(tag), length(retries) FROM timers
     WHERE level = ?1 AND handler = 0 AND bucket = ?2
     ORDER BY id LIMIT ?3";
 
@@ -33,7 +33,7 @@ const FIRSTS: &str = "
 /// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
 const MOVE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts)
     SELECT
         CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
         CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN 0 ELSE far_handler END AS under,
@@ -43,7 +43,7 @@ const MOVE: &str = "
             ELSE due / 1000 - (due % 1000 < 0) END AS number,
         id, due, failures, first_due,
         CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN far_handler END,
-        key, payload, starts
+        key, tag, retries, payload, starts
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
     ORDER BY finer, under, number, id";
 
@@ -84,9 +84,10 @@ impl Writer<'_> {
         let asked = (bucket.level.number(), bucket.number, sql_limit(limit.rows));
         let sizes = sizes.query_map(asked, |row| {
             // Each fits in 32 bits.
-            let (payload, key): (u32, Option<u32>) = (row.get(1)?, row.get(2)?);
-            let bytes = payload as usize + key.unwrap_or(0) as usize;
-            Ok((row.get(0)?, bytes))
+            let length = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<u32>>(at)?.unwrap_or(0));
+            let bytes = length(1)? as usize + length(2)? as usize;
+            let extras = length(3)? as usize + length(4)? as usize;
+            Ok((row.get(0)?, bytes + extras))
         })?;
         let page = limit.take_sized(sizes, |(_, bytes)| *bytes)?;
         let mut slices = Vec::new();

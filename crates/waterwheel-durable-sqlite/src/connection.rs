@@ -160,14 +160,14 @@ pub(crate) fn check_pages(connection: &Connection) -> Result<(), OpenError> {
 pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     read_meta(connection, "epoch")?;
     for sql in [
-        "SELECT level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts FROM timers LIMIT 1",
+        "SELECT level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
         "SELECT number, entries FROM key_changes LIMIT 1",
         "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs LIMIT 1",
         "SELECT number, entries FROM key_chunks LIMIT 1",
         "SELECT number, filter FROM key_filters LIMIT 1",
-        "SELECT id, handler, due, failures, first_due, key, payload, at, error, starts FROM dead LIMIT 1",
+        "SELECT id, handler, due, failures, first_due, key, tag, retries, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
         "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
         "SELECT number, body, until, is_taken, answer FROM commands LIMIT 1",

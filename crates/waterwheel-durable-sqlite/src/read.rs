@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement};
 use waterwheel_durable_core::store::{
-    Bucket, Dead, DeadLetters, Due, Handle, Id, Level, PageLimit, Row, RowCursor, Scope, Setting,
+    Bucket, Dead, DeadLetters, Due, Extras, Handle, Id, Level, PageLimit, Row, RowCursor, Scope,
+    Setting,
 };
 
 use super::error::{damaged, in_row};
 use super::lsm::{Holder, KeyIndex};
 
 pub(crate) const LOAD: &str = "
-    SELECT id, due, failures, first_due, key, payload, starts, bucket FROM timers
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, bucket FROM timers
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
     ORDER BY bucket, id LIMIT ?5";
 
@@ -21,10 +22,10 @@ pub(crate) const FIRST: &str = "
     ORDER BY bucket, id LIMIT 1";
 
 pub(crate) const DEAD: &str = "
-    SELECT id, due, failures, first_due, key, payload, starts, handler, at, error FROM dead
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id";
 
-/// Reads a row from a query whose first columns are `id, due, failures, first_due, key, payload, starts`.
+/// Reads a row from a query whose first columns are `id, due, failures, first_due, key, payload, starts, tag, retries`.
 pub(crate) fn row(
     table: &str,
     from: &rusqlite::Row<'_>,
@@ -55,6 +56,7 @@ fn columns(id: Id, from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Re
         key: blob(4)?.map(Arc::from),
         payload: payload.into(),
         starts: from.get::<_, i64>(6)?.unsigned_abs(),
+        extras: Extras::new(from.get::<_, Option<Box<str>>>(7)?, blob(8)?.map(Box::from)),
     })
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn load(
         let row = row("timers", from, name)?;
         let cursor = row.cursor();
         // Otherwise it would never be found by its due time, or the next load would begin before this one.
-        if cursor.second != from.get::<_, i64>(7)? || cursor <= last {
+        if cursor.second != from.get::<_, i64>(9)? || cursor <= last {
             return Err(misplaced(row.id));
         }
         last = cursor;
@@ -112,7 +114,7 @@ pub(crate) fn dead(
     examined: usize,
 ) -> rusqlite::Result<DeadLetters> {
     let all = statement.query_map([stored(after)], |from| {
-        let is_meant = scope.contains(handlers.name(from.get(7)?)?);
+        let is_meant = scope.contains(handlers.name(from.get(9)?)?);
         let dead_letter = is_meant.then(|| dead_letter(from, handlers)).transpose()?;
         let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
         Ok((id, dead_letter))
@@ -122,9 +124,9 @@ pub(crate) fn dead(
 
 /// A row of a query with the columns of [`DEAD`].
 pub(crate) fn dead_letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
-    let row = row("dead", from, handlers.name(from.get(7)?)?)?;
-    let at = in_row("dead", row.id, from.get(8))?;
-    let error: String = in_row("dead", row.id, from.get(9))?;
+    let row = row("dead", from, handlers.name(from.get(9)?)?)?;
+    let at = in_row("dead", row.id, from.get(10))?;
+    let error: String = in_row("dead", row.id, from.get(11))?;
     Ok(Dead {
         row,
         at: Due::from_millis(at),
@@ -146,6 +148,13 @@ pub(crate) fn stored(id: Id) -> i64 {
 /// The first due time as it is stored: null if it is the due time.
 pub(crate) fn first_due(row: &Row) -> Option<i64> {
     row.has_moved().then(|| row.first_due.as_millis())
+}
+
+/// The tag and the retries of a row, if it has any.
+pub(crate) fn extras(row: &Row) -> (Option<&str>, Option<&[u8]>) {
+    let extras = row.extras.as_ref();
+    let retries = extras.and_then(|it| it.retries.as_deref());
+    (row.tag(), retries)
 }
 
 /// The starts of a row; they fit in an `i64`.
@@ -175,7 +184,7 @@ pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>
 pub(crate) const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
 const AT: &str = "
-    SELECT id, due, failures, first_due, key, payload, starts, coalesce(far_handler, handler)
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, coalesce(far_handler, handler)
     FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4";
 
 /// The timer of a handler that has a key, if it was not delivered: an archived timer keeps its key.
@@ -233,6 +242,29 @@ pub(crate) fn timer(
     Ok(None)
 }
 
+const TAGGED: &str = "
+    SELECT id, coalesce(first_due, due), coalesce(far_handler, handler) FROM timers
+    WHERE tag = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
+/// The handles of the timers with this tag, in order of their ids.
+pub(crate) fn tagged(
+    connection: &Connection,
+    handlers: &Handlers,
+    tag: &str,
+    after: Id,
+    limit: usize,
+) -> rusqlite::Result<Vec<Handle>> {
+    let mut tagged = connection.prepare_cached(TAGGED)?;
+    let rows = tagged.query_map((tag, stored(after), sql_limit(limit)), |from| {
+        Ok(Handle {
+            id: Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs()),
+            due: Due::from_millis(from.get(1)?),
+            handler: Arc::clone(handlers.name(from.get(2)?)?),
+        })
+    })?;
+    rows.collect()
+}
+
 /// The timer with this id in a bucket. `handler` is 0 in coarser levels.
 pub(crate) fn timer_in(
     connection: &Connection,
@@ -244,7 +276,7 @@ pub(crate) fn timer_in(
     let mut at = connection.prepare_cached(AT)?;
     let place = (bucket.level.number(), handler, bucket.number, stored(id));
     at.query_row(place, |from| {
-        row("timers", from, handlers.name(from.get(7)?)?)
+        row("timers", from, handlers.name(from.get(9)?)?)
     })
     .optional()
 }

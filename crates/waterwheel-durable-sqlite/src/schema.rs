@@ -27,7 +27,8 @@ pub(crate) const APPLICATION: i64 = 0x5757_6474;
 pub(crate) const DEVELOPMENT: i64 = 0x5757_746d;
 
 /// `handler` is 0 in coarser levels, where `far_handler` has the number; in the finest level `far_handler` is null, which takes no space. `first_due`
-/// is null if it is equal to `due`. `moved` has the timers, without dead letters, for which it is not.
+/// is null if it is equal to `due`. `moved` has the timers, without dead letters, for which it is not. The index `tags` has only timers with a tag, so
+/// the others pay nothing for it.
 pub(crate) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,
@@ -39,10 +40,13 @@ pub(crate) const TABLES: &str = "
         first_due INTEGER,
         far_handler INTEGER,
         key BLOB,
+        tag TEXT,
+        retries BLOB,
         payload BLOB NOT NULL,
         starts INTEGER NOT NULL,
         PRIMARY KEY (level, handler, bucket, id)
     ) WITHOUT ROWID;
+    CREATE INDEX tags ON timers (tag, id) WHERE tag IS NOT NULL;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
     CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
@@ -64,6 +68,8 @@ pub(crate) const TABLES: &str = "
         failures INTEGER NOT NULL,
         first_due INTEGER,
         key BLOB,
+        tag TEXT,
+        retries BLOB,
         payload BLOB NOT NULL,
         at INTEGER NOT NULL,
         error TEXT NOT NULL,

@@ -669,6 +669,11 @@ impl Store for SqliteStore {
         self.note(found.map_err(rolled_back))
     }
 
+    fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError> {
+        let tagged = read::tagged(&self.connection, &self.handlers, tag, after, limit);
+        self.note(tagged.map_err(rolled_back))
+    }
+
     fn archived(
         &mut self,
         handler: &str,

@@ -5,12 +5,12 @@ use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome
 
 use super::archive::{self, Blocks};
 use super::lsm::{Holder, KeyIndex};
-use super::read::{Handlers, MOVED, first_due, handle, row, starts, stored};
+use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, stored};
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 /// Deletes a timer without rows in other tables.
 const SETTLE: &str = "
@@ -20,7 +20,8 @@ const SETTLE: &str = "
 const TAKE: &str = "
     DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
     AND far_handler IS ?5
-    RETURNING id, due, failures, first_due, key, payload, starts, coalesce(far_handler, handler)";
+    RETURNING id, due, failures, first_due, key, payload, starts, tag, retries,
+        coalesce(far_handler, handler)";
 
 /// Deletes an archived timer, which keeps its key.
 const ARCHIVE: &str = "
@@ -289,6 +290,7 @@ impl<'a> Writer<'a> {
             Level::Second => (number, row.due.second(), None),
             _ => (0, bucket.number, Some(number)),
         };
+        let (tag, retries) = extras(row);
         let place = prepared(&mut self.place, self.connection, PLACE)?;
         place.execute(params![
             bucket.level.number(),
@@ -300,6 +302,8 @@ impl<'a> Writer<'a> {
             first_due(row),
             far_handler,
             row.key.as_deref(),
+            tag,
+            retries,
             &*row.payload,
             starts(row),
         ])?;
@@ -351,7 +355,7 @@ impl<'a> Writer<'a> {
         let level = bucket.level.number();
         let at = (level, under, bucket.number, stored(id), owner);
         take.query_row(at, |from| {
-            row("timers", from, self.handlers.name(from.get(7)?)?)
+            row("timers", from, self.handlers.name(from.get(9)?)?)
         })
         .optional()
     }
@@ -393,8 +397,9 @@ impl<'a> Writer<'a> {
 
     fn bury(&self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO dead
-            (id, handler, due, failures, first_due, key, payload, at, error, starts)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+            (id, handler, due, failures, first_due, key, tag, retries, payload, at, error, starts)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let (tag, retries) = extras(row);
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.execute(params![
             stored(row.id),
@@ -403,6 +408,8 @@ impl<'a> Writer<'a> {
             row.failures,
             first_due(row),
             row.key.as_deref(),
+            tag,
+            retries,
             &*row.payload,
             at.as_millis(),
             error,
@@ -413,10 +420,10 @@ impl<'a> Writer<'a> {
 
     fn unbury(&self, id: Id) -> rusqlite::Result<Option<Row>> {
         let sql = "DELETE FROM dead WHERE id = ?1
-            RETURNING id, due, failures, first_due, key, payload, starts, handler";
+            RETURNING id, due, failures, first_due, key, payload, starts, tag, retries, handler";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.query_row([stored(id)], |from| {
-            row("dead", from, self.handlers.name(from.get(7)?)?)
+            row("dead", from, self.handlers.name(from.get(9)?)?)
         })
         .optional()
     }

@@ -151,7 +151,7 @@ impl Bench {
         self.engine = Engine::new(Config::default(), epoch, self.handlers.clone(), self.now);
         let each = CONCURRENCY / self.busy;
         self.call(self.handlers.clone(), |engine, name| {
-            engine.add_handler(&name, each);
+            engine.add_handler(&name, each, None);
         });
         self.reply();
         self.spent = Duration::ZERO;

@@ -26,6 +26,16 @@ pub enum Cancelled {
     NotFound,
 }
 
+/// The result of cancelling many timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CancelledTimers {
+    /// The number of timers that were cancelled and will not be delivered.
+    pub done: u64,
+    /// The number of timers that are unaffected, because their handlers are running or have just returned.
+    pub already_fired: u64,
+}
+
 /// The result of a reschedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rescheduled {

@@ -73,6 +73,12 @@ impl DeadLetter {
         self.0.row.key.as_deref()
     }
 
+    /// Returns the [tag](crate::NewTimer::tag) of the timer, if it has one.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.0.row.tag()
+    }
+
     /// Returns the payload that the timer was inserted with.
     #[must_use]
     pub fn payload(&self) -> &Arc<[u8]> {

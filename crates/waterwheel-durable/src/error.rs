@@ -21,7 +21,7 @@ use waterwheel_durable_core::policy::InvalidPolicy;
 ///
 /// | what to do | errors | what was written |
 /// |---|---|---|
-/// | fix the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong) | nothing |
+/// | fix the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Timer`](Error::Timer), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong) | nothing |
 /// | set another policy for the namespace | [`UnreadablePolicy`](Error::UnreadablePolicy) | nothing |
 /// | repeat the call later: these errors [are transient](Error::is_transient) | [`Full`](Error::Full), [`Quota`](Error::Quota), [`Refused`](Error::Refused) | nothing |
 /// | open the store again | [`Failed`](Error::Failed), [`ShuttingDown`](Error::ShuttingDown), [`OutOfIds`](Error::OutOfIds) | nothing |
@@ -88,9 +88,16 @@ pub enum Error {
     Calendar(CalendarError),
     /// A due time, or another time passed to a call, is more than 292 million years before or after 1970.
     DueOutOfRange,
+    /// The tag or the retries of a timer are invalid.
+    Timer {
+        /// The name of the method that sets it.
+        field: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// A payload cannot be serialized as JSON.
     Payload(Arc<str>),
-    /// A payload and its key are too long.
+    /// A payload with its key, tag and retries is too long.
     TooLong {
         /// Their total length in bytes.
         length: usize,
@@ -225,10 +232,13 @@ impl fmt::Display for Error {
             Error::DueOutOfRange => f.write_str(
                 "the time is more than 292 million years before or after 1970: use a time within that range",
             ),
+            Error::Timer { field, why } => {
+                write!(f, "the timer's `{field}` is invalid: {why}")
+            }
             Error::Payload(why) => write!(f, "the payload cannot be serialized as JSON: {why}"),
             Error::TooLong { length } => write!(
                 f,
-                "the payload and its key have {length} bytes, but at most {PAYLOAD_LIMIT} are allowed: store the data in a table of your own, and put its id into the payload"
+                "the payload, its key, tag and retries have {length} bytes, but at most {PAYLOAD_LIMIT} are allowed: store the data in a table of your own, and put its id into the payload"
             ),
             Error::Full => f.write_str(
                 "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; once there is space, inserts succeed again without a restart",

@@ -54,11 +54,12 @@
 //! | separate businesses, each with its own limits | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`Backoff`] |
 //! | change limits at run time, pause a namespace | [`Namespace::policy`], [`Namespace::set_policy`]; [`Namespace::pause`], [`Namespace::resume`]; [`Namespace::drain`] |
 //! | handle due timers | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
-//! | report a failed attempt | [`Failure`], [`Retry`], [`Dead`] |
-//! | insert a timer | [`Durable::at`], [`Durable::after`], which return an [`Insert`]; in batches: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
+//! | report a failed attempt, or ask for a later one | [`Failure`], [`Retry`], [`Dead`]; [`Snooze`] |
+//! | insert a timer | [`Durable::at`], [`Durable::after`], which return an [`Insert`]; in batches: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`], [`TAG_LIMIT`] |
 //! | refer to a timer, also across restarts | [`Handle`], [`Id`]; [`Delivery::handle`], [`DeadLetter::handle`] |
-//! | find a timer by its key | [`Durable::find`], [`Namespace::find`] |
+//! | read a timer by its handle or key | [`Durable::get`]; [`Durable::find`], [`Namespace::find`]; [`PendingTimer`] |
 //! | cancel or reschedule a timer | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
+//! | cancel all timers with a tag | [`NewTimer::tag`]; [`Durable::cancel_tagged`], [`Namespace::cancel_tagged`], [`CancelledTimers`] |
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
 //! | list archived timers | [`Namespace::archived`], [`Archived`], [`ArchiveCursor`] |
@@ -184,7 +185,7 @@ mod publish;
 mod service;
 mod shell;
 
-pub use answer::{Cancelled, Inserted, Redriven, Rescheduled};
+pub use answer::{Cancelled, CancelledTimers, Inserted, Redriven, Rescheduled};
 #[cfg(feature = "calendar")]
 pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo};
 pub use dead_letter::DeadLetter;
@@ -208,7 +209,7 @@ pub use waterwheel_durable_core::engine::calendar::{Declared, Misfire};
 #[doc(inline)]
 pub use waterwheel_durable_core::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
 #[doc(inline)]
-pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT, TAG_LIMIT};
 #[doc(inline)]
 pub use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 pub use waterwheel_durable_core::store;

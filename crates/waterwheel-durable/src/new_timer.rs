@@ -1,12 +1,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable_core::store::{Due, Row};
+use waterwheel_durable_core::policy::{Backoff, InvalidPolicy, Retries};
+use waterwheel_durable_core::store::{Due, Extras, Row};
 
 use crate::error::Error;
 use waterwheel_durable_core::engine::new_row;
 use waterwheel_durable_core::limits::{
-    LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name,
+    LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name, is_tag,
 };
 
 /// A timer to insert: by its full handler name with [`Durable::insert_many`](crate::Durable::insert_many), or by the
@@ -17,7 +18,15 @@ pub struct NewTimer {
     handler: Arc<str>,
     when: When,
     key: Option<Arc<[u8]>>,
+    extras: Option<Box<NewExtras>>,
     payload: Result<Arc<[u8]>, Arc<str>>,
+}
+
+/// What few timers have.
+#[derive(Debug, Clone, Default)]
+struct NewExtras {
+    tag: Option<Box<str>>,
+    retries: Option<Retries>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +53,7 @@ impl NewTimer {
             handler: handler.into(),
             when,
             key: None,
+            extras: None,
             payload: Ok(Arc::from([])),
         }
     }
@@ -55,6 +65,34 @@ impl NewTimer {
     /// A key costs one index entry, regardless of how random the keys are and how many there are.
     pub fn key(mut self, key: impl AsRef<[u8]>) -> NewTimer {
         self.key = Some(key.as_ref().into());
+        self
+    }
+
+    /// Sets a tag of 1 to [`TAG_LIMIT`](crate::TAG_LIMIT) bytes, such as the number of an order. Any number of timers may have
+    /// the same tag, of any handler of the namespace, and [`Namespace::cancel_tagged`](crate::Namespace::cancel_tagged) cancels
+    /// all of them. A timer without a tag costs nothing for it; one with a tag costs an entry of an index each time that it is
+    /// written.
+    pub fn tag(mut self, tag: &str) -> NewTimer {
+        self.extras.get_or_insert_default().tag = Some(tag.into());
+        self
+    }
+
+    /// Sets the delays after the first, second, … failure of this timer: at most 1 000 delays of at most a year each. A failure
+    /// after the last delay makes it a dead letter. Replaces a [backoff](NewTimer::backoff).
+    ///
+    /// Default: the retries of its [handler](crate::HandlerOptions::retry_delays), or else of its
+    /// [namespace](crate::Policy::retry_delays), or else of the [service](crate::Builder::retry_delays).
+    pub fn retry_delays(self, delays: impl IntoIterator<Item = Duration>) -> NewTimer {
+        self.retries(Retries::RetryDelays(delays.into_iter().collect()))
+    }
+
+    /// Sets exponential backoff after the failures of this timer, in place of [delays](NewTimer::retry_delays).
+    pub fn backoff(self, backoff: Backoff) -> NewTimer {
+        self.retries(Retries::Backoff(backoff))
+    }
+
+    fn retries(mut self, retries: Retries) -> NewTimer {
+        self.extras.get_or_insert_default().retries = Some(retries);
         self
     }
 
@@ -83,12 +121,29 @@ impl NewTimer {
     pub(crate) fn ready(self, wall: i64) -> Result<Row, Error> {
         check_name(&self.handler)?;
         let payload = self.payload.map_err(Error::Payload)?;
-        let length = payload.len() + self.key.as_ref().map_or(0, |key| key.len());
-        if length > PAYLOAD_LIMIT {
-            return Err(Error::TooLong { length });
-        }
         let due = self.when.due(wall)?;
-        Ok(new_row(self.handler, due, self.key, payload))
+        let mut row = new_row(self.handler, due, self.key, payload);
+        if let Some(extras) = self.extras {
+            row.extras = extras.ready()?;
+        }
+        match row.bytes() {
+            length if length > PAYLOAD_LIMIT => Err(Error::TooLong { length }),
+            _ => Ok(row),
+        }
+    }
+}
+
+impl NewExtras {
+    fn ready(self) -> Result<Option<Arc<Extras>>, Error> {
+        if self.tag.as_ref().is_some_and(|tag| !is_tag(tag)) {
+            let (field, why) = ("tag", "it must have 1 to 255 bytes, and no NUL");
+            return Err(Error::Timer { field, why });
+        }
+        if let Some(Err(InvalidPolicy { field, why })) = self.retries.as_ref().map(Retries::check) {
+            return Err(Error::Timer { field, why });
+        }
+        let retries = self.retries.map(|it| it.to_stored().into());
+        Ok(Extras::new(self.tag, retries))
     }
 }
 

@@ -1,11 +1,14 @@
 use std::time::Duration;
 
+use waterwheel_durable_core::policy::{Backoff, Retries};
+
 /// Options of a handler: see [`Durable::handle_with`](crate::Durable::handle_with).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct HandlerOptions {
     pub(crate) concurrency: usize,
     pub(crate) attempt_limit: Option<Duration>,
+    pub(crate) retries: Option<Retries>,
 }
 
 impl Default for HandlerOptions {
@@ -14,6 +17,7 @@ impl Default for HandlerOptions {
         HandlerOptions {
             concurrency: 64,
             attempt_limit: None,
+            retries: None,
         }
     }
 }
@@ -31,6 +35,23 @@ impl HandlerOptions {
     /// Default: no limit.
     pub fn attempt_limit(mut self, limit: Duration) -> HandlerOptions {
         self.attempt_limit = Some(limit);
+        self
+    }
+
+    /// Sets the delays after the first, second, … failure of a timer of this handler: at most 1 000 delays of at most a year
+    /// each. A failure after the last delay makes it a dead letter. Replaces a [backoff](HandlerOptions::backoff).
+    ///
+    /// The delays of [a timer](crate::NewTimer::retry_delays) take precedence. Default: those of the
+    /// [namespace](crate::Policy::retry_delays). They are not stored: they apply to failures while this handler is registered.
+    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> HandlerOptions {
+        self.retries = Some(Retries::RetryDelays(delays.into_iter().collect()));
+        self
+    }
+
+    /// Sets exponential backoff after the failures of a timer of this handler, in place of
+    /// [delays](HandlerOptions::retry_delays).
+    pub fn backoff(mut self, backoff: Backoff) -> HandlerOptions {
+        self.retries = Some(Retries::Backoff(backoff));
         self
     }
 }

@@ -23,9 +23,9 @@ pub(crate) struct Look {
 }
 
 const ROWS: &str =
-    "SELECT id, due, name, failures, first_due, key, payload, starts, NULL, NULL FROM timers
+    "SELECT id, due, name, failures, first_due, key, tag, retries, payload, starts, NULL, NULL FROM timers
         LEFT JOIN handlers ON number = iif(level = 0, handler, far_handler)
-    UNION ALL SELECT id, due, name, failures, first_due, key, payload, starts, at, error FROM dead
+    UNION ALL SELECT id, due, name, failures, first_due, key, tag, retries, payload, starts, at, error FROM dead
         LEFT JOIN handlers ON number = handler ORDER BY 1";
 
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
@@ -100,6 +100,8 @@ fn is_typed(row: &[Value]) -> bool {
             Integer(_),
             Null | Integer(_),
             Null | Blob(_),
+            Null | Text(_),
+            Null | Blob(_),
             Blob(_),
             Integer(_),
             dead @ ..,
@@ -117,16 +119,11 @@ mod tests {
         let number = || Value::Integer(1);
         let (text, blob) = (Value::Text("mail".to_owned()), Value::Blob(vec![7]));
         let mut row = vec![number(), number(), text.clone(), number(), number()];
-        row.extend([
-            Value::Null,
-            blob.clone(),
-            number(),
-            Value::Null,
-            Value::Null,
-        ]);
-        assert!(is_typed(&row) && is_typed(&[text.clone(), blob]));
-        // A timer whose handler is unknown, a payload of the wrong type, and a dead letter without a reason.
-        for (column, wrong) in [(2, Value::Null), (6, text), (8, number())] {
+        row.extend([Value::Null, text.clone(), blob.clone()]);
+        row.extend([blob.clone(), number(), Value::Null, Value::Null]);
+        assert!(is_typed(&row) && is_typed(&[text.clone(), blob.clone()]));
+        // A timer whose handler is unknown, a tag and a payload of the wrong type, and a dead letter without a reason.
+        for (column, wrong) in [(2, Value::Null), (6, blob), (8, text), (10, number())] {
             let mut row = row.clone();
             row[column] = wrong;
             assert!(!is_typed(&row), "{column}");

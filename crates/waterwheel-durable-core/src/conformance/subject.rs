@@ -163,6 +163,16 @@ impl<'a> Subject<'a> {
         self.store()?.find(handler, key).map_err(words)
     }
 
+    /// A page of the timers with this tag.
+    pub(crate) fn tagged(
+        &mut self,
+        tag: &str,
+        after: Id,
+        limit: usize,
+    ) -> Result<Vec<Handle>, String> {
+        self.store()?.tagged(tag, after, limit).map_err(words)
+    }
+
     /// The timer with the handle of this row.
     pub(crate) fn get(&mut self, row: &Row) -> Result<Option<Row>, String> {
         self.store()?.get(&handle(row)).map_err(words)

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::policy::Retries;
 use crate::store::{Due, Id, PageLimit, Row, RowCursor};
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
@@ -59,6 +60,8 @@ pub(super) struct HandlerQueue {
     pub(super) namespace: usize,
     is_handled: bool,
     pub(super) concurrency: usize,
+    /// When its timers are retried, if that is not as its namespace says.
+    pub(super) retries: Option<Retries>,
     pub(super) running: usize,
     /// Due timers, in order. Some may have left meanwhile.
     pub(super) ready: VecDeque<Up>,
@@ -93,6 +96,7 @@ impl HandlerQueue {
             namespace,
             is_handled: false,
             concurrency: 1,
+            retries: None,
             running: 0,
             ready: VecDeque::new(),
             accused: VecDeque::new(),
@@ -181,11 +185,17 @@ impl Memory {
     }
 
     /// Adds the handler of a handler queue.
-    pub(super) fn add_handler(&mut self, queue: usize, concurrency: usize) {
+    pub(super) fn add_handler(
+        &mut self,
+        queue: usize,
+        concurrency: usize,
+        retries: Option<Retries>,
+    ) {
         let queue = &mut self.queues[queue];
         queue.is_handled = true;
         queue.is_reported = false;
         queue.concurrency = concurrency.max(1);
+        queue.retries = retries;
     }
 
     pub(super) fn has_handler(&self, name: &str) -> bool {

@@ -36,6 +36,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::policy::Retries;
 use crate::store::{
     Bucket, Command, Due, Handle, Id, Level, Op, Outcome, Row, Setting, StoreError,
 };
@@ -406,10 +407,10 @@ impl Engine {
 
 /// Inputs: handlers and shutdown.
 impl Engine {
-    /// Adds a handler of this name, for at most `concurrency` concurrent deliveries.
-    pub fn add_handler(&mut self, name: &Arc<str>, concurrency: usize) {
+    /// Adds a handler of this name, for at most `concurrency` concurrent deliveries, with retries of its own if they are not those of its namespace.
+    pub fn add_handler(&mut self, name: &Arc<str>, concurrency: usize, retries: Option<Retries>) {
         let queue = self.queue(name);
-        self.memory.add_handler(queue, concurrency);
+        self.memory.add_handler(queue, concurrency, retries);
         self.advance();
     }
 
@@ -445,8 +446,11 @@ impl Engine {
             self.deliver_after(queue);
             return false;
         }
-        let retrial =
-            |row, error, delay| self.namespaces.retrial(namespace, row, error, delay, now);
+        let of_handler = self.memory.queues[queue].retries.as_ref();
+        let retrial = |row, error, delay| {
+            self.namespaces
+                .retrial(namespace, row, of_handler, error, delay, now)
+        };
         let op = match ended {
             Ended::Well => self.namespaces[namespace].settling(row, now),
             Ended::Dead(error) => burial(row, error, now),

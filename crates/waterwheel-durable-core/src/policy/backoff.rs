@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidPolicy, LONGEST_DELAY};
+use super::invalid::InvalidPolicy;
+
+/// The longest delay after a failure: 366 days.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
 
 /// An exponential backoff: how long a timer waits before a failed delivery is retried.
 ///

@@ -2,21 +2,26 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | `invalid` | which field has a value that is not allowed? |
 //! | `rate` | how many per unit of time? |
-//! | `backoff` | how long does a timer wait after a failure? |
+//! | `backoff` | how long does a timer wait after a failure, with exponential backoff? |
+//! | `retries` | when is a timer retried, and how often? |
 //!
 //! A policy is stored in the same words that users write, for example in a configuration file.
 
 mod backoff;
+mod invalid;
 mod rate;
+mod retries;
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, LONGEST_DELAY};
+pub use invalid::InvalidPolicy;
 pub use rate::Rate;
+pub use retries::Retries;
 
 /// How many unclean ends of the process in a row are needed before starts are noted.
 pub(crate) const NOTED_FROM: u32 = 2;
@@ -24,32 +29,8 @@ pub(crate) const NOTED_FROM: u32 = 2;
 /// At how many unclean ends a timer may have been with its handler, unless its policy sets this.
 pub(crate) const STARTS: u32 = 5;
 
-/// The maximum number of retry delays, and of attempts.
-const MAX_ATTEMPTS: u32 = 1_000;
-
-/// The longest delay after a failure: 366 days.
-pub const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
-
 /// The longest retention: ten years.
 const LONGEST_RETENTION: u32 = 3_660;
-
-/// The error of [`Policy::check`]: a field has a value that is not allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InvalidPolicy {
-    /// The name of the method that sets the field.
-    pub field: &'static str,
-    /// The problem with its value, and the values that are allowed.
-    pub why: &'static str,
-}
-
-impl std::error::Error for InvalidPolicy {}
-
-impl fmt::Display for InvalidPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidPolicy { field, why } = self;
-        write!(f, "the policy's `{field}` is invalid: {why}")
-    }
-}
 
 /// The settings of a namespace: its retries, limits and retention.
 ///
@@ -85,24 +66,15 @@ impl fmt::Display for InvalidPolicy {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Form")]
+#[serde(try_from = "Form", into = "Form")]
 #[must_use]
 pub struct Policy {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) retry_delays: Option<Vec<Duration>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) backoff: Option<Backoff>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retries: Option<Retries>,
     pub(crate) concurrency: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) priority: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) insert_rate: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retention: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) starts: Option<u32>,
 }
 
@@ -113,16 +85,14 @@ impl Policy {
     ///
     /// Default: the schedule of the service (`Builder::retry_delays`).
     pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
-        self.retry_delays = Some(delays.into_iter().collect());
-        self.backoff = None;
+        self.retries = Some(Retries::RetryDelays(delays.into_iter().collect()));
         self
     }
 
     /// Sets exponential backoff in place of a retry schedule. `None` selects the
     /// schedule of the service (`Builder::retry_delays`).
     pub fn backoff(mut self, backoff: impl Into<Option<Backoff>>) -> Policy {
-        self.backoff = backoff.into();
-        self.retry_delays = None;
+        self.retries = backoff.into().map(Retries::Backoff);
         self
     }
 
@@ -196,8 +166,7 @@ impl Policy {
     /// Returns an [`InvalidPolicy`] that names the first field whose value is not allowed.
     pub fn check(&self) -> Result<(), InvalidPolicy> {
         let Policy {
-            retry_delays,
-            backoff,
+            retries,
             concurrency,
             rate,
             priority,
@@ -206,16 +175,8 @@ impl Policy {
             starts,
         } = self;
         let wrong = |field, why| Err(InvalidPolicy { field, why });
-        if let Some(retry_delays) = retry_delays {
-            if retry_delays.len() > MAX_ATTEMPTS as usize {
-                return wrong("retry_delays", "it must have at most 1 000 delays");
-            }
-            if retry_delays.iter().any(|delay| *delay > LONGEST_DELAY) {
-                return wrong("retry_delays", "each delay must be at most a year");
-            }
-        }
-        if let Some(backoff) = backoff {
-            backoff.check(MAX_ATTEMPTS)?;
+        if let Some(retries) = retries {
+            retries.check()?;
         }
         if *concurrency == Some(0) {
             return wrong(
@@ -263,17 +224,54 @@ impl Policy {
 }
 
 /// All fields that a policy may have. A misspelled field must be an error, or the namespace would lack the intended limit.
-#[derive(Deserialize, Default)]
+#[derive(Serialize, Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Form {
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry_delays: Option<Vec<Duration>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     backoff: Option<Backoff>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     concurrency: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     insert_rate: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retention: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     starts: Option<u32>,
+}
+
+impl From<Policy> for Form {
+    fn from(policy: Policy) -> Form {
+        let Policy {
+            retries,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = policy;
+        let (retry_delays, backoff) = match retries {
+            Some(Retries::RetryDelays(delays)) => (Some(delays), None),
+            Some(Retries::Backoff(backoff)) => (None, Some(backoff)),
+            None => (None, None),
+        };
+        Form {
+            retry_delays,
+            backoff,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        }
+    }
 }
 
 impl TryFrom<Form> for Policy {
@@ -290,15 +288,19 @@ impl TryFrom<Form> for Policy {
             retention,
             starts,
         } = form;
-        if retry_delays.is_some() && backoff.is_some() {
-            return Err(InvalidPolicy {
-                field: "backoff",
-                why: "it replaces `retry_delays`, so give only one of them",
-            });
-        }
+        let retries = match (retry_delays, backoff) {
+            (None, None) => None,
+            (Some(delays), None) => Some(Retries::RetryDelays(delays)),
+            (None, Some(backoff)) => Some(Retries::Backoff(backoff)),
+            (Some(_), Some(_)) => {
+                return Err(InvalidPolicy {
+                    field: "backoff",
+                    why: "it replaces `retry_delays`, so give only one of them",
+                });
+            }
+        };
         let policy = Policy {
-            retry_delays,
-            backoff,
+            retries,
             concurrency,
             rate,
             priority,

@@ -116,6 +116,14 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError>;
 
+    /// Returns the handles of at most `limit` timers that have this [tag](crate::store::Extras::tag), in order of their
+    /// ids: those with ids after `after`, of any handler. Dead letters are not among them.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError>;
+
     /// Returns at most `limit` records in the archive of a handler, in order: those after the cursor `after` and from days
     /// before `before`.
     ///
@@ -408,6 +416,16 @@ macro_rules! forward {
         }
     };
     (@rest $this:ident $inner:expr) => {
+        fn tagged(
+            &mut self,
+            tag: &str,
+            after: $crate::store::Id,
+            limit: usize,
+        ) -> Result<Vec<$crate::store::Handle>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.tagged(tag, after, limit)
+        }
+
         fn archived(
             &mut self,
             handler: &str,

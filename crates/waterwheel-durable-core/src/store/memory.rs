@@ -443,6 +443,16 @@ impl Store for MemoryStore {
         Ok(self.timer(handle).cloned())
     }
 
+    /// Looks at all timers: this store has no index of the tags.
+    fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError> {
+        let timers = self.buckets.values().chain(self.seconds.values());
+        let tagged = timers.filter(|row| row.tag() == Some(tag) && row.id > after);
+        let mut tagged: Vec<_> = tagged.map(Row::handle).collect();
+        tagged.sort_unstable_by_key(|handle| handle.id);
+        tagged.truncate(limit);
+        Ok(tagged)
+    }
+
     fn archived(
         &mut self,
         handler: &str,

@@ -39,5 +39,5 @@ pub use memory::MemoryStore;
 pub use op::{Op, Outcome, Setting};
 pub use page::{DeadLetters, PageLimit, Scope};
 pub use row::{
-    ArchiveCursor, Archived, Dead, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
+    ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
 };

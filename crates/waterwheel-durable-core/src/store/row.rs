@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Due;
+use crate::policy::Retries;
 
 /// The bit of the ids of calendar occurrences, which are above those of inserts: epochs leave it out.
 const OCCURRENCE: u64 = 1 << 62;
@@ -196,6 +197,38 @@ pub struct Row {
     pub key: Option<Arc<[u8]>>,
     /// The payload for the handler.
     pub payload: Arc<[u8]>,
+    /// What only some timers have.
+    pub extras: Option<Arc<Extras>>,
+}
+
+/// What only some timers have, so that the others need no memory for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// A name that any number of timers of a namespace may share, to cancel them together.
+    pub tag: Option<Box<str>>,
+    /// The [stored form](Retries::to_stored) of the timer's own retries.
+    pub retries: Option<Box<[u8]>>,
+}
+
+impl Extras {
+    /// Returns `None` if nothing is set.
+    #[must_use]
+    pub fn new(tag: Option<Box<str>>, retries: Option<Box<[u8]>>) -> Option<Arc<Extras>> {
+        let is_any = tag.is_some() || retries.is_some();
+        is_any.then(|| Arc::new(Extras { tag, retries }))
+    }
+
+    /// Returns the timer's own retries. `None` also if a newer version has written them in a form that cannot be read: then
+    /// the timer is retried like others of its handler.
+    #[must_use]
+    pub fn retries(&self) -> Option<Retries> {
+        Retries::from_stored(self.retries.as_deref()?)
+    }
+
+    fn bytes(&self) -> usize {
+        let tag = self.tag.as_ref().map_or(0, |tag| tag.len());
+        tag + self.retries.as_ref().map_or(0, |retries| retries.len())
+    }
 }
 
 impl Row {
@@ -216,7 +249,14 @@ impl Row {
             starts: 0,
             key: None,
             payload: payload.into(),
+            extras: None,
         }
+    }
+
+    /// Returns the tag of the timer, if it has one.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.extras.as_ref()?.tag.as_deref()
     }
 
     /// Returns the handle of the timer.
@@ -241,10 +281,12 @@ impl Row {
         u32::try_from(self.starts & u64::from(u32::MAX)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the size in bytes of the key and the payload.
+    /// Returns the size in bytes of the key, the payload and the extras.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
+        let key = self.key.as_ref().map_or(0, |key| key.len());
+        let extras = self.extras.as_ref().map_or(0, |it| it.bytes());
+        self.payload.len() + key + extras
     }
 
     /// Returns the record of the timer if it is archived at this time.

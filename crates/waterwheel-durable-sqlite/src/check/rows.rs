@@ -39,6 +39,8 @@ pub(super) const TABLES: [Table; 11] = [
             "first_due",
             "far_handler",
             "key",
+            "tag",
+            "retries",
             "payload",
             "starts",
         ],
@@ -54,6 +56,8 @@ pub(super) const TABLES: [Table; 11] = [
             "failures",
             "first_due",
             "key",
+            "tag",
+            "retries",
             "payload",
             "at",
             "error",
@@ -267,6 +271,13 @@ impl<'a> Cells<'a> {
         text
     }
 
+    fn text_or_null(&mut self, column: &str) -> Option<&'a str> {
+        match self.value(column) {
+            ValueRef::Null => None,
+            _ => self.text(column),
+        }
+    }
+
     /// The id of a timer. An id of a later opening than the file has had might be assigned again.
     pub(super) fn id(&mut self, known: &Known) -> Option<i64> {
         let stored = self.count("id", i64::MAX)?;
@@ -304,6 +315,8 @@ impl<'a> Cells<'a> {
         self.integer_or_null("first_due");
         self.count("starts", i64::MAX);
         self.bytes("payload");
+        self.text_or_null("tag");
+        self.bytes_or_null("retries");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::lsm::{KeyIndex, Sizes};
 use crate::read::{self, DEAD, Handlers, dead_letter, handle, row, stored};
 
 const SEARCH: &str = "
-    SELECT id, due, failures, first_due, key, payload, starts, level, bucket, coalesce(far_handler, handler)
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, level, bucket, coalesce(far_handler, handler)
     FROM timers WHERE id = ?1";
 
 /// A pending timer, and the bucket that it is in.
@@ -71,21 +71,21 @@ pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<
 }
 
 fn pending(from: &SqlRow<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
-    let level: u8 = from.get(7)?;
+    let level: u8 = from.get(9)?;
     let levels = [Level::Second].into_iter().chain(Level::CASCADING);
     let level = levels.into_iter().find(|it| it.number() == level);
     let level = level.ok_or_else(|| damaged("a timer is in a level that does not exist"))?;
     Ok(Pending {
-        row: row("timers", from, handlers.name(from.get(9)?)?)?,
+        row: row("timers", from, handlers.name(from.get(11)?)?)?,
         bucket: Bucket {
             level,
-            number: from.get(8)?,
+            number: from.get(10)?,
         },
     })
 }
 
 const ONE_DEAD: &str = "
-    SELECT id, due, failures, first_due, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, handler, at, error FROM dead WHERE id = ?1";
 
 pub(crate) fn dead_page(
     snapshot: &Snapshot<'_>,

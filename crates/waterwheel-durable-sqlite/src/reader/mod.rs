@@ -140,6 +140,16 @@ impl Reader {
         self.read(|snapshot| find::by_handle(snapshot, handle))
     }
 
+    /// Returns the handles of at most `limit` timers that have this tag, in order of their ids: those with ids after `after`, of
+    /// any handler.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn tagged(&self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, ReadError> {
+        self.read(|it| read::tagged(it.connection, &it.handlers, tag, after, limit))
+    }
+
     /// Finds the timer of a handler that has this key. This reads the filters of the index of the keys: 1 to 2 bytes
     /// per key, about 4 ms per million.
     ///

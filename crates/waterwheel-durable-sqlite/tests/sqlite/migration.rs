@@ -36,13 +36,13 @@ const STEPS: [Step; 3] = [
         sql: "
             CREATE TABLE timers (level INTEGER NOT NULL, handler INTEGER NOT NULL, bucket INTEGER NOT NULL, id INTEGER NOT NULL,
                 due INTEGER NOT NULL, failures INTEGER NOT NULL, first_due INTEGER, far_handler INTEGER, key BLOB,
-                payload BLOB NOT NULL, PRIMARY KEY (level, handler, bucket, id)) WITHOUT ROWID;
-            INSERT INTO timers SELECT 0, number, due / 1000, id, due, 0, NULL, NULL, NULL, payload
+                tag TEXT, retries BLOB, payload BLOB NOT NULL, PRIMARY KEY (level, handler, bucket, id)) WITHOUT ROWID;
+            INSERT INTO timers SELECT 0, number, due / 1000, id, due, 0, NULL, NULL, NULL, NULL, NULL, payload
                 FROM timer JOIN handlers ON name = timer.handler;
             DROP TABLE timer;
             CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
             CREATE TABLE dead (id INTEGER PRIMARY KEY, handler INTEGER NOT NULL, due INTEGER NOT NULL, failures INTEGER NOT NULL,
-                first_due INTEGER, key BLOB, payload BLOB NOT NULL, at INTEGER NOT NULL, error TEXT NOT NULL);",
+                first_due INTEGER, key BLOB, tag TEXT, retries BLOB, payload BLOB NOT NULL, at INTEGER NOT NULL, error TEXT NOT NULL);",
         then: None,
     },
     Step {

@@ -13,6 +13,7 @@ use crate::new_timer::check_name;
 use crate::options::HandlerOptions;
 use crate::shell::worker::Handler;
 use waterwheel_durable_core::engine::{Ended, namespace_in};
+use waterwheel_durable_core::policy::{InvalidPolicy, Retries};
 
 /// A due timer, as it is passed to its handler.
 ///
@@ -90,6 +91,12 @@ impl Delivery {
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
         self.row.key.as_deref()
+    }
+
+    /// Returns the [tag](crate::NewTimer::tag) of the timer, if it has one.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.row.tag()
     }
 
     /// Returns the payload that the timer was inserted with.
@@ -197,8 +204,8 @@ impl Durable {
     ///
     /// # Panics
     ///
-    /// Panics in the same cases as [`handle`](Durable::handle), and if the [attempt
-    /// limit](HandlerOptions::attempt_limit) is zero.
+    /// Panics in the same cases as [`handle`](Durable::handle), if the [attempt limit](HandlerOptions::attempt_limit) is
+    /// zero, and if the [retry delays](HandlerOptions::retry_delays) or the [backoff](HandlerOptions::backoff) are invalid.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -212,6 +219,11 @@ impl Durable {
             options.attempt_limit != Some(Duration::ZERO),
             "the attempt limit of the handler {name:?} is zero, so every attempt that has to wait would fail: use a longer limit, or none"
         );
+        if let Some(Err(InvalidPolicy { field, why })) =
+            options.retries.as_ref().map(Retries::check)
+        {
+            panic!("the `{field}` of the handler {name:?} is invalid: {why}");
+        }
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
@@ -228,7 +240,12 @@ impl Durable {
         if let Err(error) = self.namespace(namespace_in(name)) {
             panic!("{error}");
         }
-        let is_new = self.shared.handle(handler, options.concurrency);
+        let HandlerOptions {
+            concurrency,
+            retries,
+            ..
+        } = options;
+        let is_new = self.shared.handle(handler, concurrency, retries);
         assert!(
             is_new,
             "a handler named {name:?} is already registered: register each handler once, or choose another name"
@@ -255,8 +272,8 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// Panics in the same cases as [`handle`](Namespace::handle), and if the [attempt
-    /// limit](HandlerOptions::attempt_limit) is zero.
+    /// Panics in the same cases as [`handle`](Namespace::handle), if the [attempt limit](HandlerOptions::attempt_limit) is
+    /// zero, and if the [retry delays](HandlerOptions::retry_delays) or the [backoff](HandlerOptions::backoff) are invalid.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use waterwheel_durable_core::policy::Backoff;
+
 use super::{Durable, Namespace};
 use crate::answer::Inserted;
 use crate::error::Error;
@@ -25,6 +27,24 @@ impl<'a> Insert<'a> {
     /// Sets the business key: see [`NewTimer::key`].
     pub fn key(mut self, key: impl AsRef<[u8]>) -> Insert<'a> {
         self.timer = self.timer.key(key);
+        self
+    }
+
+    /// Sets a tag: see [`NewTimer::tag`].
+    pub fn tag(mut self, tag: &str) -> Insert<'a> {
+        self.timer = self.timer.tag(tag);
+        self
+    }
+
+    /// Sets the delays after the failures of this timer: see [`NewTimer::retry_delays`].
+    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Insert<'a> {
+        self.timer = self.timer.retry_delays(delays);
+        self
+    }
+
+    /// Sets exponential backoff after the failures of this timer: see [`NewTimer::backoff`].
+    pub fn backoff(mut self, backoff: Backoff) -> Insert<'a> {
+        self.timer = self.timer.backoff(backoff);
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod archived;
 mod builder;
+mod bulk;
 #[cfg(feature = "calendar")]
 mod calendars;
 mod dead_letters;

@@ -10,7 +10,8 @@ use slab::Slab;
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_durable_core::store::{Command, Due, Outcome, Row, Store, StoreError};
+use waterwheel_durable_core::policy::Retries;
+use waterwheel_durable_core::store::{Command, Due, Handle, Outcome, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::intake::Intake;
@@ -151,6 +152,25 @@ impl Shared {
         })
     }
 
+    /// Cancels many timers, under one lock. The answers arrive on channels.
+    pub(crate) fn cancel_all(
+        self: &Arc<Shared>,
+        handles: Vec<Handle>,
+    ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
+        self.with(|state| {
+            if state.is_closed {
+                return Err(Error::ShuttingDown);
+            }
+            let cancel = |handle| {
+                let (answer, receiver) = oneshot::channel();
+                let token = state.waiting.insert(Waiting { answer, room: None });
+                state.engine.handle_cancel(token as Token, handle);
+                receiver
+            };
+            Ok(handles.into_iter().map(cancel).collect())
+        })
+    }
+
     /// Turns the engine. Returns when to turn it next, in microseconds since boot, and the clocks by which that was computed; `None` once it is closed.
     fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
@@ -249,14 +269,19 @@ impl Shared {
         }
     }
 
-    pub(crate) fn handle(self: &Arc<Shared>, handler: Handler, concurrency: usize) -> bool {
+    pub(crate) fn handle(
+        self: &Arc<Shared>,
+        handler: Handler,
+        concurrency: usize,
+        retries: Option<Retries>,
+    ) -> bool {
         let name = Arc::clone(&handler.name);
         // Added before the engine delivers to it.
         let is_new = self.handlers.add(handler);
         if is_new {
             let is_closing = self.with(|state| {
                 state.unhandled.retain(|it| *it != name);
-                state.engine.add_handler(&name, concurrency);
+                state.engine.add_handler(&name, concurrency, retries);
                 state.is_closing
             });
             if is_closing {

@@ -163,7 +163,10 @@ async fn a_handler_snoozes_its_timer_without_a_failure() {
     for seen in [first, second, third] {
         assert_eq!((seen.id, seen.attempt), (timer.handle().id, 1));
     }
-    assert_eq!(the_dead_letter(&timers).await, (1, "closed for good".into()));
+    assert_eq!(
+        the_dead_letter(&timers).await,
+        (1, "closed for good".into())
+    );
     let metrics = timers.metrics();
     let shop = &metrics.namespaces[0];
     assert_eq!((shop.snoozed, shop.retried, shop.delivered), (2, 0, 3));

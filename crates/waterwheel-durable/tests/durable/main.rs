@@ -29,5 +29,6 @@ mod retention;
 mod retry_delays;
 mod runtimes;
 mod stopping;
+mod tags;
 mod types;
 mod unhandled;

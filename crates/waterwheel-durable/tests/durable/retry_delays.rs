@@ -1,8 +1,9 @@
 //! Each namespace retries by its own policy, and has its own dead letters.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use waterwheel_durable::{Backoff, Durable, Event, Policy, Redriven, Retry};
+use waterwheel_durable::{Backoff, Durable, Error, Event, HandlerOptions, Policy, Redriven, Retry};
 
 use crate::namespaces::create;
 use crate::support::*;
@@ -73,6 +74,70 @@ async fn each_namespace_has_its_own_retry_delays_and_dead_letters() {
     assert_eq!(timers.metrics().failed_attempts, 3 * 13);
     shut_down(&timers).await;
     assert!(events.recv().await.is_none());
+}
+
+#[tokio::test]
+async fn a_timer_and_a_handler_may_have_retries_of_their_own() {
+    let place = Place::new();
+    let builder = || Durable::builder().retry_delays([millis(1)]);
+    let timers = place.open_by(builder()).await;
+    let policy = Policy::default().retry_delays([millis(1); 2]);
+    create(&timers, "shop", policy).await;
+    let backoff = Backoff::new(millis(1), millis(2)).max_attempts(6);
+    // These wait until the file is opened again.
+    let mut expected = Vec::new();
+    for (handler, attempts) in [("mail", 2), ("shop/mail", 3), ("shop/close", 5)] {
+        let plain = added(timers.at(handler, soon())).await;
+        let delays = added(timers.at(handler, soon()).retry_delays([millis(1); 3])).await;
+        let never = added(timers.at(handler, soon()).retry_delays([])).await;
+        let own = added(timers.at(handler, soon()).backoff(backoff.clone())).await;
+        for (timer, attempts) in [(plain, attempts), (delays, 4), (never, 1), (own, 6)] {
+            expected.push((timer.handle().id, attempts));
+        }
+    }
+    shut_down(&timers).await;
+    let timers = place.open_by(builder()).await;
+    let fails = |_| async { Err(Retry::backoff("no")) };
+    timers.handle("mail", fails);
+    timers.handle("shop/mail", fails);
+    let options = HandlerOptions::default().retry_delays([millis(1); 4]);
+    timers.handle_with("shop/close", options, fails);
+    let namespaces = || timers.metrics().namespaces;
+    until(|| namespaces().iter().map(|it| it.dead).sum::<u64>() == 12).await;
+    let dead = within(timers.dead_letters(None, 99)).await.unwrap();
+    let attempts: Vec<_> = dead.iter().map(|it| (it.id(), it.attempts())).collect();
+    assert_eq!(attempts, expected);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn wrong_retries_of_a_timer_or_a_handler_are_refused() {
+    let (timers, shelf) = in_memory().await;
+    let wrong_backoff = || Backoff::new(HOUR, millis(1));
+    let delays = timers.at("mail", soon()).retry_delays([Duration::MAX]);
+    let backoff = timers.at("mail", soon()).backoff(wrong_backoff());
+    for (insert, expected) in [(delays, "retry_delays"), (backoff, "backoff")] {
+        let error = within(insert.insert()).await.unwrap_err();
+        let Error::Timer { field, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(*field, expected);
+        let begins = format!("the timer's `{expected}` is invalid: ");
+        assert!(error.to_string().starts_with(&begins), "{error}");
+    }
+    let options = HandlerOptions::default;
+    for (options, expected) in [
+        (options().retry_delays(vec![HOUR; 1_001]), "retry_delays"),
+        (options().backoff(wrong_backoff()), "backoff"),
+    ] {
+        let handled = || timers.handle_with("mail", options, |_| async { Ok(()) });
+        let panic = catch_unwind(AssertUnwindSafe(handled)).unwrap_err();
+        let text = panic.downcast_ref::<String>().unwrap();
+        let begins = format!("the `{expected}` of the handler \"mail\" is invalid: ");
+        assert!(text.starts_with(&begins), "{text}");
+    }
+    assert_eq!((shelf.len(), shelf.commits()), (0, 0));
+    shut_down(&timers).await;
 }
 
 #[test]

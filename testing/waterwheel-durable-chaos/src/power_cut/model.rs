@@ -217,6 +217,12 @@ fn seen(row: &Row, dead: Option<&Dead>) -> Vec<Value> {
         row.failures.into(),
         row.has_moved().then(|| row.first_due.as_millis()).into(),
         row.key.as_deref().map(<[u8]>::to_vec).into(),
+        row.tag().map(str::to_owned).into(),
+        row.extras
+            .as_ref()
+            .and_then(|it| it.retries.as_deref())
+            .map(<[u8]>::to_vec)
+            .into(),
         row.payload.to_vec().into(),
         row.starts.cast_signed().into(),
         dead.map(|it| it.at.as_millis()).into(),

@@ -1,6 +1,8 @@
 //! The commits that a store is asked to make.
 
-use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row};
+use waterwheel_durable_core::store::{
+    Bucket, Due, Extras, Handle, Id, Level, Op, Outcome, PageLimit, Row,
+};
 
 use super::life::{Life, UnderWay};
 use super::model::{KEYS, Model};
@@ -146,8 +148,11 @@ impl Life<'_> {
         let first = self.rng.u8(..);
         let payload: Vec<u8> = (0..length).map(|at| first.wrapping_add(at as u8)).collect();
         let key = (self.rng.u32(0..4) == 0).then(|| [self.rng.u8(..KEYS)].as_slice().into());
+        let tag = (self.rng.u32(0..8) == 0).then(|| format!("tag {}", self.rng.u8(..3)).into());
+        let retries = (self.rng.u32(0..8) == 0).then(|| [first; 40].into());
         let row = Row {
             key,
+            extras: Extras::new(tag, retries),
             ..Row::new(id, due, self.handler(), payload)
         };
         if self.handles.len() >= HANDLES {

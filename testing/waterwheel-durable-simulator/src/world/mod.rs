@@ -395,7 +395,8 @@ impl World {
             if self.is_ending || self.rng.u32(0..3) > 0 {
                 let concurrency = self.rng.usize(1..=self.max_concurrency);
                 *places = concurrency;
-                self.engine.add_handler(&Arc::from(handler), concurrency);
+                let name = Arc::from(handler);
+                self.engine.add_handler(&name, concurrency, None);
             }
         }
     }

@@ -4,6 +4,7 @@ mod archive;
 mod cascade;
 mod commit;
 mod dead;
+mod extras;
 mod keys;
 mod load;
 mod moves;
@@ -90,6 +91,11 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_redrive_of_no_dead_letter_says_so,
         a_dead_letter_is_not_cancelled,
         a_discarded_dead_letter_is_gone,
+    ;
+    extras:
+        a_timer_keeps_its_extras,
+        extras_count_as_bytes,
+        timers_are_found_by_their_tag,
     ;
     archive:
         an_archived_row_leaves_a_record,

@@ -1,5 +1,7 @@
 //! Where a moved timer is, and whether its handle still finds it.
 
+use std::slice::from_ref;
+
 use crate::store::{Op, Outcome, Row};
 
 use crate::conformance::rows::{
@@ -78,7 +80,7 @@ pub(super) fn a_moved_timer_is_found_by_its_old_handle(it: &mut Subject<'_>) -> 
         reschedule(&row, NOW),
         Outcome::Rescheduled(Some(row.clone())),
     )])?;
-    it.has(&[row.clone()])?;
+    it.has(from_ref(&row))?;
     it.cancels([&row])?;
     it.is_empty()
 }
@@ -178,7 +180,7 @@ pub(super) fn a_retry_counts_the_failure(it: &mut Subject<'_>) -> Done {
         it.does([(Op::Retry(row.clone(), due(at), second(at)), Outcome::Done)])?;
         row = moved(&row, at);
         row.failures = failures;
-        it.has(&[row.clone()])?;
+        it.has(from_ref(&row))?;
     }
     it.commit(&[Op::Settle(row)])?;
     it.is_empty()
@@ -196,7 +198,7 @@ pub(super) fn a_snooze_counts_no_failure(it: &mut Subject<'_>) -> Done {
         it.does([(Op::Start(row.clone()), Outcome::Done)])?;
         it.does([(Op::Snooze(row.clone(), due(at), second(at)), Outcome::Done)])?;
         row = moved(&row, at);
-        it.has(&[row.clone()])?;
+        it.has(from_ref(&row))?;
     }
     let at = NOW + DISTANCES[3];
     it.does([(Op::Snooze(row.clone(), due(at), bucket(at)), Outcome::Done)])?;

@@ -509,6 +509,7 @@ fn occurrences(name: &str, plan: &Plan, progress: &Progress, filed: &[Due], now:
             starts: 0,
             key: None,
             payload: Arc::clone(&plan.payload),
+            extras: None,
         };
         Some(Op::Insert(row, Bucket::of(*due, now)))
     };

@@ -26,7 +26,7 @@ use super::planted::{self, Planted};
 use super::store_link::StoreLink;
 pub use crate::limits::DEFAULT;
 use crate::limits::{PAUSED_SETTING, POLICY_SETTING};
-use crate::policy::{LONGEST_DELAY, Policy};
+use crate::policy::{LONGEST_DELAY, Policy, Retries};
 
 #[derive(Debug)]
 pub struct Namespace {
@@ -195,15 +195,16 @@ impl Namespace {
         }
     }
 
-    /// The delay after a failure, or `None` if it was the last attempt.
-    fn delay(&self, row: &Row, retry_delays: &[Duration]) -> Option<Duration> {
-        match &self.policy.backoff {
-            Some(backoff) => backoff
-                .delay_with_jitter(row.failures.saturating_add(1), chance(row.id, row.failures)),
-            None => {
-                let retry_delays = self.policy.retry_delays.as_deref().unwrap_or(retry_delays);
-                retry_delays.get(row.failures as usize).copied()
-            }
+    /// The delay after a failure, or `None` if it was the last attempt. `own` is the setting of the timer or its handler.
+    fn delay(
+        &self,
+        row: &Row,
+        own: Option<&Retries>,
+        retry_delays: &[Duration],
+    ) -> Option<Duration> {
+        match own.or(self.policy.retries.as_ref()) {
+            Some(retries) => retries.delay(row.failures, chance(row.id, row.failures)),
+            None => retry_delays.get(row.failures as usize).copied(),
         }
     }
 }
@@ -476,11 +477,14 @@ impl Namespaces {
         &self,
         namespace: usize,
         row: Row,
+        of_handler: Option<&Retries>,
         error: Arc<str>,
         requested: Option<Duration>,
         now: Now,
     ) -> Op {
-        match self.all[namespace].delay(&row, &self.config.retry_delays) {
+        let of_timer = row.extras.as_ref().and_then(|it| it.retries());
+        let own = of_timer.as_ref().or(of_handler);
+        match self.all[namespace].delay(&row, own, &self.config.retry_delays) {
             Some(delay) => {
                 let delay = requested.map_or(delay, |requested| requested.min(LONGEST_DELAY));
                 let due = now.due().after(delay);

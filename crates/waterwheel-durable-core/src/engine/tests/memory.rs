@@ -51,7 +51,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         // The load for a new handler is requested before that of the previous one is answered.
         let handler: Arc<str> = format!("handler {round}").into();
         it.insert_many(&handler, 1, 0);
-        it.engine.add_handler(&handler, 1);
+        it.engine.add_handler(&handler, 1, None);
         it.follow();
         loads.extend(it.requests.drain(..));
         if loads.len() > 1 {

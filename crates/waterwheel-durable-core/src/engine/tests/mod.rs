@@ -112,7 +112,7 @@ impl Subject {
 
     fn handle(&mut self, name: &str, concurrency: usize) {
         let name = Arc::from(name);
-        self.engine.add_handler(&name, concurrency);
+        self.engine.add_handler(&name, concurrency, None);
         self.handled.push((name, concurrency));
         self.settle();
     }
@@ -173,7 +173,7 @@ impl Subject {
         let settings = self.store.settings().unwrap();
         self.engine.restore_settings(&settings);
         for (name, concurrency) in &self.handled {
-            self.engine.add_handler(name, *concurrency);
+            self.engine.add_handler(name, *concurrency, None);
         }
         self.follow();
     }

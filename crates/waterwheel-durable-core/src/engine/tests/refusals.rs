@@ -169,7 +169,7 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
     assert_eq!(it.engine.stats().refusals, 6);
     assert!(it.refusals[0].contains("the disk is full"));
     // Likewise for reads.
-    it.engine.add_handler(&"mail".into(), 1);
+    it.engine.add_handler(&"mail".into(), 1, None);
     it.follow();
     for _ in 0..3 {
         it.reply(refused());

@@ -1,5 +1,7 @@
 //! When timers are retried.
 
+use crate::store::Extras;
+
 use super::*;
 
 /// The delays after each failure of the first timer of a namespace, in milliseconds, until it is given up.
@@ -45,6 +47,50 @@ fn each_namespace_has_retry_delays_of_its_own() {
         }
     }
     assert_eq!((it.dead.len(), it.store.len()), (4, 0));
+}
+
+#[test]
+fn retries_of_a_timer_precede_those_of_its_handler_and_namespace() {
+    let delays = |delays: &[u64]| {
+        let delays = delays.iter().map(|it| seconds(*it));
+        Retries::RetryDelays(delays.collect())
+    };
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().retry_delays([seconds(1)]));
+    it.engine
+        .add_handler(&"a/mail".into(), 1, Some(delays(&[2, 2])));
+    let newer: &[u8] = b"{\"fibonacci\":1}";
+    for (own, expected) in [
+        (None, 3),
+        (Some(delays(&[])), 1),
+        (Some(delays(&[3, 3, 3, 3])), 5),
+    ] {
+        let mut row = new_row("a/mail".into(), Due::from_millis(NOW), None, [].into());
+        let own = own.map(|it| it.to_stored().into());
+        row.extras = Extras::new(None, own);
+        assert_eq!(attempts(&mut it, row.clone()), expected);
+        // Those of a newer version cannot be read.
+        row.extras = Extras::new(None, Some(newer.into()));
+        assert_eq!(attempts(&mut it, row), 3);
+    }
+    it.engine.add_handler(&"a/mail".into(), 1, None);
+    let row = new_row("a/mail".into(), Due::from_millis(NOW), None, [].into());
+    assert_eq!(attempts(&mut it, row), 2);
+}
+
+/// The number of attempts of a timer that always fails.
+fn attempts(it: &mut Subject, row: Row) -> usize {
+    it.engine.handle_insert(0, row);
+    it.settle();
+    let mut attempts = 0;
+    while !it.store.is_empty() {
+        while it.delivered.is_empty() {
+            it.run_until(it.engine.poll_timeout().unwrap());
+        }
+        it.end_all(&failed());
+        attempts += 1;
+    }
+    attempts
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
 fn an_accused_timer_that_waits_may_be_the_oldest() {
     let mut it = accused(&[("slow", 3)]);
     // The first of them hangs; timers that come due meanwhile are younger, and wait for a place.
-    it.engine.add_handler(&"slow/mail".into(), 1);
+    it.engine.add_handler(&"slow/mail".into(), 1, None);
     let now = it.engine.now().due().as_millis() - NOW;
     it.insert_many("slow/mail", 1, now);
     it.advance(SECOND);
