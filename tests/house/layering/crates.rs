@@ -21,7 +21,11 @@ const CRATES: &[(&str, &[&str])] = &[
     // The command reads and changes a file, and needs no runtime.
     (
         "waterwheel-cli",
-        &["waterwheel-durable-core", "waterwheel-durable-sqlite"],
+        &[
+            "waterwheel-cron",
+            "waterwheel-durable-core",
+            "waterwheel-durable-sqlite",
+        ],
     ),
 ];
 
