@@ -186,6 +186,14 @@ pub(crate) struct Cancel {
     /// All pending timers of this namespace.
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     pub(crate) namespace: Option<String>,
+    /// Only the timers with this tag.
+    #[arg(
+        long,
+        value_name = "TAG",
+        requires = "namespace",
+        conflicts_with = "handler"
+    )]
+    pub(crate) tag: Option<String>,
     /// Only counts the timers, and cancels none.
     #[arg(long, conflicts_with = "names")]
     pub(crate) dry_run: bool,

@@ -1,5 +1,7 @@
 //! Which calendars does the file have, and when are their next occurrences?
 
+use std::slice::from_ref;
+
 use serde::Serialize;
 use serde_json::Value;
 use waterwheel_cron::Schedule;
@@ -160,7 +162,7 @@ impl WithNext {
         let mut cells = self.calendar.cells();
         let rest = vec![String::new(); cells.len()];
         cells.push(first.to_owned());
-        let rest = next.map(|it| [&rest[..], &[it.clone()]].concat());
+        let rest = next.map(|it| [&rest[..], from_ref(it)].concat());
         [cells].into_iter().chain(rest).collect()
     }
 }

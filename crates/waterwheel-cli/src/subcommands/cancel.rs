@@ -24,48 +24,69 @@ pub(crate) fn run(reader: &Reader, args: &Cancel, output: &mut Output) -> Result
     let change = &args.change;
     match args.scope() {
         None => to_each(reader, &args.names, Command::Cancel, VERB, change, output),
-        Some(scope) if args.dry_run => dry_run(reader, &scope, change, output),
-        Some(scope) => cancel_all(reader, &scope, change, output),
+        Some(scope) => {
+            page::is_known(reader, &scope)?;
+            let pages = Pages {
+                reader,
+                scope,
+                tag: args.tag.as_deref(),
+                after: None,
+                after_id: Id::NONE,
+                limit: PAGE,
+            };
+            match args.dry_run {
+                true => dry_run(pages, change, output),
+                false => cancel_all(reader, pages, change, output),
+            }
+        }
     }
 }
 
-/// The handles of all pending timers, page by page, bucket by bucket: roughly, those that are due first come first, and each commit deletes neighbours. A timer
-/// that is retried meanwhile comes up once more.
+/// The handles of pending timers, page by page. All of them come bucket by bucket: roughly, those that are due first come first, and each commit deletes
+/// neighbours. A timer that is retried meanwhile comes up once more. Those with a tag come in order of their ids.
 struct Pages<'a> {
     reader: &'a Reader,
-    scope: &'a Scope<'a>,
+    scope: Scope<'a>,
+    tag: Option<&'a str>,
+    /// The end of the previous page, in storage order or, with a tag, by id.
     after: Option<(Bucket, Id)>,
+    after_id: Id,
     limit: usize,
 }
 
 impl Pages<'_> {
+    /// Returns the next page; empty after the last.
     fn next(&mut self) -> Result<Vec<Handle>, Failure> {
-        let page = self.reader.handles(self.scope, self.after, self.limit)?;
+        if let Some(tag) = self.tag {
+            return self.next_tagged(tag);
+        }
+        let page = self.reader.handles(&self.scope, self.after, self.limit)?;
         if let Some((last, bucket)) = page.last() {
             self.after = Some((*bucket, last.id));
         }
         self.limit = (self.limit * 2).min(MAX_AT_ONCE);
         Ok(page.into_iter().map(|(handle, _)| handle).collect())
     }
+
+    fn next_tagged(&mut self, tag: &str) -> Result<Vec<Handle>, Failure> {
+        loop {
+            let page = self.reader.tagged(tag, self.after_id, MAX_AT_ONCE)?;
+            let Some(last) = page.last() else {
+                return Ok(Vec::new());
+            };
+            self.after_id = last.id;
+            let own = page
+                .into_iter()
+                .filter(|it| self.scope.contains(&it.handler));
+            let own: Vec<_> = own.collect();
+            if !own.is_empty() {
+                return Ok(own);
+            }
+        }
+    }
 }
 
-fn pages<'a>(reader: &'a Reader, scope: &'a Scope<'a>) -> Result<Pages<'a>, Failure> {
-    page::is_known(reader, scope)?;
-    Ok(Pages {
-        reader,
-        scope,
-        after: None,
-        limit: PAGE,
-    })
-}
-
-fn dry_run(
-    reader: &Reader,
-    scope: &Scope<'_>,
-    args: &Change,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let mut pages = pages(reader, scope)?;
+fn dry_run(mut pages: Pages<'_>, args: &Change, output: &mut Output) -> Result<(), Failure> {
     let mut found = DryRun::new(VERB);
     loop {
         let page = pages.next()?;
@@ -78,11 +99,11 @@ fn dry_run(
 
 fn cancel_all(
     reader: &Reader,
-    scope: &Scope<'_>,
+    mut pages: Pages<'_>,
     args: &Change,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let mut pages = pages(reader, scope)?;
+    let mut is_any = false;
     let mut all = Ended::default();
     // If some timers have fired or are gone, the others are still cancelled.
     while !all.is_refused {
@@ -90,12 +111,13 @@ fn cancel_all(
         if page.is_empty() {
             break;
         }
+        is_any = true;
         let commands: Vec<_> = page.into_iter().map(Command::Cancel).collect();
         let ended = carry_out(reader, &commands, VERB, args, output)?;
         all.failed += ended.failed;
         all.is_refused = ended.is_refused;
     }
-    if pages.after.is_none() {
+    if !is_any {
         say("no timer is pending");
     }
     all.into_result()

@@ -4,7 +4,9 @@ use serde::Serialize;
 use waterwheel_durable_core::store::{Dead, Handle, Id, Level, Row, Scope};
 use waterwheel_durable_sqlite::{Keyed, Pending, Reader};
 
+use super::calendars::json;
 use super::dead::{Listed as DeadListed, attempts};
+use super::policy::summary;
 use crate::arguments::{Name, Show};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -81,6 +83,13 @@ pub(crate) fn run(reader: &Reader, args: &Show, output: &mut Output) -> Result<(
     }
     if let Some(key) = &row.key {
         line("key", &text::one_line(key, PAYLOAD))?;
+    }
+    if let Some(tag) = row.tag() {
+        line("tag", &text::clean(tag))?;
+    }
+    let retries = row.extras.as_ref().and_then(|it| it.retries.as_deref());
+    if let Some(retries) = retries {
+        line("retries", &text::clean(&summary(&json(retries))))?;
     }
     line("payload", &payload(row))
 }

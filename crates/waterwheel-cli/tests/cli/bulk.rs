@@ -1,6 +1,7 @@
 //! Dry runs, and the JSON of commands that change something.
 
 use serde_json::{Value, json};
+use waterwheel_durable_core::store::Extras;
 
 use crate::support::*;
 
@@ -41,6 +42,37 @@ fn a_dry_run_counts_and_changes_nothing() {
     let said = file.well("discard --handler close --dry-run");
     assert_eq!(said, "would discard no dead letters\n");
     assert_eq!(file.counts(), (1_200, 700));
+}
+
+#[test]
+fn timers_are_cancelled_by_their_tag() {
+    let mut rows = rows(20, "shop/close", DAY);
+    for (number, row) in rows.iter_mut().enumerate() {
+        row.extras = Extras::new(Some(["order-17", "order-18"][number % 2].into()), None);
+    }
+    rows[4].handler = "mail".into();
+    let mut steps = inserts(&rows);
+    steps.push(set("namespace/shop", "{}"));
+    let file = TimersFile::with(&steps);
+    let shown = file.well(format!("show {}", rows[0].handle()));
+    assert!(shown.contains("tag       order-17\n"), "{shown}");
+    let said = file.well("cancel --namespace shop --tag order-17 --dry-run");
+    assert!(
+        said.starts_with("would cancel 9 pending timers: "),
+        "{said}"
+    );
+    let said = file.well("cancel --namespace shop --tag order-17");
+    let mine = rows
+        .iter()
+        .step_by(2)
+        .filter(|it| &*it.handler == "shop/close");
+    let expected: String = mine.map(|it| format!("cancelled {}\n", it.id)).collect();
+    assert_eq!(said, expected);
+    let said = file.cli("cancel --namespace shop --tag order-17").nothing();
+    assert!(said.contains("no timer is pending"), "{said}");
+    assert_eq!(file.counts(), (11, 0));
+    let left = file.json("list --handler mail --json");
+    assert_eq!(left["timers"][0]["tag"], "order-17");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
-use waterwheel_durable_core::store::{Due, Level, Op, Store};
+use waterwheel_durable_core::store::{Due, Extras, Level, Op, Store};
 use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::support::*;
@@ -21,7 +21,8 @@ fn with_all(file: &Path) {
         row.key = Some(key.into());
         row
     };
-    let (moved, archived) = (near(200, b"moved"), near(201, b"archived"));
+    let (mut moved, archived) = (near(200, b"moved"), near(201, b"archived"));
+    moved.extras = Extras::new(Some("order 17".into()), Some([7].into()));
     store
         .commit(1, &[insert(&moved), insert(&archived)])
         .unwrap();
@@ -112,6 +113,8 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
                 ("first_due = 'x'", "`first_due` has text"),
                 ("starts = x'00'", "`starts` has bytes"),
                 ("payload = 'text'", "`payload` has text instead of bytes"),
+                ("tag = x'00'", "`tag` has bytes instead of text"),
+                ("retries = 'text'", "`retries` has text instead of bytes"),
                 ("bucket = bucket + 1", "by its due time"),
                 ("handler = 99", "no number 99"),
                 ("far_handler = 1", "`far_handler` has a value"),
