@@ -9,11 +9,14 @@ impl Checker {
         let Some(sent) = self.in_flight.remove(&request) else {
             return self.breaks(Rule::Answer, format!("{request} was not asked for"));
         };
-        // An answer that comes from a commit: everything queued for the store before the request is on disk.
-        let is_from_commit = !matches!(
-            answer,
-            Answer::AlreadyFired | Answer::ShuttingDown | Answer::Unknown
+        // An answer that comes from a commit of its own: everything queued for the store before the request is on disk. A cancel or a reschedule
+        // may be answered by the commit of an earlier request for the same timer.
+        let is_of_timer = matches!(
+            sent.what,
+            Request::Cancel { .. } | Request::Reschedule { .. }
         );
+        let is_from_commit =
+            !is_of_timer && !matches!(answer, Answer::ShuttingDown | Answer::Unknown);
         if is_from_commit {
             self.seal.answered(sent.thread, sent.line);
         }
