@@ -294,7 +294,7 @@ pub(crate) enum PolicyAction {
     Show(PolicyShow),
     /// Changes the named fields of the policy of a namespace, and keeps the others.
     ///
-    /// Lowering the retention deletes the records that have been archived for longer, and cannot be undone.
+    /// `none` lifts a limit. Lowering the retention deletes the records that have been archived for longer, and cannot be undone.
     Set(PolicySet),
 }
 
@@ -316,16 +316,17 @@ pub(crate) struct PolicySet {
     pub(crate) change: Change,
 }
 
-/// The fields of a policy. `none` selects the default of a field.
+/// The fields of a policy.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct PolicyFields {
-    /// The delays after the first, second … failure of a timer, such as 15s,1m,1h.
-    #[arg(long, value_name = "DURATION,…|none", value_parser = optional(retry_delays), conflicts_with = "backoff")]
-    retry_delays: Option<Optional<Vec<Duration>>>,
-    /// The first and the longest delay after a failure, and the number of attempts, such as 15s,1h,12. Without the number: 20.
-    #[arg(long, value_name = "FIRST,MAX[,ATTEMPTS]|none", value_parser = optional(backoff))]
-    backoff: Option<Optional<Backoff>>,
+    /// The delays after the first, second … failure of a timer, such as 15s,1m,1h, in place of a backoff. `none` allows no retry, and `default` selects the delays of
+    /// the service. The retries of a timer or of its handler take precedence.
+    #[arg(long, value_name = "DURATION,…|none|default", value_parser = retry_delays, conflicts_with = "backoff")]
+    retry_delays: Option<RetryDelays>,
+    /// The first and the longest delay after a failure, and the number of attempts, such as 15s,1h,12, in place of retry delays. Without the number: 20.
+    #[arg(long, value_name = "FIRST,MAX[,ATTEMPTS]", value_parser = backoff)]
+    backoff: Option<Backoff>,
     /// The number of concurrent deliveries.
     #[arg(long, value_name = "COUNT|none", value_parser = optional(number::<usize>))]
     concurrency: Option<Optional<usize>>,
@@ -349,13 +350,15 @@ pub(crate) struct PolicyFields {
 impl PolicyFields {
     /// Returns the policy with these fields.
     pub(crate) fn set(&self, mut policy: Policy) -> Policy {
-        if let Some(Optional(delays)) = &self.retry_delays {
-            policy = match delays {
-                Some(delays) => policy.retry_delays(delays.iter().copied()),
-                None => policy.backoff(None),
-            };
+        match &self.retry_delays {
+            Some(RetryDelays::These(delays)) => {
+                policy = policy.retry_delays(delays.iter().copied());
+            }
+            // Neither delays nor a backoff.
+            Some(RetryDelays::Default) => policy = policy.backoff(None),
+            None => {}
         }
-        if let Some(Optional(backoff)) = &self.backoff {
+        if let Some(backoff) = &self.backoff {
             policy = policy.backoff(backoff.clone());
         }
         if let Some(Optional(count)) = self.concurrency {
@@ -399,9 +402,20 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "expected a number, or `none`".to_owned())
 }
 
-fn retry_delays(text: &str) -> Result<Vec<Duration>, String> {
-    let delays = text.split(',').filter(|it| !it.trim().is_empty());
-    delays.map(time::parse_span).collect()
+#[derive(Debug, Clone)]
+enum RetryDelays {
+    /// Those of the service.
+    Default,
+    These(Vec<Duration>),
+}
+
+fn retry_delays(text: &str) -> Result<RetryDelays, String> {
+    let delays = match text {
+        "default" => return Ok(RetryDelays::Default),
+        "none" => Ok(Vec::new()),
+        text => text.split(',').map(time::parse_span).collect(),
+    };
+    delays.map(RetryDelays::These)
 }
 
 fn backoff(text: &str) -> Result<Backoff, String> {

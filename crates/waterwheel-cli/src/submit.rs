@@ -8,7 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use waterwheel_durable_core::limits::{DEFAULT, PAUSED_SETTING, POLICY_SETTING};
-use waterwheel_durable_core::store::{Bucket, Command, Due, Handle, Notice, Op, Outcome, Store};
+use waterwheel_durable_core::policy::Policy;
+use waterwheel_durable_core::store::{
+    Bucket, Command, Due, Handle, Notice, Op, Outcome, Setting, Store,
+};
 use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
 };
@@ -115,26 +118,27 @@ fn here(
         }
     }
     let settings = store.settings()?;
-    let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();
-    // A command without a step is an insert, or names a namespace that does not exist.
-    let has_step: Vec<bool> = commands
+    let refused: Vec<Option<NotDone>> = commands
         .iter()
-        .map(|command| {
-            let step = step(command, &known);
-            let has_step = step.is_some();
-            steps.extend(step);
-            has_step
+        .map(|command| match step(command, &settings) {
+            Ok(step) => {
+                steps.push(step);
+                None
+            }
+            Err(why) => Some(NotDone { why, is_gone: true }),
         })
         .collect();
     // No id is assigned, so this does not count as an opening: the store is not begun.
     let mut outcomes = commit(&mut store, &steps, until)?.into_iter();
-    let ends = commands.iter().zip(has_step).map(|(command, has_step)| {
-        let is_done = match has_step.then(|| outcomes.next()).flatten() {
+    let ends = commands.iter().zip(refused).map(|(command, refused)| {
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let is_done = match outcomes.next() {
             Some(Outcome::Cancelled(is_done)) => is_done,
             Some(Outcome::Redriven(row) | Outcome::Rescheduled(row)) => row.is_some(),
-            Some(_) => true,
-            None => false,
+            _ => true,
         };
         match is_done {
             true => Ok(None),
@@ -163,29 +167,53 @@ fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<O
     }
 }
 
-fn step(command: &Command, known: &[&str]) -> Option<Op> {
+/// The step that carries out a command, or why there is none.
+fn step(command: &Command, settings: &[Setting]) -> Result<Op, String> {
     let set = |setting: &str, name: &str, value: Option<Arc<[u8]>>| {
-        let is_known = known.contains(&name);
-        is_known.then(|| Op::Set(format!("{setting}{name}").into(), value))
+        let mut known = namespaces(settings.iter().map(|it| &*it.name));
+        match known.any(|it| it == name) {
+            true => Ok(Op::Set(format!("{setting}{name}").into(), value)),
+            false => Err(format!(
+                "there is no namespace {name:?}: `namespaces` lists them"
+            )),
+        }
     };
     let reschedule = |handle: &Handle, due: Due| {
         let bucket = Bucket::of(due, now());
-        Some(Op::Reschedule(handle.clone(), due, bucket))
+        Ok(Op::Reschedule(handle.clone(), due, bucket))
     };
     match command {
-        Command::Cancel(handle) => Some(Op::Cancel(handle.clone())),
+        Command::Cancel(handle) => Ok(Op::Cancel(handle.clone())),
         Command::Reschedule(handle, due) => reschedule(handle, *due),
         Command::RunNow(handle) => reschedule(handle, now()),
-        // The service that has the file open assigns the id.
-        Command::Insert(_) => None,
+        Command::Insert(_) => Err(
+            "no service has the file open: start it first, because it assigns the id".to_owned(),
+        ),
         Command::Redrive(id) => {
             let due = now();
-            Some(Op::Redrive(*id, due, Bucket::of(due, due)))
+            Ok(Op::Redrive(*id, due, Bucket::of(due, due)))
         }
-        Command::Discard(id) => Some(Op::Discard(*id)),
+        Command::Discard(id) => Ok(Op::Discard(*id)),
         Command::Pause(name) => set(PAUSED_SETTING, name, Some([].into())),
         Command::Resume(name) => set(PAUSED_SETTING, name, None),
-        Command::Policy(name, policy) => set(POLICY_SETTING, name, Some(policy.to_stored().into())),
+        Command::Policy {
+            namespace,
+            before,
+            policy,
+        } => {
+            let step = set(POLICY_SETTING, namespace, Some(policy.to_stored().into()))?;
+            let current = settings
+                .iter()
+                .find(|it| it.name.strip_prefix(POLICY_SETTING) == Some(namespace));
+            let current = match current {
+                Some(setting) => Policy::from_stored(&setting.value),
+                None => Some(Policy::default()),
+            };
+            match current.as_ref() == Some(before) {
+                true => Ok(step),
+                false => Err(Command::POLICY_CHANGED.to_owned()),
+            }
+        }
     }
 }
 
@@ -197,20 +225,16 @@ pub(crate) fn namespaces<'a>(
     named.chain([DEFAULT])
 }
 
+/// Why a step of a timer or a dead letter has found nothing.
 fn why_not(command: &Command) -> NotDone {
     let why = match command {
-        Command::Cancel(_) | Command::Reschedule(..) | Command::RunNow(_) => NOT_PENDING.to_owned(),
-        Command::Insert(_) => {
-            "no service has the file open: start it first, because it assigns the id".to_owned()
-        }
         Command::Redrive(_) | Command::Discard(_) => {
             "there is no such dead letter: it was redriven or discarded, or never existed"
-                .to_owned()
         }
-        Command::Pause(name) | Command::Resume(name) | Command::Policy(name, _) => {
-            format!("there is no namespace {name:?}: `namespaces` lists them")
-        }
+        _ => NOT_PENDING,
     };
-    let is_gone = true;
-    NotDone { why, is_gone }
+    NotDone {
+        why: why.to_owned(),
+        is_gone: true,
+    }
 }

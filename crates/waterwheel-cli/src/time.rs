@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use waterwheel_cron::jiff::{SignedDuration, Timestamp};
+use waterwheel_cron::jiff::{Span, SpanRelativeTo, Timestamp};
 use waterwheel_durable_core::store::Due;
 
 const SECOND: u64 = 1_000;
@@ -39,9 +39,12 @@ pub(crate) fn parse(text: &str) -> Result<Due, String> {
 
 /// Parses a duration, such as `2h 30m`.
 pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
-    let span: Result<SignedDuration, _> = text.trim().parse();
-    let span = span.map_err(|error| error.to_string())?;
-    span.try_into()
+    let span: Result<Span, _> = text.trim().parse();
+    // A day has 24 hours.
+    let duration = span.and_then(|it| it.to_duration(SpanRelativeTo::days_are_24_hours()));
+    let duration = duration.map_err(|error| error.to_string())?;
+    duration
+        .try_into()
         .map_err(|_| "a duration must not be negative".to_owned())
 }
 
@@ -169,11 +172,13 @@ mod tests {
             ("2h 30m", 9_000_000),
             (" 5ms ", 5),
             ("PT1H", 3_600_000),
+            ("3d", 259_200_000),
+            ("1 week", 604_800_000),
             ("0s", 0),
         ] {
             assert_eq!(parse_span(text), Ok(Duration::from_millis(millis)));
         }
-        for wrong in ["", "7", "-5s", "soon"] {
+        for wrong in ["", "7", "-5s", "soon", "1 month"] {
             assert!(parse_span(wrong).is_err(), "{wrong}");
         }
     }

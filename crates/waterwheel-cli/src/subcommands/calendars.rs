@@ -18,6 +18,12 @@ use crate::{text, time};
 /// The prefix of a calendar's name in the name of its setting.
 const CALENDAR: &str = "calendar/";
 
+/// The version of the stored form.
+const VERSION: u32 = 1;
+
+const UNREADABLE: &str =
+    "its stored form cannot be read: use the `waterwheel` of the service's release";
+
 const COLUMNS: [Column; 6] = [
     Column::cut("CALENDAR", 12),
     Column::cut("EXPRESSION", 12),
@@ -66,6 +72,11 @@ impl Calendar {
         ]
     }
 
+    /// Whether a service of this release can read it.
+    fn is_readable(&self) -> bool {
+        self.setting["version"] == VERSION
+    }
+
     /// Returns the handler and the payload of the occurrences.
     pub(super) fn target(&self) -> Result<(&str, Vec<u8>), Failure> {
         let payload = self
@@ -81,10 +92,10 @@ impl Calendar {
             }
             _ => None,
         });
-        match (&self.handler, payload) {
-            (Some(handler), Some(payload)) => Ok((handler, payload)),
+        match (&self.handler, payload, self.is_readable()) {
+            (Some(handler), Some(payload), true) => Ok((handler, payload)),
             _ => Err(Failure::because(format!(
-                "the calendar {:?} cannot be read: use the `waterwheel` of the service's release",
+                "the calendar {:?}: {UNREADABLE}",
                 self.calendar
             ))),
         }
@@ -92,8 +103,10 @@ impl Calendar {
 
     /// Returns the times of the first occurrences after this time.
     fn next(&self, now: Due, count: usize) -> Result<Vec<Due>, String> {
-        let (Some(expression), Some(zone)) = (&self.expression, &self.zone) else {
-            return Err("its stored form cannot be read".to_owned());
+        let (Some(expression), Some(zone), true) =
+            (&self.expression, &self.zone, self.is_readable())
+        else {
+            return Err(UNREADABLE.to_owned());
         };
         let schedule = Schedule::parse(expression, zone).map_err(|error| chain(&error))?;
         let limit = |field| self.setting["calendar"][field].as_i64();
@@ -138,26 +151,26 @@ struct Listed {
 struct WithNext {
     #[serde(flatten)]
     calendar: Calendar,
-    next: Vec<String>,
+    occurrences: Vec<String>,
     error: Option<String>,
 }
 
 impl WithNext {
     fn new(calendar: Calendar, now: Due, count: usize) -> WithNext {
-        let (next, error) = match calendar.next(now, count) {
+        let (occurrences, error) = match calendar.next(now, count) {
             Ok(next) => (next.into_iter().map(time::iso).collect(), None),
             Err(error) => (Vec::new(), Some(error)),
         };
         WithNext {
             calendar,
-            next,
+            occurrences,
             error,
         }
     }
 
     /// Returns the rows of a table: one for each time.
     fn rows(&self) -> Vec<Vec<String>> {
-        let mut next = self.next.iter();
+        let mut next = self.occurrences.iter();
         let first = next.next().map_or("-", |it| it);
         let mut cells = self.calendar.cells();
         let rest = vec![String::new(); cells.len()];

@@ -1,4 +1,4 @@
-//! What do subcommands that change something have in common?
+//! The common part of the subcommands that change something.
 
 use serde::Serialize;
 use waterwheel_durable_core::store::{Command, Handle, Id};
@@ -49,7 +49,7 @@ struct Line<'a> {
 }
 
 /// Reports what became of a command.
-fn report(
+pub(super) fn report(
     verb: Verb,
     name: &str,
     error: Option<&str>,
@@ -94,9 +94,8 @@ pub(super) fn carry_out(
             (Command::Redrive(id) | Command::Discard(id), _) => id.to_string(),
             (Command::Insert(_), Ok(Some(handle))) => handle.id.to_string(),
             (Command::Insert(row), _) => row.handler.to_string(),
-            (Command::Pause(name) | Command::Resume(name) | Command::Policy(name, _), _) => {
-                name.to_string()
-            }
+            (Command::Pause(name) | Command::Resume(name), _) => name.to_string(),
+            (Command::Policy { namespace, .. }, _) => namespace.to_string(),
         };
         let not_done = carried.err();
         if let Some(NotDone { is_gone, .. }) = &not_done {
@@ -134,12 +133,15 @@ pub(super) fn to_each(
             },
         }
     }
-    let mut ended = carry_out(reader, &commands, verb, args, output)?;
+    let mut ended = match commands.is_empty() {
+        true => Ended::default(),
+        false => carry_out(reader, &commands, verb, args, output)?,
+    };
     ended.failed += missing;
     ended.into_result()
 }
 
-/// What a dry run finds.
+/// The result of a dry run.
 #[derive(Serialize)]
 pub(super) struct DryRun {
     action: &'static str,

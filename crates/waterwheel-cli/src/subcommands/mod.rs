@@ -1,4 +1,4 @@
-//! The subcommands; `changes` has what those that change something have in common.
+//! The subcommands; `changes` has the common part of those that change something.
 
 mod backup;
 mod calendars;

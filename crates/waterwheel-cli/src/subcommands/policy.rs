@@ -10,10 +10,13 @@ use waterwheel_durable_sqlite::Reader;
 use super::calendars::json;
 use super::changes::{Verb, carry_out};
 use crate::arguments::{PolicySet, PolicyShow};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::submit::namespaces;
 use crate::{text, time};
+
+/// What is said of a policy that a newer release has written, or that is damaged.
+const UNREADABLE: &str = "this release cannot read the policy, so a service of this release pauses the namespace: use the `waterwheel` of the service's release";
 
 const VERB: Verb = Verb {
     name: "policy set",
@@ -43,35 +46,44 @@ fn stored<'a>(settings: &'a [Setting], namespace: &str) -> Result<Option<&'a [u8
 
 pub(crate) fn show(reader: &Reader, args: &PolicyShow, output: &mut Output) -> Result<(), Failure> {
     let settings = reader.settings()?;
-    let policy = stored(&settings, &args.namespace)?.map(json);
+    let policy = stored(&settings, &args.namespace)?;
+    let is_unreadable = policy.is_some_and(|it| Policy::from_stored(it).is_none());
+    let policy = policy.map(json);
     if args.json.json {
         let namespace = &args.namespace;
         return output.json(&Shown { namespace, policy });
     }
-    let fields = fields(policy.as_ref().unwrap_or(&Value::Null));
+    let fields = match &policy {
+        Some(policy) if !policy.is_object() => vec![("policy", of_field(policy))],
+        Some(policy) => fields(policy),
+        None => Vec::new(),
+    };
     if fields.is_empty() {
         return output.line("all fields have their defaults");
     }
     for (name, value) in fields {
         output.line(&text::clean(&format!("{name:13} {value}")))?;
     }
+    if is_unreadable {
+        say(UNREADABLE);
+    }
     Ok(())
 }
 
 pub(crate) fn set(reader: &Reader, args: &PolicySet, output: &mut Output) -> Result<(), Failure> {
     let settings = reader.settings()?;
-    let policy = match stored(&settings, &args.namespace)? {
+    let before = match stored(&settings, &args.namespace)? {
         None => Policy::default(),
-        Some(stored) => Policy::from_stored(stored).ok_or_else(|| {
-            Failure::because(
-                "the stored policy cannot be read: use the `waterwheel` of the service's release",
-            )
-        })?,
+        Some(stored) => Policy::from_stored(stored).ok_or_else(|| Failure::because(UNREADABLE))?,
     };
-    let policy = args.fields.set(policy);
+    let policy = args.fields.set(before.clone());
     let checked = policy.check();
     checked.map_err(|error| Failure::because(error.to_string()))?;
-    let commands = [Command::Policy(args.namespace.as_str().into(), policy)];
+    let commands = [Command::Policy {
+        namespace: args.namespace.as_str().into(),
+        before,
+        policy,
+    }];
     carry_out(reader, &commands, VERB, &args.change, output)?.into_result()
 }
 
@@ -110,6 +122,7 @@ fn of_field(value: &Value) -> String {
     }
     match value {
         Value::String(text) => text.clone(),
+        Value::Array(all) if all.is_empty() => "none".to_owned(),
         Value::Array(all) => all.iter().map(of_field).collect::<Vec<_>>().join(" "),
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(_, value)| !value.is_null());

@@ -61,6 +61,8 @@ fn what_is_not_understood_has_the_exit_code_2() {
         "policy set shop --rate 100/1s,20,7",
         "policy set shop --rate x/1s",
         "policy set shop --backoff 5s",
+        "policy set shop --backoff none",
+        "policy set shop --retry-delays 5s,,1h",
         "policy set shop --backoff 5s,1h --retry-delays 5s",
         "policy set shop --retention -1",
         "policy set shop --concurrency many",

@@ -64,11 +64,23 @@ async fn a_policy_that_is_set_before_the_start_applies_from_then_on() {
         .priority(5);
     assert_eq!(timers.namespace("shop").unwrap().policy(), Ok(expected));
     stop(&timers).await;
-    file.beside("policy set shop --retry-delays none")
-        .await
-        .well();
-    let said = file.beside("policy show shop").await.well();
-    assert_eq!(said, "priority      5\n");
+    for (retry_delays, expected) in [
+        (
+            "--retry-delays none",
+            "retry_delays  none\npriority      5\n",
+        ),
+        ("--retry-delays default", "priority      5\n"),
+        (
+            "--backoff 1s,1d",
+            "backoff       first 1 s max 1 d max_attempts 20\npriority      5\n",
+        ),
+        ("--retry-delays default", "priority      5\n"),
+    ] {
+        let line = format!("policy set shop {retry_delays}");
+        file.beside(line).await.well();
+        let said = file.beside("policy show shop").await.well();
+        assert_eq!(said, expected);
+    }
     let said = file.beside("policy show none").await.failure();
     assert!(said.contains("there is no namespace \"none\""), "{said}");
 }
@@ -77,14 +89,17 @@ async fn a_policy_that_is_set_before_the_start_applies_from_then_on() {
 fn a_policy_of_a_newer_release_is_shown_and_not_changed() {
     let newer = "{\"colour\":7,\"priority\":2}";
     let file = TimersFile::with(&[set("namespace/shop", newer)]);
-    assert_eq!(
-        file.well("policy show shop"),
-        "colour        7\npriority      2\n"
-    );
+    let said = file.cli("policy show shop");
+    assert_eq!(said.out, "colour        7\npriority      2\n");
+    assert!(said.err.contains("cannot read the policy"), "{said:?}");
     let said = file.failure("policy set shop --priority 3");
-    assert!(said.contains("the stored policy cannot be read"), "{said}");
+    assert!(said.contains("cannot read the policy"), "{said}");
     let settings = reopened(&file).settings().unwrap();
     assert_eq!(&*settings[0].value, newer.as_bytes());
+    let damaged = TimersFile::with(&[set("namespace/shop", "spoilt")]);
+    let said = damaged.cli("policy show shop");
+    assert_eq!(said.out, "policy        spoilt\n");
+    assert!(said.err.contains("cannot read the policy"), "{said:?}");
 }
 
 fn calendar(expression: &str, zone: &str, more: &str) -> String {
@@ -108,10 +123,16 @@ fn a_calendar_is_listed_with_its_next_occurrences() {
     let next = ["2100-01-01T01:00:00.000Z", "2101-01-01T01:00:00.000Z"];
     let third = "2102-01-01T01:00:00.000Z";
     let calendars = &listed["calendars"];
-    assert_eq!(calendars[0]["next"], json!([next[0], next[1], third]));
+    assert_eq!(
+        calendars[0]["occurrences"],
+        json!([next[0], next[1], third])
+    );
     assert_eq!(calendars[0]["error"], Value::Null);
-    assert_eq!(calendars[1]["next"], json!([next[0], next[1], third]));
-    assert_eq!(calendars[2]["next"], json!([]));
+    assert_eq!(
+        calendars[1]["occurrences"],
+        json!([next[0], next[1], third])
+    );
+    assert_eq!(calendars[2]["occurrences"], json!([]));
     let error = calendars[2]["error"].as_str().unwrap();
     assert!(error.contains("Nowhere/Else"), "{error}");
 

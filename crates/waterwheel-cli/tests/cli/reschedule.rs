@@ -98,6 +98,13 @@ async fn what_no_process_holds_is_moved_by_the_command_itself() {
     assert!(find(1).due <= now() && find(2).due <= now());
     let said = file.beside("run-now 77").await.failure();
     assert!(said.contains("no pending timer has this id"), "{said}");
+    // One that is due keeps its place.
+    let dues = [find(1).due, find(2).due];
+    let line = format!("run-now {} {}", rows[1].handle(), rows[2].id);
+    let said = file.beside(line).await.well();
+    let expected = format!("due now: {}\ndue now: {}\n", rows[1].id, rows[2].id);
+    assert_eq!(said, expected);
+    assert_eq!([find(1).due, find(2).due], dues);
     // A service delivers them, and those that are left at their new time.
     let (timers, mut delivered) = open(&file).await;
     let mut ids = Vec::new();

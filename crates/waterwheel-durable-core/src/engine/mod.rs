@@ -36,7 +36,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::policy::Retries;
+use crate::policy::{Policy, Retries};
 use crate::store::{
     Bucket, Command, Due, Handle, Id, Level, Op, Outcome, Row, Setting, StoreError,
 };
@@ -336,13 +336,7 @@ impl Engine {
     }
 
     /// Sets the policy of a namespace, and creates it if it does not exist: [`Done`](Answer::Done). With `is_new`, an existing namespace keeps its policy.
-    pub fn handle_policy(
-        &mut self,
-        token: Token,
-        name: &Arc<str>,
-        policy: &crate::policy::Policy,
-        is_new: bool,
-    ) {
+    pub fn handle_policy(&mut self, token: Token, name: &Arc<str>, policy: &Policy, is_new: bool) {
         if is_new && self.namespaces.is_created(name) && self.link.is_open() {
             return self.link.answer(token, Answer::Done);
         }
@@ -395,11 +389,11 @@ impl Engine {
             Command::Discard(id) => self.handle_discard(token, id),
             Command::Pause(name) => self.handle_pause(token, &name, true),
             Command::Resume(name) => self.handle_pause(token, &name, false),
-            Command::Policy(name, policy) => {
-                if self.knows(token, &name) {
-                    self.request(policy_setting(&name, &policy), token);
-                }
-            }
+            Command::Policy {
+                namespace,
+                before,
+                policy,
+            } => self.replace_policy(token, &namespace, &before, &policy),
         }
         self.advance();
     }
@@ -693,6 +687,21 @@ impl Engine {
             self.link.answer(token, answer);
         }
         is_known
+    }
+
+    /// Replaces the policy of a namespace, unless it has another one than `before`.
+    fn replace_policy(&mut self, token: Token, name: &Arc<str>, before: &Policy, policy: &Policy) {
+        if self.link.refuses(token) || !self.knows(token, name) {
+            return;
+        }
+        let namespace = self.namespaces.get(name);
+        let is_it = namespace.is_some_and(|it| !it.is_unreadable && it.policy == *before);
+        if is_it {
+            self.link.request(policy_setting(name, policy), token);
+        } else {
+            let changed = Answer::Refused(Command::POLICY_CHANGED.into());
+            self.link.answer(token, changed);
+        }
     }
 
     /// Cancels or reschedules a timer.

@@ -2,9 +2,9 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Due, Handle, Id, Row};
-use crate::limits::{PAYLOAD_LIMIT, is_handler_name};
-use crate::policy::Policy;
+use super::{Due, Extras, Handle, Id, Row};
+use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_tag};
+use crate::policy::{Policy, Retries};
 
 /// A command from another process to the service that has the store open: see [`Store::commands`](crate::store::Store::commands).
 /// Its text form is `cancel HANDLE` and so on.
@@ -14,9 +14,10 @@ pub enum Command {
     Cancel(Handle),
     /// Move a timer to this due time.
     Reschedule(Handle, Due),
-    /// Move a timer to the current time.
+    /// Move a timer to the current time. For a timer that is not due yet: one that is due would lose its place in the order of
+    /// due times.
     RunNow(Handle),
-    /// Insert a timer: its handler, due time, key and payload. The service assigns the id.
+    /// Insert a timer: its handler, due time, key, extras and payload. The service assigns the id.
     Insert(Row),
     /// Make a dead letter a timer again.
     Redrive(Id),
@@ -26,8 +27,15 @@ pub enum Command {
     Pause(Arc<str>),
     /// Resume the deliveries of this namespace.
     Resume(Arc<str>),
-    /// Replace the policy of this namespace.
-    Policy(Arc<str>, Policy),
+    /// Replace the policy of a namespace.
+    Policy {
+        /// The name of the namespace.
+        namespace: Arc<str>,
+        /// The policy that the sender has seen. If the namespace has another one by now, nothing is changed.
+        before: Policy,
+        /// The new policy.
+        policy: Policy,
+    },
 }
 
 /// Answers of the service. Any other text says why the command was not carried out.
@@ -38,6 +46,9 @@ impl Command {
     pub const INSERTED: &str = "inserted ";
     /// The timer to cancel or move has fired.
     pub const FIRED: &str = "nothing was done: its handler is running, or has just returned; if that attempt fails, the timer is pending again, so repeat the command";
+    /// The policy is not the one that the sender has seen.
+    pub const POLICY_CHANGED: &str =
+        "nothing was done: the policy was changed by someone else meanwhile, so repeat the command";
     /// The timer or dead letter does not exist.
     pub const GONE: &str = "there is no such timer or dead letter";
 }
@@ -51,18 +62,30 @@ impl fmt::Display for Command {
             }
             Command::RunNow(handle) => write!(f, "run-now {handle}"),
             Command::Insert(row) => {
-                let key = row.key.as_deref().map_or_else(|| "-".to_owned(), hex);
-                let (due, payload) = (row.due.as_millis(), hex(&row.payload));
-                write!(f, "insert {due} {key} {payload} {}", row.handler)
+                let word = |bytes: Option<&[u8]>| bytes.map_or_else(|| "-".to_owned(), hex);
+                let retries = row.extras.as_ref().and_then(|it| it.retries.as_deref());
+                let (key, tag) = (word(row.key.as_deref()), word(row.tag().map(str::as_bytes)));
+                let (retries, payload) = (word(retries), hex(&row.payload));
+                let due = row.due.as_millis();
+                write!(
+                    f,
+                    "insert {due} {key} {tag} {retries} {payload} {}",
+                    row.handler
+                )
             }
             Command::Redrive(id) => write!(f, "redrive {id}"),
             Command::Discard(id) => write!(f, "discard {id}"),
             Command::Pause(namespace) => write!(f, "pause {namespace}"),
             Command::Resume(namespace) => write!(f, "resume {namespace}"),
-            Command::Policy(namespace, policy) => {
+            Command::Policy {
+                namespace,
+                before,
+                policy,
+            } => {
                 // JSON without spaces, because a policy contains no text.
-                let policy = policy.to_stored();
-                write!(f, "policy {} {namespace}", String::from_utf8_lossy(&policy))
+                let [before, policy] = [before, policy].map(Policy::to_stored);
+                let [before, policy] = [&before, &policy].map(|it| String::from_utf8_lossy(it));
+                write!(f, "policy {before} {policy} {namespace}")
             }
         }
     }
@@ -96,7 +119,7 @@ pub struct InvalidCommand;
 impl fmt::Display for InvalidCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "invalid command: expected `cancel HANDLE`, `reschedule DUE HANDLE`, `run-now HANDLE`, `insert DUE KEY PAYLOAD HANDLER`, `redrive ID`, `discard ID`, `pause NAMESPACE`, `resume NAMESPACE` or `policy JSON NAMESPACE`",
+            "invalid command: expected `cancel HANDLE`, `reschedule DUE HANDLE`, `run-now HANDLE`, `insert DUE KEY TAG RETRIES PAYLOAD HANDLER`, `redrive ID`, `discard ID`, `pause NAMESPACE`, `resume NAMESPACE` or `policy JSON JSON NAMESPACE`",
         )
     }
 }
@@ -126,26 +149,40 @@ fn parse(text: &str) -> Option<Command> {
         "pause" if !rest.is_empty() => Command::Pause(rest.into()),
         "resume" if !rest.is_empty() => Command::Resume(rest.into()),
         "policy" => {
-            let (policy, namespace) = rest.split_once(' ')?;
-            let policy = Policy::from_stored(policy.as_bytes())?;
-            Command::Policy(Some(namespace).filter(|it| !it.is_empty())?.into(), policy)
+            let mut words = rest.splitn(3, ' ');
+            let mut policy = || Policy::from_stored(words.next()?.as_bytes());
+            let (before, policy) = (policy()?, policy()?);
+            let namespace = words.next().filter(|it| !it.is_empty())?.into();
+            Command::Policy {
+                namespace,
+                before,
+                policy,
+            }
         }
         _ => return None,
     })
 }
 
-/// Parses `DUE KEY PAYLOAD HANDLER`, within the limits of an insert.
+/// Parses `DUE KEY TAG RETRIES PAYLOAD HANDLER`, within the limits of an insert.
 fn parse_row(text: &str) -> Option<Row> {
-    let mut words = text.splitn(4, ' ');
+    let mut words = text.splitn(6, ' ');
     let due = Due::from_millis(words.next()?.parse().ok()?);
-    let key = match words.next()? {
-        "-" => None,
-        key => Some(from_hex(key)?),
+    let mut word = || match words.next()? {
+        "-" => Some(None),
+        word => from_hex(word).map(Some),
     };
-    let payload = from_hex(words.next()?)?;
+    let (key, tag, retries, payload) = (word()?, word()?, word()?, word()??);
+    let tag = match tag {
+        Some(tag) => Some(str::from_utf8(&tag).ok().filter(|it| is_tag(it))?.into()),
+        None => None,
+    };
+    if let Some(retries) = &retries {
+        Retries::from_stored(retries)?;
+    }
     let handler = words.next().filter(|it| is_handler_name(it))?;
     let mut row = Row::new(Id::NONE, due, handler, payload);
     row.key = key;
+    row.extras = Extras::new(tag, retries.map(|it| Box::from(&*it)));
     (row.bytes() <= PAYLOAD_LIMIT).then_some(row)
 }
 
@@ -157,11 +194,14 @@ mod tests {
     #[test]
     fn a_command_is_read_as_it_is_written() {
         let handle: Handle = "10000000007@5@billing/notify at night".parse().unwrap();
-        let insert = |key: Option<&[u8]>, payload: &[u8]| {
+        let insert = |key: Option<&[u8]>, payload: &[u8], extras| {
             let mut row = Row::new(Id::NONE, Due::from_millis(-7), "shop/close it", payload);
             row.key = key.map(Arc::from);
+            row.extras = extras;
             Command::Insert(row)
         };
+        let retries = Retries::RetryDelays(Vec::new()).to_stored();
+        let tag = || Some(Box::from("an ordér"));
         let policy = Policy::default()
             .rate(Rate::per_second(100).burst(20))
             .retention(7);
@@ -170,15 +210,22 @@ mod tests {
             Command::Reschedule(handle.clone(), Due::from_millis(1_800_000_000_000)),
             Command::Reschedule(handle.clone(), Due::from_millis(i64::MIN)),
             Command::RunNow(handle.clone()),
-            insert(None, b""),
-            insert(Some(b""), b"a payload"),
-            insert(Some(&[0, 255]), &[16, 1]),
+            insert(None, b"", None),
+            insert(Some(b""), b"a payload", Extras::new(tag(), None)),
+            insert(
+                Some(&[0, 255]),
+                &[16, 1],
+                Extras::new(tag(), Some(retries.into())),
+            ),
             Command::Redrive(handle.id),
             Command::Discard(handle.id),
             Command::Pause("billing".into()),
             Command::Resume("a name".into()),
-            Command::Policy("a name".into(), policy),
-            Command::Policy("shop".into(), Policy::default()),
+            Command::Policy {
+                namespace: "a name".into(),
+                before: Policy::default(),
+                policy,
+            },
         ] {
             assert_eq!(command.to_string().parse(), Ok(command));
         }
@@ -193,17 +240,22 @@ mod tests {
             "reschedule 10000000007@5@a",
             "reschedule soon 10000000007@5@a",
             "run-now 7",
-            "insert 5 - x",
-            "insert 5 - x ",
-            "insert 5 - x default/close",
-            "insert 5 - xg0 close",
-            "insert 5 - x0 close",
-            "insert 5 - 00 close",
-            "insert 5 ff x close",
-            "insert x - x close",
-            "policy {} ",
-            "policy {}",
-            "policy {\"rat\":7} shop",
+            "insert 5 - - - x",
+            "insert 5 - - - x ",
+            "insert 5 - - - x default/close",
+            "insert 5 - - - xg0 close",
+            "insert 5 - - - x0 close",
+            "insert 5 - - - 00 close",
+            "insert 5 - - - - close",
+            "insert 5 ff - - x close",
+            "insert 5 - x - x close",
+            "insert 5 - xff - x close",
+            "insert 5 - - x7b7d x close",
+            "insert x - - - x close",
+            "policy {} {} ",
+            "policy {} {}",
+            "policy {} shop",
+            "policy {} {\"rat\":7} shop",
         ] {
             assert_eq!(wrong.parse::<Command>(), Err(InvalidCommand), "{wrong}");
         }

@@ -62,14 +62,26 @@ fn a_command_replaces_the_policy_of_a_known_namespace() {
     let mut it = Subject::new(Config::default());
     it.namespace("shop", &Policy::default().priority(3));
     let policy = Policy::default().insert_rate(Rate::per_minute(1));
-    let set = |name: &str| Command::Policy(name.into(), policy.clone());
-    assert_eq!(&*answer_to(&mut it, 1, set("shop")), Command::DONE);
+    let set = |name: &str, before: Policy| Command::Policy {
+        namespace: name.into(),
+        before,
+        policy: policy.clone(),
+    };
+    let seen = || Policy::default().priority(3);
+    let done = answer_to(&mut it, 1, set("shop", seen()));
+    assert_eq!(&*done, Command::DONE);
     assert_eq!(it.of("shop").policy, policy);
-    let unknown = answer_to(&mut it, 2, set("shopp"));
+    // It is another one by now.
+    it.set_policy("shop", &policy.clone().priority(9));
+    let changed = answer_to(&mut it, 6, set("shop", policy.clone()));
+    assert_eq!(&*changed, Command::POLICY_CHANGED);
+    assert_eq!(it.of("shop").policy, policy.clone().priority(9));
+    let unknown = answer_to(&mut it, 2, set("shopp", Policy::default()));
     assert_eq!(&*unknown, "there is no namespace \"shopp\"");
     assert!(it.engine.namespaces().get("shopp").is_none());
     // The default namespace is always known.
-    assert_eq!(&*answer_to(&mut it, 3, set(DEFAULT)), Command::DONE);
+    let done = answer_to(&mut it, 3, set(DEFAULT, Policy::default()));
+    assert_eq!(&*done, Command::DONE);
     let row = |handler: &str| new_row(handler.into(), Due::from_millis(NOW), None, Arc::from([]));
     let first = answer_to(&mut it, 4, Command::Insert(row("shop/mail")));
     assert!(first.starts_with(Command::INSERTED), "{first}");
