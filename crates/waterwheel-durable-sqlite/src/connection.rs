@@ -163,6 +163,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
+        "SELECT tag, id, handler, due FROM tags LIMIT 1",
         "SELECT number, entries FROM key_changes LIMIT 1",
         "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs LIMIT 1",
         "SELECT number, entries FROM key_chunks LIMIT 1",

@@ -131,6 +131,8 @@
 //! 128-bit hash with a secret of the file, and two keys with the same hash would be one: with 10 million keys, the
 //! probability is 1 in 10²⁴.
 //!
+//! A tag costs a row in the table `tags`, which is written with the insert and deleted with the timer.
+//!
 //! # Size of the file
 //!
 //! Free pages are reused. When there are more than 4 MB of them and they make up more than a sixth of the file, the

@@ -183,7 +183,7 @@ pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>
 
 pub(crate) const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
-const AT: &str = "
+pub(crate) const AT: &str = "
     SELECT id, due, failures, first_due, key, payload, starts, tag, retries, coalesce(far_handler, handler)
     FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4";
 
@@ -242,9 +242,8 @@ pub(crate) fn timer(
     Ok(None)
 }
 
-const TAGGED: &str = "
-    SELECT id, coalesce(first_due, due), coalesce(far_handler, handler) FROM timers
-    WHERE tag = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+pub(crate) const TAGGED: &str = "
+    SELECT id, due, handler FROM tags WHERE tag = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
 /// The handles of the timers with this tag, in order of their ids.
 pub(crate) fn tagged(

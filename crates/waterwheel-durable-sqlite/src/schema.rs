@@ -27,8 +27,8 @@ pub(crate) const APPLICATION: i64 = 0x5757_6474;
 pub(crate) const DEVELOPMENT: i64 = 0x5757_746d;
 
 /// `handler` is 0 in coarser levels, where `far_handler` has the number; in the finest level `far_handler` is null, which takes no space. `first_due`
-/// is null if it is equal to `due`. `moved` has the timers, without dead letters, for which it is not. The index `tags` has only timers with a tag, so
-/// the others pay nothing for it.
+/// is null if it is equal to `due`. `moved` has the timers, without dead letters, for which it is not. `tags` has the handles of the timers that have a
+/// tag, so that a move does not touch it: an index of `timers` would also take time for timers without one.
 pub(crate) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,
@@ -46,9 +46,15 @@ pub(crate) const TABLES: &str = "
         starts INTEGER NOT NULL,
         PRIMARY KEY (level, handler, bucket, id)
     ) WITHOUT ROWID;
-    CREATE INDEX tags ON timers (tag, id) WHERE tag IS NOT NULL;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
+    CREATE TABLE tags (
+        tag TEXT NOT NULL,
+        id INTEGER NOT NULL,
+        handler INTEGER NOT NULL,
+        due INTEGER NOT NULL,
+        PRIMARY KEY (tag, id)
+    ) WITHOUT ROWID;
     CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
     CREATE TABLE key_runs (
         number INTEGER PRIMARY KEY,

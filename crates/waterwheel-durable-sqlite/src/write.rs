@@ -15,7 +15,7 @@ const PLACE: &str = "
 /// Deletes a timer without rows in other tables.
 const SETTLE: &str = "
     DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
-    AND first_due IS NULL AND key IS NULL";
+    AND first_due IS NULL AND key IS NULL AND tag IS NULL";
 
 const TAKE: &str = "
     DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
@@ -153,6 +153,7 @@ impl<'a> Writer<'a> {
                     row.failures = 0;
                     row.key = None;
                     self.shift(row, *due, *bucket)?;
+                    self.note_tag(row)?;
                 }
                 Ok(Outcome::Redriven(row))
             }
@@ -198,6 +199,7 @@ impl<'a> Writer<'a> {
             self.forget_move(row.id)?;
         }
         if is_plain || has_moved {
+            self.forget_tag(row)?;
             self.blocks.add(handler, &row.archived(at));
         }
         Ok(Outcome::Done)
@@ -234,7 +236,9 @@ impl<'a> Writer<'a> {
         let Some(room) = &mut self.room else {
             return true;
         };
-        let bytes = row.bytes() as u64 + BESIDE;
+        // A tag is written twice.
+        let tag = row.tag().map_or(0, |tag| tag.len() as u64 + BESIDE / 2);
+        let bytes = row.bytes() as u64 + tag + BESIDE;
         let own_pages = match bytes > PAGE / 4 {
             true => bytes.next_multiple_of(PAGE),
             false => 0,
@@ -281,6 +285,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.place(row, bucket)?;
+        self.note_tag(row)?;
         Ok(Outcome::Inserted)
     }
 
@@ -369,6 +374,26 @@ impl<'a> Writer<'a> {
             && let Some(handler) = self.handlers.number(&row.handler)
         {
             self.keys.free(self.keys.name(handler, key));
+        }
+        self.forget_tag(row)
+    }
+
+    /// Notes the handle of a timer under its tag.
+    fn note_tag(&self, row: &Row) -> rusqlite::Result<()> {
+        if let Some(tag) = row.tag() {
+            let sql = "INSERT OR REPLACE INTO tags (tag, id, handler, due) VALUES (?1, ?2, ?3, ?4)";
+            let mut tags = self.connection.prepare_cached(sql)?;
+            let handler = self.handlers.number(&row.handler);
+            tags.execute((tag, stored(row.id), handler, row.first_due.as_millis()))?;
+        }
+        Ok(())
+    }
+
+    fn forget_tag(&self, row: &Row) -> rusqlite::Result<()> {
+        if let Some(tag) = row.tag() {
+            let sql = "DELETE FROM tags WHERE tag = ?1 AND id = ?2";
+            let mut tags = self.connection.prepare_cached(sql)?;
+            tags.execute((tag, stored(row.id)))?;
         }
         Ok(())
     }

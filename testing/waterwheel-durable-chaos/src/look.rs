@@ -15,6 +15,8 @@ pub(crate) struct Look {
     pub(crate) rows: Rows,
     /// The number of notes of timers whose due time differs from the one in their handles.
     pub(crate) moved: i64,
+    /// The number of notes of timers with a tag.
+    pub(crate) tagged: i64,
     /// The number of archived timers.
     pub(crate) archived: i64,
     pub(crate) settings: Rows,
@@ -29,7 +31,7 @@ const ROWS: &str =
         LEFT JOIN handlers ON number = handler ORDER BY 1";
 
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
-    ('archive', 'commands', 'dead', 'handlers', 'meta', 'moved', 'settings', 'timers')";
+    ('archive', 'commands', 'dead', 'handlers', 'meta', 'moved', 'settings', 'tags', 'timers')";
 
 /// The application id in the header of a file: `WWdt`.
 const APPLICATION: i64 = 0x5757_6474;
@@ -66,7 +68,7 @@ fn read(connection: &Connection) -> rusqlite::Result<Result<Option<Look>, String
     let all = number("SELECT count(*) FROM sqlite_schema")?;
     match (number(TABLES)?, number("PRAGMA application_id")?, all) {
         (0, 0, 0) => return Ok(Ok(None)),
-        (8, APPLICATION, _) => {}
+        (9, APPLICATION, _) => {}
         half => return Ok(Err(format!("half of the tables are there: {half:?}"))),
     }
     let all = |sql: &str| -> rusqlite::Result<Rows> {
@@ -78,6 +80,7 @@ fn read(connection: &Connection) -> rusqlite::Result<Result<Option<Look>, String
     let look = Look {
         rows: all(ROWS)?,
         moved: number("SELECT count(*) FROM moved")?,
+        tagged: number("SELECT count(*) FROM tags")?,
         archived: number("SELECT coalesce(sum(count), 0) FROM archive")?,
         settings: all("SELECT name, value FROM settings ORDER BY 1")?,
         commands: all("SELECT number, is_taken, answer FROM commands ORDER BY 1")?,

@@ -321,7 +321,8 @@ fn deliver_all(parent: &mut Parent, options: &mut ChildOptions) -> Result<bool, 
     let mut found = Vec::new();
     let mut note = |finding: Finding| found.push(finding.to_string());
     check(&options.file, &mut note).map_err(in_words)?;
-    let is_empty = |left: &Look| left.timers() == 0 && left.moved == 0 && found.is_empty();
+    let is_empty =
+        |left: &Look| left.timers() == 0 && left.moved == 0 && left.tagged == 0 && found.is_empty();
     let is_kept = left.as_ref().is_some_and(is_empty);
     let (timers, dead) = left.map_or((0, 0), |it| (it.timers(), it.dead()));
     println!("{timers} timers and {dead} dead letters are left in the file: {found:?}");

@@ -37,7 +37,11 @@ pub(super) const KEY_IS_TAKEN: &str =
 pub(super) const NOT_FOUND: &str =
     "it is delivered, but not found by its original handle: cancel it by its id, or leave it";
 
-/// For a row in `moved` whose timer is gone.
+/// For a timer whose tag is missing from the table of tags.
+pub(super) const NOT_TAGGED: &str =
+    "it is delivered, but not cancelled by its tag: cancel it by its id, or leave it";
+
+/// For a row in `moved` or `tags` whose timer is gone.
 pub(super) const USELESS: &str =
     "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 

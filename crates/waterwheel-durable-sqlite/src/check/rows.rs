@@ -10,7 +10,9 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use waterwheel_durable_core::store::{Command, Due, Id, Level};
 
-use super::finding::{Finding, KEY_IS_FREE, KEY_IS_TAKEN, NOT_FOUND, ROW, STRAY, USELESS};
+use super::finding::{
+    Finding, KEY_IS_FREE, KEY_IS_TAKEN, NOT_FOUND, NOT_TAGGED, ROW, STRAY, USELESS,
+};
 use super::{Check, Known, OpenError};
 use crate::archive;
 use crate::error::{describe_type, ordinal, times};
@@ -25,7 +27,7 @@ pub(super) struct Table {
 }
 
 /// The tables that notes are compared with come before the notes.
-pub(super) const TABLES: [Table; 11] = [
+pub(super) const TABLES: [Table; 12] = [
     table("handlers", &["number", "name"], 1),
     table(
         "timers",
@@ -66,6 +68,7 @@ pub(super) const TABLES: [Table; 11] = [
         1,
     ),
     table("moved", &["id", "due"], 1),
+    table("tags", &["tag", "id", "handler", "due"], 2),
     table("settings", &["name", "value"], 1),
     table(
         "commands",
@@ -315,7 +318,6 @@ impl<'a> Cells<'a> {
         self.integer_or_null("first_due");
         self.count("starts", i64::MAX);
         self.bytes("payload");
-        self.text_or_null("tag");
         self.bytes_or_null("retries");
     }
 }
@@ -329,6 +331,7 @@ impl Check<'_> {
             "timers" => self.timer(&known, cells),
             "archive" => self.archived(&known, cells),
             "moved" => self.moved(&known, cells).map(|()| None),
+            "tags" => self.tagged(&known, cells).map(|()| None),
             "key_changes" | "key_runs" | "key_chunks" | "key_filters" => {
                 self.known = Some(known);
                 return self.index(table.name, cells);
@@ -410,6 +413,13 @@ impl Check<'_> {
         let (Some(id), Some(due)) = (id, due) else {
             return Ok(None);
         };
+        if let Some(tag) = cells.text_or_null("tag") {
+            self.orphans.tagged.push(id);
+            let noted = "SELECT 1 FROM tags WHERE tag = ?1 AND id = ?2";
+            if !cells.connection.prepare_cached(noted)?.exists((tag, id))? {
+                cells.is_wrong("the table `tags` does not have its tag", NOT_TAGGED);
+            }
+        }
         let mut moved = cells.connection.prepare_cached(MOVED)?;
         let moved: Option<Value> = moved.query_row([id], |row| row.get(0)).optional()?;
         match (cells.value("first_due"), moved) {
@@ -536,6 +546,7 @@ fn dead(known: &Known, cells: &mut Cells<'_>) {
     cells.handler("handler", known);
     cells.integer("due");
     cells.bytes_or_null("key");
+    cells.text_or_null("tag");
     cells.integer("at");
     cells.text("error");
 }
@@ -581,7 +592,9 @@ pub(super) struct Orphans {
     pub(super) keyed: Vec<i64>,
     /// The timers in the table `moved`.
     pub(super) moved: Vec<i64>,
-    /// Whether both are sorted.
+    /// The timers with a tag.
+    tagged: Vec<i64>,
+    /// Whether all are sorted.
     is_sorted: bool,
     /// Whether a table of timers could not be read to its end.
     pub(super) is_partial: bool,
@@ -601,6 +614,7 @@ impl Orphans {
         if !self.is_sorted {
             self.keyed.sort_unstable();
             self.moved.sort_unstable();
+            self.tagged.sort_unstable();
             self.is_sorted = true;
         }
     }
@@ -614,6 +628,21 @@ impl Check<'_> {
             return Ok(());
         };
         let is_known = self.orphans.is_partial || self.orphans.moved.binary_search(&id).is_ok();
+        if !is_known && !is_there(cells.connection, id, due)? {
+            cells.is_wrong("there is no such timer", USELESS);
+        }
+        Ok(())
+    }
+
+    /// Checks a row of the table `tags`.
+    fn tagged(&mut self, known: &Known, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+        self.orphans.sort();
+        cells.text("tag");
+        cells.handler("handler", known);
+        let (Some(id), Some(due)) = (cells.id(known), cells.integer("due")) else {
+            return Ok(());
+        };
+        let is_known = self.orphans.is_partial || self.orphans.tagged.binary_search(&id).is_ok();
         if !is_known && !is_there(cells.connection, id, due)? {
             cells.is_wrong("there is no such timer", USELESS);
         }

@@ -210,7 +210,7 @@ fn a_damaged_page_makes_the_store_fail_for_good() {
 #[test]
 fn each_read_is_a_seek_in_the_primary_key() {
     let (store, _folder) = store("plans");
-    for sql in [read::LOAD, read::FIRST, read::DEAD] {
+    for sql in [read::LOAD, read::FIRST, read::DEAD, read::AT, read::TAGGED] {
         let sql = format!("EXPLAIN QUERY PLAN {sql}");
         let mut plan = store.connection.prepare(&sql).unwrap();
         let values = plan.parameter_count();

@@ -56,6 +56,8 @@ const STEPS: [Step; 3] = [
                 PRIMARY KEY (handler, day, block)) WITHOUT ROWID;
             CREATE TABLE commands (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL, until INTEGER NOT NULL,
                 is_taken INTEGER NOT NULL DEFAULT 0, answer TEXT);
+            CREATE TABLE tags (tag TEXT NOT NULL, id INTEGER NOT NULL, handler INTEGER NOT NULL, due INTEGER NOT NULL,
+                PRIMARY KEY (tag, id)) WITHOUT ROWID;
             CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
             CREATE TABLE key_runs (number INTEGER PRIMARY KEY, age INTEGER NOT NULL, bits INTEGER NOT NULL,
                 entries INTEGER NOT NULL, freed INTEGER NOT NULL, merged_into INTEGER, done INTEGER NOT NULL);
@@ -110,7 +112,7 @@ fn version(disk: &Disk) -> i64 {
         -2 => (2, "timer"),
         -1 => (3, "timer"),
         0 => (5, "timers"),
-        _ => (12, "timers"),
+        _ => (13, "timers"),
     };
     // These are in addition to SQLite's own.
     let all = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";

@@ -196,6 +196,11 @@ impl Model {
                 .into_iter()
                 .map(|(row, dead)| seen(row, dead))
                 .collect(),
+            tagged: contents
+                .rows
+                .iter()
+                .filter(|row| row.tag().is_some())
+                .count() as i64,
             archived: self.blocks.values().flatten().sum::<usize>() as i64,
             settings: settings
                 .map(|it| vec![it.name.to_string().into(), it.value.to_vec().into()])

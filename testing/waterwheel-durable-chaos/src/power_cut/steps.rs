@@ -100,7 +100,8 @@ impl Life<'_> {
             (45..60, near, Some(handle)) => self.settle_or_cancel(near, handle),
             (60..63, Some(row), _) => Op::Start(row),
             (60..70, _, Some(handle)) => Op::Reschedule(handle, due, bucket),
-            (70..76, Some(row), _) => Op::Retry(row, due, bucket),
+            (70..73, Some(row), _) => Op::Retry(row, due, bucket),
+            (73..76, Some(row), _) => Op::Snooze(row, due, bucket),
             (76..82, Some(row), _) => Op::Bury {
                 row,
                 at: Due::from_millis(self.now),
