@@ -83,14 +83,15 @@ impl Policy {
     /// delays of at most a year each. A failure after the last delay makes the timer a dead letter. Replaces a
     /// [backoff](Policy::backoff).
     ///
-    /// Default: the schedule of the service (`Builder::retry_delays`).
+    /// The retries of a timer, and those of its handler, take precedence. Default: the schedule of the service
+    /// (`Builder::retry_delays`).
     pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
         self.retries = Some(Retries::RetryDelays(delays.into_iter().collect()));
         self
     }
 
-    /// Sets exponential backoff in place of a retry schedule. `None` selects the
-    /// schedule of the service (`Builder::retry_delays`).
+    /// Sets exponential backoff in place of a retry schedule. `None` selects the schedule of the service
+    /// (`Builder::retry_delays`). The retries of a timer, and those of its handler, take precedence.
     pub fn backoff(mut self, backoff: impl Into<Option<Backoff>>) -> Policy {
         self.retries = backoff.into().map(Retries::Backoff);
         self

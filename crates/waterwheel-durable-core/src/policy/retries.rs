@@ -64,7 +64,8 @@ impl Retries {
     /// Reads the stored form. `None` if it is invalid, or of a newer version.
     #[must_use]
     pub fn from_stored(value: &[u8]) -> Option<Retries> {
-        serde_json::from_slice(value).ok()
+        let retries: Retries = serde_json::from_slice(value).ok()?;
+        retries.check().is_ok().then_some(retries)
     }
 }
 
@@ -89,7 +90,8 @@ mod tests {
             assert_eq!(std::str::from_utf8(&retries.to_stored()), Ok(text));
             assert_eq!(Retries::from_stored(text.as_bytes()), Some(retries));
         }
-        for wrong in ["", "{}", r#"{"never":1}"#, r#"{"retry_delays":[1]}"#] {
+        let year = r#"{"retry_delays":[{"secs":999999999,"nanos":0}]}"#;
+        for wrong in ["", "{}", r#"{"never":1}"#, r#"{"retry_delays":[1]}"#, year] {
             assert_eq!(Retries::from_stored(wrong.as_bytes()), None, "{wrong}");
         }
     }

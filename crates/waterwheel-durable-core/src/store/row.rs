@@ -197,11 +197,11 @@ pub struct Row {
     pub key: Option<Arc<[u8]>>,
     /// The payload for the handler.
     pub payload: Arc<[u8]>,
-    /// What only some timers have.
+    /// The tag and the retries of the timer, if it has any of its own.
     pub extras: Option<Arc<Extras>>,
 }
 
-/// What only some timers have, so that the others need no memory for it.
+/// Optional values of a timer. Most timers have none, and need no memory for them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extras {
     /// A name that any number of timers of a namespace may share, to cancel them together.
@@ -218,11 +218,10 @@ impl Extras {
         is_any.then(|| Arc::new(Extras { tag, retries }))
     }
 
-    /// Returns the timer's own retries. `None` also if a newer version has written them in a form that cannot be read: then
-    /// the timer is retried like others of its handler.
+    /// Returns the timer's own retries. The inner `None` means that they cannot be read: a newer version has written them.
     #[must_use]
-    pub fn retries(&self) -> Option<Retries> {
-        Retries::from_stored(self.retries.as_deref()?)
+    pub fn retries(&self) -> Option<Option<Retries>> {
+        self.retries.as_deref().map(Retries::from_stored)
     }
 
     fn bytes(&self) -> usize {

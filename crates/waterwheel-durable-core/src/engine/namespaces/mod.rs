@@ -482,7 +482,15 @@ impl Namespaces {
         requested: Option<Duration>,
         now: Now,
     ) -> Op {
-        let of_timer = row.extras.as_ref().and_then(|it| it.retries());
+        let of_timer = match row.extras.as_ref().and_then(|it| it.retries()) {
+            // It may allow no other attempt. A dead letter can be redriven.
+            Some(None) => {
+                let why =
+                    "its own retries cannot be read, because a newer version has written them";
+                return burial(row, format!("{error} ({why})").into(), now);
+            }
+            own => own.flatten(),
+        };
         let own = of_timer.as_ref().or(of_handler);
         match self.all[namespace].delay(&row, own, &self.config.retry_delays) {
             Some(delay) => {
