@@ -91,13 +91,13 @@ impl Retry {
 }
 
 impl Snooze {
-    /// Delivers the timer again after `delay`, by the wall clock and rounded up to a millisecond: for example while the
-    /// shop is closed. A delay longer than a year counts as a year.
+    /// Delivers the timer again after `delay`, counted by the wall clock from the end of the attempt, give or take two
+    /// milliseconds: for example while the shop is closed. A delay longer than a year counts as a year.
     ///
     /// The attempt neither fails nor succeeds: the next one has the same [number](crate::Delivery::attempt), no
     /// [event](crate::Event) is reported, and there is no limit to how often a timer can be snoozed. Its id, handle, key,
-    /// payload and [first due time](crate::Delivery::first_due) stay. An attempt that is snoozed takes part in the rate
-    /// and the concurrency of its namespace as any other.
+    /// payload and [first due time](crate::Delivery::first_due) stay. A snoozed attempt counts against the rate and the
+    /// concurrency of its namespace like any other.
     ///
     /// ```
     /// # use std::time::Duration;

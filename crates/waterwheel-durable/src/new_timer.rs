@@ -22,7 +22,7 @@ pub struct NewTimer {
     payload: Result<Arc<[u8]>, Arc<str>>,
 }
 
-/// What few timers have.
+/// Optional settings of a timer.
 #[derive(Debug, Clone, Default)]
 struct NewExtras {
     tag: Option<Box<str>>,
@@ -70,8 +70,7 @@ impl NewTimer {
 
     /// Sets a tag of 1 to [`TAG_LIMIT`](crate::TAG_LIMIT) bytes, such as the number of an order. Any number of timers may have
     /// the same tag, of any handler of the namespace, and [`Namespace::cancel_tagged`](crate::Namespace::cancel_tagged) cancels
-    /// all of them. A timer without a tag costs nothing for it; one with a tag costs an entry of an index each time that it is
-    /// written.
+    /// all of them. A tag costs about as much as a second timer without a payload.
     pub fn tag(mut self, tag: &str) -> NewTimer {
         self.extras.get_or_insert_default().tag = Some(tag.into());
         self

@@ -42,7 +42,8 @@ impl HandlerOptions {
     /// each. A failure after the last delay makes it a dead letter. Replaces a [backoff](HandlerOptions::backoff).
     ///
     /// The delays of [a timer](crate::NewTimer::retry_delays) take precedence. Default: those of the
-    /// [namespace](crate::Policy::retry_delays). They are not stored: they apply to failures while this handler is registered.
+    /// [namespace](crate::Policy::retry_delays). The retries of a handler are not stored: they apply to failures while it is
+    /// registered.
     pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> HandlerOptions {
         self.retries = Some(Retries::RetryDelays(delays.into_iter().collect()));
         self

@@ -80,7 +80,8 @@ impl Durable {
 }
 
 impl Builder {
-    /// Sets the default retry schedule: the delays after the first, second, … failure of a timer. A failure after the
+    /// Sets the default retry schedule, for timers without retries of [their own](crate::NewTimer::retry_delays), of [their
+    /// handler](crate::HandlerOptions::retry_delays) or of [their namespace](crate::Policy::retry_delays): the delays after the first, second, … failure of a timer. A failure after the
     /// last delay makes the timer a dead letter; with an empty schedule, the first failure does. A delay longer than a
     /// year counts as a year.
     ///

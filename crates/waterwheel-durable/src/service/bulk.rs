@@ -29,8 +29,8 @@ impl Namespace {
     /// Cancels all pending timers of this namespace that have this [tag](crate::NewTimer::tag), durably, whatever their
     /// handlers: for example everything that is planned for an order.
     ///
-    /// Each of them is cancelled as by [`Durable::cancel`]. A timer that is inserted while this runs may or may not be cancelled.
-    /// Timers are found through an index, and cancelled a thousand at a time.
+    /// Each of them is cancelled as by [`Durable::cancel`]. A timer that is inserted or redriven while this runs may or
+    /// may not be cancelled. Timers are found through an index, and cancelled a thousand at a time.
     ///
     /// ```
     /// # use std::time::Duration;

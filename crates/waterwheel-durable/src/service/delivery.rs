@@ -59,8 +59,9 @@ impl Delivery {
         self.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
-    /// Returns when the timer was due at its insert, whatever has moved it since: a retry, a reschedule or a redrive. It is
-    /// the time to measure against where a retry must not repeat the work of a later timer.
+    /// Returns when the timer was due at its insert, whatever has moved it since: a retry, a reschedule, a snooze or a
+    /// redrive. Compare with this rather than with [`due`](Delivery::due) to tell how old the request is: a retry may run
+    /// after a later timer of the same order.
     #[must_use]
     pub fn first_due(&self) -> SystemTime {
         self.row.first_due.time().unwrap_or(UNIX_EPOCH)
