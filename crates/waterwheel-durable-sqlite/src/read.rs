@@ -39,10 +39,10 @@ pub(crate) fn row(
 fn columns(id: Id, from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
     let blob = |at: usize| {
         let value = from.get_ref(at)?;
-        let name = from.as_ref().column_name(at)?.to_owned();
-        let found = value.data_type();
-        let error = rusqlite::Error::InvalidColumnType(at, name, found);
-        value.as_blob_or_null().map_err(|_| error)
+        value.as_blob_or_null().map_err(|_| {
+            let name = from.as_ref().column_name(at).unwrap_or_default();
+            rusqlite::Error::InvalidColumnType(at, name.to_owned(), value.data_type())
+        })
     };
     let payload = blob(5)?.ok_or_else(|| damaged("the column `payload` has no value"))?;
     let due = from.get(1)?;

@@ -9,7 +9,13 @@ use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, store
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts)
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+/// Most timers have neither a tag nor retries, and are written without them.
+const PLACE_WITH_EXTRAS: &str = "
+    INSERT OR REPLACE INTO timers
+        (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts, tag, retries)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 /// Deletes a timer without rows in other tables.
@@ -296,8 +302,7 @@ impl<'a> Writer<'a> {
             _ => (0, bucket.number, Some(number)),
         };
         let (tag, retries) = extras(row);
-        let place = prepared(&mut self.place, self.connection, PLACE)?;
-        place.execute(params![
+        let values = params![
             bucket.level.number(),
             handler,
             bucket_number,
@@ -307,11 +312,21 @@ impl<'a> Writer<'a> {
             first_due(row),
             far_handler,
             row.key.as_deref(),
-            tag,
-            retries,
             &*row.payload,
             starts(row),
-        ])?;
+            tag,
+            retries,
+        ];
+        match row.extras.is_some() {
+            true => {
+                let mut place = self.connection.prepare_cached(PLACE_WITH_EXTRAS)?;
+                place.execute(values)?;
+            }
+            false => {
+                let place = prepared(&mut self.place, self.connection, PLACE)?;
+                place.execute(&values[..11])?;
+            }
+        }
         Ok(())
     }
 
