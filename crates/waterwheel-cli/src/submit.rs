@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use waterwheel_durable_core::limits::{DEFAULT, PAUSED_SETTING, POLICY_SETTING};
 use waterwheel_durable_core::policy::Policy;
 use waterwheel_durable_core::store::{
-    Bucket, Command, Due, Handle, Notice, Op, Outcome, Setting, Store,
+    Bucket, Command, Due, Handle, Notice, Op, Outcome, PolicyChange, Setting, Store,
 };
 use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
@@ -196,11 +196,12 @@ fn step(command: &Command, settings: &[Setting]) -> Result<Op, String> {
         Command::Discard(id) => Ok(Op::Discard(*id)),
         Command::Pause(name) => set(PAUSED_SETTING, name, Some([].into())),
         Command::Resume(name) => set(PAUSED_SETTING, name, None),
-        Command::Policy {
-            namespace,
-            before,
-            policy,
-        } => {
+        Command::Policy(change) => {
+            let PolicyChange {
+                namespace,
+                before,
+                policy,
+            } = &**change;
             let step = set(POLICY_SETTING, namespace, Some(policy.to_stored().into()))?;
             let current = settings
                 .iter()

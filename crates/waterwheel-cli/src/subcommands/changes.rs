@@ -95,7 +95,7 @@ pub(super) fn carry_out(
             (Command::Insert(_), Ok(Some(handle))) => handle.id.to_string(),
             (Command::Insert(row), _) => row.handler.to_string(),
             (Command::Pause(name) | Command::Resume(name), _) => name.to_string(),
-            (Command::Policy { namespace, .. }, _) => namespace.to_string(),
+            (Command::Policy(change), _) => change.namespace.to_string(),
         };
         let not_done = carried.err();
         if let Some(NotDone { is_gone, .. }) = &not_done {

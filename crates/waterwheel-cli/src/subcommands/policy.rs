@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use waterwheel_durable_core::limits::POLICY_SETTING;
 use waterwheel_durable_core::policy::Policy;
-use waterwheel_durable_core::store::{Command, Setting};
+use waterwheel_durable_core::store::{Command, PolicyChange, Setting};
 use waterwheel_durable_sqlite::Reader;
 
 use super::calendars::json;
@@ -79,11 +79,11 @@ pub(crate) fn set(reader: &Reader, args: &PolicySet, output: &mut Output) -> Res
     let policy = args.fields.set(before.clone());
     let checked = policy.check();
     checked.map_err(|error| Failure::because(error.to_string()))?;
-    let commands = [Command::Policy {
+    let commands = [Command::Policy(Box::new(PolicyChange {
         namespace: args.namespace.as_str().into(),
         before,
         policy,
-    }];
+    }))];
     carry_out(reader, &commands, VERB, &args.change, output)?.into_result()
 }
 

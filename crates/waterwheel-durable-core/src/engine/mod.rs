@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use crate::policy::{Policy, Retries};
 use crate::store::{
-    Bucket, Command, Due, Handle, Id, Level, Op, Outcome, Row, Setting, StoreError,
+    Bucket, Command, Due, Handle, Id, Level, Op, Outcome, PolicyChange, Row, Setting, StoreError,
 };
 
 use buckets::Buckets;
@@ -389,11 +389,7 @@ impl Engine {
             Command::Discard(id) => self.handle_discard(token, id),
             Command::Pause(name) => self.handle_pause(token, &name, true),
             Command::Resume(name) => self.handle_pause(token, &name, false),
-            Command::Policy {
-                namespace,
-                before,
-                policy,
-            } => self.replace_policy(token, &namespace, &before, &policy),
+            Command::Policy(change) => self.replace_policy(token, &change),
         }
         self.advance();
     }
@@ -689,8 +685,13 @@ impl Engine {
         is_known
     }
 
-    /// Replaces the policy of a namespace, unless it has another one than `before`.
-    fn replace_policy(&mut self, token: Token, name: &Arc<str>, before: &Policy, policy: &Policy) {
+    /// Replaces the policy of a namespace, unless it has another one than the sender has seen.
+    fn replace_policy(&mut self, token: Token, change: &PolicyChange) {
+        let PolicyChange {
+            namespace: name,
+            before,
+            policy,
+        } = change;
         if self.link.refuses(token) || !self.knows(token, name) {
             return;
         }

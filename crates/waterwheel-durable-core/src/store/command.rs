@@ -28,14 +28,18 @@ pub enum Command {
     /// Resume the deliveries of this namespace.
     Resume(Arc<str>),
     /// Replace the policy of a namespace.
-    Policy {
-        /// The name of the namespace.
-        namespace: Arc<str>,
-        /// The policy that the sender has seen. If the namespace has another one by now, nothing is changed.
-        before: Policy,
-        /// The new policy.
-        policy: Policy,
-    },
+    Policy(Box<PolicyChange>),
+}
+
+/// A change of the policy of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyChange {
+    /// The name of the namespace.
+    pub namespace: Arc<str>,
+    /// The policy that the sender has seen. If the namespace has another one by now, nothing is changed.
+    pub before: Policy,
+    /// The new policy.
+    pub policy: Policy,
 }
 
 /// Answers of the service. Any other text says why the command was not carried out.
@@ -77,11 +81,12 @@ impl fmt::Display for Command {
             Command::Discard(id) => write!(f, "discard {id}"),
             Command::Pause(namespace) => write!(f, "pause {namespace}"),
             Command::Resume(namespace) => write!(f, "resume {namespace}"),
-            Command::Policy {
-                namespace,
-                before,
-                policy,
-            } => {
+            Command::Policy(change) => {
+                let PolicyChange {
+                    namespace,
+                    before,
+                    policy,
+                } = &**change;
                 // JSON without spaces, because a policy contains no text.
                 let [before, policy] = [before, policy].map(Policy::to_stored);
                 let [before, policy] = [&before, &policy].map(|it| String::from_utf8_lossy(it));
@@ -153,11 +158,11 @@ fn parse(text: &str) -> Option<Command> {
             let mut policy = || Policy::from_stored(words.next()?.as_bytes());
             let (before, policy) = (policy()?, policy()?);
             let namespace = words.next().filter(|it| !it.is_empty())?.into();
-            Command::Policy {
+            Command::Policy(Box::new(PolicyChange {
                 namespace,
                 before,
                 policy,
-            }
+            }))
         }
         _ => return None,
     })
@@ -221,11 +226,11 @@ mod tests {
             Command::Discard(handle.id),
             Command::Pause("billing".into()),
             Command::Resume("a name".into()),
-            Command::Policy {
+            Command::Policy(Box::new(PolicyChange {
                 namespace: "a name".into(),
                 before: Policy::default(),
                 policy,
-            },
+            })),
         ] {
             assert_eq!(command.to_string().parse(), Ok(command));
         }

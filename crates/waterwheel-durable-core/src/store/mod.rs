@@ -32,7 +32,7 @@ mod row;
 
 #[doc(hidden)]
 pub use crate::forward;
-pub use command::{Command, InvalidCommand};
+pub use command::{Command, InvalidCommand, PolicyChange};
 pub use contract::{Notice, Store, StoreError};
 pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;

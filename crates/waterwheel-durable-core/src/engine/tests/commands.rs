@@ -62,10 +62,12 @@ fn a_command_replaces_the_policy_of_a_known_namespace() {
     let mut it = Subject::new(Config::default());
     it.namespace("shop", &Policy::default().priority(3));
     let policy = Policy::default().insert_rate(Rate::per_minute(1));
-    let set = |name: &str, before: Policy| Command::Policy {
-        namespace: name.into(),
-        before,
-        policy: policy.clone(),
+    let set = |name: &str, before: Policy| {
+        Command::Policy(Box::new(PolicyChange {
+            namespace: name.into(),
+            before,
+            policy: policy.clone(),
+        }))
     };
     let seen = || Policy::default().priority(3);
     let done = answer_to(&mut it, 1, set("shop", seen()));
