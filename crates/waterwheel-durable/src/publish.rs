@@ -24,7 +24,7 @@ impl Metrics {
     /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
     /// | `waterwheel_timers_unhandled` | gauge | | the number of [`unhandled`](Metrics::unhandled) names |
     /// | `waterwheel_timers_failed` | gauge | | 1 if the store [has failed](Metrics::has_failed) |
-    /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] with this name |
+    /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,snoozed,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] with this name |
     /// | `waterwheel_timers_running` | gauge | `namespace` | [`running`](NamespaceMetrics::running) |
     /// | `waterwheel_timers_paused` | gauge | `namespace` | 1 if the namespace [is paused](NamespaceMetrics::is_paused) |
     /// | `waterwheel_timers_oldest_overdue_seconds` | gauge | `namespace` | how long the [oldest overdue](NamespaceMetrics::oldest_overdue) timer has been overdue, 0 if there is none |

@@ -125,7 +125,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     let of = &mut metrics.namespaces[shop];
     (of.inserted, of.duplicates, of.over_quota, of.cancelled) = (21, 22, 23, 24);
     (of.delivered, of.settled, of.retried, of.dead) = (25, 26, 27, 28);
-    (of.redriven, of.throttled, of.running) = (29, 30, 31);
+    (of.redriven, of.throttled, of.snoozed, of.running) = (29, 30, 31, 32);
     of.oldest_overdue = Some(SystemTime::now() - Duration::from_secs(7_000));
     let sum = of.lateness.sum().as_millis() as f64;
     let named = |name: &str| format!("waterwheel_timers_{name}");
@@ -140,7 +140,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
         of_service("clock_jumps_total", "counter", 15.0),
         of_service("refusals_total", "counter", 16.0),
         of_service("unhandled", "gauge", 3.0),
-        of_shop("running", "gauge", 31.0),
+        of_shop("running", "gauge", 32.0),
         of_shop("lateness_seconds_count", "counter", 3.0),
         of_shop("lateness_milliseconds_sum", "counter", sum),
     ];
@@ -155,6 +155,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
         "dead",
         "redriven",
         "throttled",
+        "snoozed",
     ];
     for (name, value) in counters.into_iter().zip(21..) {
         expected.push(of_shop(

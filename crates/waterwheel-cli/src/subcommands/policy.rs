@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::submit::namespaces;
 use crate::{text, time};
 
-/// What is said of a policy that a newer release has written, or that is damaged.
+/// The message about a policy that a newer release has written, or that is damaged.
 const UNREADABLE: &str = "this release cannot read the policy, so a service of this release pauses the namespace: use the `waterwheel` of the service's release";
 
 const VERB: Verb = Verb {
