@@ -167,6 +167,18 @@ pub(super) fn timers_are_found_by_their_tag(it: &mut Subject<'_>) -> Done {
     it.commit(&[Op::Redrive(first.id, due(NOW), second(NOW))])?;
     let left = handles([first].into_iter().chain(&mine[4..]));
     same("with the redriven one", pages(it, "order 17", 3)?, left)?;
+
+    // Without having moved.
+    let near: Vec<_> = (51..53)
+        .map(|count| tagged("near", row(count, NOW)))
+        .collect();
+    it.inserts(&near)?;
+    same("two near timers", pages(it, "near", 9)?, handles(&near))?;
+    it.commit(&[
+        Op::Settle(near[0].clone()),
+        Op::Archive(near[1].clone(), due(NOW)),
+    ])?;
+    same("no near timer", pages(it, "near", 9)?, Vec::new())?;
     let untouched = others.iter().filter(|row| row.tag() == Some("order"));
     same("the others", pages(it, "order", 100)?, handles(untouched))
 }
