@@ -203,11 +203,8 @@ fn step(command: &Command, settings: &[Setting]) -> Result<Op, String> {
                 policy,
             } = &**change;
             let step = set(POLICY_SETTING, namespace, Some(policy.to_stored().into()))?;
-            let current = settings
-                .iter()
-                .find(|it| it.name.strip_prefix(POLICY_SETTING) == Some(namespace));
-            let current = match current {
-                Some(setting) => Policy::from_stored(&setting.value),
+            let current = match value(settings, POLICY_SETTING, namespace) {
+                Some(stored) => Policy::from_stored(stored),
                 None => Some(Policy::default()),
             };
             match current.as_ref() == Some(before) {
@@ -216,6 +213,12 @@ fn step(command: &Command, settings: &[Setting]) -> Result<Op, String> {
             }
         }
     }
+}
+
+/// Returns the value of the setting whose name is `name` after this prefix.
+pub(crate) fn value<'a>(settings: &'a [Setting], prefix: &str, name: &str) -> Option<&'a [u8]> {
+    let is_it = |setting: &&Setting| setting.name.strip_prefix(prefix) == Some(name);
+    settings.iter().find(is_it).map(|setting| &*setting.value)
 }
 
 /// The namespaces that a service would know, according to the names of its settings.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use waterwheel_cron::Schedule;
 use waterwheel_cron::jiff::Timestamp;
+use waterwheel_durable_core::engine::calendar::SETTINGS;
 use waterwheel_durable_core::store::{Due, Setting};
 use waterwheel_durable_sqlite::Reader;
 
@@ -14,9 +15,6 @@ use crate::failure::{Failure, chain, say};
 use crate::output::Output;
 use crate::table::{self, Column};
 use crate::{text, time};
-
-/// The prefix of a calendar's name in the name of its setting.
-const CALENDAR: &str = "calendar/";
 
 /// The version of the stored form.
 const VERSION: u32 = 1;
@@ -128,7 +126,7 @@ pub(super) fn json(value: &[u8]) -> Value {
 /// Returns the calendars among the settings, in order of their names.
 pub(super) fn among(settings: &[Setting]) -> Vec<Calendar> {
     let calendar = |setting: &Setting| {
-        let name = setting.name.strip_prefix(CALENDAR)?;
+        let name = setting.name.strip_prefix(SETTINGS)?;
         Some(Calendar::new(name, &setting.value))
     };
     settings.iter().filter_map(calendar).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 use waterwheel_durable_core::limits::{PAUSED_SETTING, POLICY_SETTING};
-use waterwheel_durable_core::store::{Scope, Setting};
+use waterwheel_durable_core::store::Scope;
 use waterwheel_durable_sqlite::{Count, Reader};
 
 use super::calendars::{self, Calendar, json};
@@ -14,7 +14,7 @@ use super::stats::Counts;
 use crate::arguments::Json;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::submit::namespaces;
+use crate::submit::{namespaces, value};
 use crate::table::{self, Column};
 use crate::{text, time};
 
@@ -105,9 +105,4 @@ pub(crate) fn run(reader: &Reader, args: &Json, output: &mut Output) -> Result<(
         table::print(output, &CALENDAR_COLUMNS, &rows)?;
     }
     Ok(())
-}
-
-fn value<'a>(settings: &'a [Setting], prefix: &str, name: &str) -> Option<&'a [u8]> {
-    let is_it = |setting: &&Setting| setting.name.strip_prefix(prefix) == Some(name);
-    settings.iter().find(is_it).map(|setting| &*setting.value)
 }

@@ -12,7 +12,7 @@ use super::changes::{Verb, carry_out};
 use crate::arguments::{PolicySet, PolicyShow};
 use crate::failure::{Failure, say};
 use crate::output::Output;
-use crate::submit::namespaces;
+use crate::submit::{namespaces, value};
 use crate::{text, time};
 
 /// The message about a policy that a newer release has written, or that is damaged.
@@ -40,8 +40,7 @@ fn stored<'a>(settings: &'a [Setting], namespace: &str) -> Result<Option<&'a [u8
             "there is no namespace {namespace:?}: `namespaces` lists them"
         )));
     }
-    let is_it = |it: &&Setting| it.name.strip_prefix(POLICY_SETTING) == Some(namespace);
-    Ok(settings.iter().find(is_it).map(|it| &*it.value))
+    Ok(value(settings, POLICY_SETTING, namespace))
 }
 
 pub(crate) fn show(reader: &Reader, args: &PolicyShow, output: &mut Output) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ async fn all_timers_with_a_tag_are_cancelled_and_no_others() {
     let far = in_an_hour();
     let tagged =
         |handler: &str, tag: &str, hours: u32| NewTimer::at(handler, far + HOUR * hours).tag(tag);
-    // Of two handlers, in buckets of all lengths; and the same tag in another namespace.
+    // Two handlers, in buckets of all lengths; and the same tag in another namespace.
     let batch = (0..MANY as u32).map(|it| {
         let handler = ["close", "remind"][it as usize % 2];
         tagged(handler, "order-17", [0, 5, 50, 5_000][it as usize % 4])
