@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_durable_core::conformance::all;
 use waterwheel_durable_core::store::{
-    ArchiveCursor, DeadLetters, Due, Extras, Handle, Id, Level, MemoryStore, Op, Outcome,
-    PageLimit, Row, RowCursor, Scope, Store, StoreError, forward,
+    ArchiveCursor, Counts, DeadLetters, Due, Extras, Handle, HandlePage, Id, Level, MemoryStore,
+    Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Store, StoreError, forward,
 };
 
 /// Faults, each with a case that finds it.
@@ -60,6 +60,15 @@ faults! {
     ReadsSeeOnlyTheFinestLevel: a_timer_is_read_by_its_handle,
     ExtrasAreForgotten: a_timer_keeps_its_extras,
     TagsAreOfAllTimers: timers_are_found_by_their_tag,
+    ListsAreOfAllHandlers: timers_are_listed_in_pages,
+    ListsHaveOneMore: timers_are_listed_in_pages,
+    ListsEndTooSoon: timers_are_listed_in_pages,
+    ListsBeginAgain: timers_are_listed_in_pages,
+    ListsHaveMovedHandles: timers_are_listed_in_pages,
+    ListsIgnoreTheOrder: of_buckets_that_start_together_the_longest_is_listed_first,
+    ListsBeginWithTheFinestLevel: a_cascade_between_two_pages_hides_no_timer,
+    CountsAreOfTheCommitBefore: timers_and_dead_letters_are_counted,
+    CountsHaveNoDeadLetters: timers_and_dead_letters_are_counted,
     FindsSeeArchivedTimers: a_key_that_is_only_archived_finds_no_timer,
     FindsSeeOnlyTheFinestLevel: a_timer_is_found_by_its_key,
     FindsIgnoreTheHandler: a_timer_is_found_by_its_key,
@@ -73,6 +82,8 @@ struct Broken {
     number: u64,
     /// The last handle that was found.
     found: Option<Handle>,
+    /// The counts before the last commit.
+    counts: Counts,
 }
 
 impl Broken {
@@ -219,6 +230,9 @@ impl Store for Broken {
         if is_reversed {
             bent.reverse();
         }
+        if self.fault == Fault::CountsAreOfTheCommitBefore {
+            self.counts = self.inner.counts()?;
+        }
         let mut outcomes = self.inner.commit(number, &bent)?;
         if is_reversed {
             outcomes.reverse();
@@ -327,6 +341,53 @@ impl Store for Broken {
         }
     }
 
+    fn handles(
+        &mut self,
+        mut scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        mut limit: usize,
+    ) -> Result<HandlePage, StoreError> {
+        match self.fault {
+            Fault::ListsAreOfAllHandlers => scope = Scope::All,
+            Fault::ListsHaveOneMore => limit = limit.saturating_add(1),
+            Fault::ListsBeginWithTheFinestLevel => {
+                let mut all = self.inner.handles(scope, None, usize::MAX)?.handles;
+                let order = |it: &PendingCursor| (it.bucket, it.id);
+                all.retain(|(it, _)| after.is_none_or(|after| order(it) > order(&after)));
+                all.sort_by_key(|(it, _)| order(it));
+                let is_more = all.len() > limit;
+                all.truncate(limit);
+                let next = all.last().map(|(it, _)| *it).filter(|_| is_more);
+                return Ok(HandlePage { handles: all, next });
+            }
+            _ => {}
+        }
+        let mut page = self.inner.handles(scope, after, limit)?;
+        match self.fault {
+            Fault::ListsEndTooSoon => page.next = None,
+            Fault::ListsBeginAgain if page.next.is_some() => page.next = after,
+            Fault::ListsIgnoreTheOrder => page.handles.reverse(),
+            Fault::ListsHaveMovedHandles => {
+                for (_, handle) in &mut page.handles {
+                    let row = self.inner.get(handle)?;
+                    handle.due = row.map_or(handle.due, |row| row.due);
+                }
+            }
+            _ => {}
+        }
+        Ok(page)
+    }
+
+    fn counts(&mut self) -> Result<Counts, StoreError> {
+        let mut counts = self.inner.counts()?;
+        match self.fault {
+            Fault::CountsAreOfTheCommitBefore => counts = self.counts.clone(),
+            Fault::CountsHaveNoDeadLetters => counts.dead.clear(),
+            _ => {}
+        }
+        Ok(counts)
+    }
+
     forward!(this => this.inner; first_bucket handlers rest);
 }
 
@@ -340,6 +401,7 @@ fn each_fault_of_a_store_fails_the_case_that_looks_for_it() {
                 fault,
                 number: 1_000,
                 found: None,
+                counts: Counts::default(),
             })
         });
         let found: Vec<_> = report.failed().collect();
@@ -365,6 +427,7 @@ fn a_report_names_the_cases_that_failed() {
             fault: Fault::SettlesAreLost,
             number: 0,
             found: None,
+            counts: Counts::default(),
         })
     };
     all(make).expect_all();

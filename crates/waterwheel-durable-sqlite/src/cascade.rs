@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use waterwheel_durable_core::store::{Bucket, Due, Level, Outcome, PageLimit};
 
-use super::read::sql_limit;
+use super::read::{level, sql_limit};
 use super::write::Writer;
 
 /// How many bytes are moved at a time, and about how many a row has beside its payload and its key: a file with a limit needs space for
@@ -23,14 +23,17 @@ const SIZES: &str = "
     WHERE level = ?1 AND handler = 0 AND bucket = ?2
     ORDER BY id LIMIT ?3";
 
-/// The first due time of a slice in each level that its rows go to, and for seconds the one of each handler.
-const FIRSTS: &str = "
+/// How many rows of a slice go to each bucket, by handler. `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
+const GROUPS: &str = "
     SELECT CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
-        far_handler, min(due)
+        CASE WHEN due >= ?4 THEN due / 86400000 - (due % 86400000 < 0)
+            WHEN due >= ?5 THEN due / 3600000 - (due % 3600000 < 0)
+            WHEN due >= ?6 THEN due / 60000 - (due % 60000 < 0)
+            ELSE due / 1000 - (due % 1000 < 0) END AS number,
+        far_handler, count(*)
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
-    GROUP BY finer, far_handler";
+    GROUP BY finer, number, far_handler";
 
-/// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
 const MOVE: &str = "
     INSERT OR REPLACE INTO timers
         (level, handler, bucket, id, due, failures, first_due, far_handler, key, tag, retries, payload, starts)
@@ -52,7 +55,7 @@ const DELETE: &str =
 
 impl Writer<'_> {
     pub(crate) fn cascade(
-        &self,
+        &mut self,
         bucket: Bucket,
         now: Due,
         limit: PageLimit,
@@ -65,7 +68,7 @@ impl Writer<'_> {
             // A slice is there twice until it is deleted.
             for last in self.slices(bucket, limit)? {
                 let slice = params![at.0, at.1, last, days, hours, minutes];
-                self.firsts(slice, &mut outcome)?;
+                self.count(bucket, slice, &mut outcome)?;
                 self.connection.prepare_cached(MOVE)?.execute(slice)?;
                 let mut delete = self.connection.prepare_cached(DELETE)?;
                 delete.execute((at.0, at.1, last))?;
@@ -106,32 +109,30 @@ impl Writer<'_> {
         Ok(slices)
     }
 
-    fn firsts(
-        &self,
-        page: &[&dyn rusqlite::ToSql],
+    /// Counts the rows of a slice in the buckets that they go to.
+    fn count(
+        &mut self,
+        from: Bucket,
+        slice: &[&dyn rusqlite::ToSql],
         outcome: &mut Cascaded,
     ) -> rusqlite::Result<()> {
-        let mut firsts = self.connection.prepare_cached(FIRSTS)?;
-        let mut rows = firsts.query(page)?;
+        let mut groups = self.connection.prepare_cached(GROUPS)?;
+        let mut rows = groups.query(slice)?;
         while let Some(row) = rows.next()? {
-            let due = Due::from_millis(row.get(2)?);
-            let finer = match row.get::<_, i64>(0)? {
-                3 => Level::Day.bucket(due),
-                2 => Level::Hour.bucket(due),
-                1 => Level::Minute.bucket(due),
-                _ => {
-                    let handler = self.handlers.name(row.get(1)?)?;
-                    let first = outcome.seconds.entry(handler.clone()).or_insert(i64::MAX);
-                    *first = due.second().min(*first);
-                    continue;
-                }
-            };
-            match outcome
-                .buckets
-                .iter_mut()
-                .find(|of| of.level == finer.level)
-            {
-                Some(first) => first.number = first.number.min(finer.number),
+            let (level, number) = (level(row.get(0)?)?, row.get(1)?);
+            let (handler, count): (i64, i64) = (row.get(2)?, row.get(3)?);
+            let finer = Bucket { level, number };
+            self.counts.pending(from, handler, -count);
+            self.counts.pending(finer, handler, count);
+            if level == Level::Second {
+                let handler = self.handlers.name(handler)?;
+                let first = outcome.seconds.entry(handler.clone()).or_insert(i64::MAX);
+                *first = number.min(*first);
+                continue;
+            }
+            let mut firsts = outcome.buckets.iter_mut();
+            match firsts.find(|of| of.level == level) {
+                Some(first) => first.number = first.number.min(number),
                 None => outcome.buckets.push(finer),
             }
         }

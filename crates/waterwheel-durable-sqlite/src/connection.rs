@@ -164,6 +164,8 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
         "SELECT tag, id, handler, due FROM tags LIMIT 1",
+        "SELECT level, bucket, handler, count FROM pending_counts LIMIT 1",
+        "SELECT handler, error, count FROM dead_counts LIMIT 1",
         "SELECT number, entries FROM key_changes LIMIT 1",
         "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs LIMIT 1",
         "SELECT number, entries FROM key_chunks LIMIT 1",

@@ -134,6 +134,13 @@ pub(crate) fn dead_letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusq
     })
 }
 
+/// The level with this number.
+pub(crate) fn level(number: u8) -> rusqlite::Result<Level> {
+    let mut levels = [Level::Second].into_iter().chain(Level::CASCADING);
+    let level = levels.find(|it| it.number() == number);
+    level.ok_or_else(|| damaged("a timer is in a level that does not exist"))
+}
+
 pub(crate) fn misplaced(id: Id) -> rusqlite::Error {
     damaged(format!(
         "table `timers`, row {id}: it is in a bucket of another time"
@@ -318,6 +325,11 @@ impl Handlers {
             .and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.names.get(at))
             .ok_or_else(|| damaged(format!("the table `handlers` has no number {number}")))
+    }
+
+    /// The names in order of their numbers, which begin at 1.
+    pub(crate) fn names(&self) -> &[Arc<str>] {
+        &self.names
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<str>> {

@@ -55,6 +55,19 @@ pub(crate) const TABLES: &str = "
         due INTEGER NOT NULL,
         PRIMARY KEY (tag, id)
     ) WITHOUT ROWID;
+    CREATE TABLE pending_counts (
+        level INTEGER NOT NULL,
+        bucket INTEGER NOT NULL,
+        handler INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (level, bucket, handler)
+    ) WITHOUT ROWID;
+    CREATE TABLE dead_counts (
+        handler INTEGER NOT NULL,
+        error TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (handler, error)
+    ) WITHOUT ROWID;
     CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
     CREATE TABLE key_runs (
         number INTEGER PRIMARY KEY,

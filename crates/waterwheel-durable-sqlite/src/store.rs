@@ -5,8 +5,8 @@ use std::{fmt, io};
 
 use rusqlite::Connection;
 use waterwheel_durable_core::store::{
-    ArchiveCursor, Archived, Command, DeadLetters, Handle, Id, Level, Notice, Op, Outcome,
-    PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Command, Counts, DeadLetters, Handle, HandlePage, Id, Level, Notice,
+    Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 use super::acknowledged::{self, Acknowledged, Found};
@@ -22,7 +22,7 @@ use super::space::{self, Backoff, Space};
 use super::vacuum::{self, Vacuum};
 use super::wal::{self, Checkpointer, Length};
 use super::write::Writer;
-use super::{archive, meta, read};
+use super::{archive, counts, handles, meta, read};
 
 /// On a full disk, the WAL is copied once it has this many pages, so that it does not use up the last space.
 const SHORT_WAL: i64 = 64;
@@ -667,6 +667,23 @@ impl Store for SqliteStore {
         let found = read::timer(&self.connection, &self.handlers, handle);
         let found = found.map(|found| found.map(|(row, _)| row));
         self.note(found.map_err(rolled_back))
+    }
+
+    fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, StoreError> {
+        let (connection, handlers) = (&self.connection, &self.handlers);
+        let examined = HandlePage::EXAMINED;
+        let page = handles::page(connection, handlers, scope, after, limit, examined);
+        self.note(page.map_err(rolled_back))
+    }
+
+    fn counts(&mut self) -> Result<Counts, StoreError> {
+        let counts = counts::read(&self.connection, &self.handlers);
+        self.note(counts.map_err(rolled_back))
     }
 
     fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError> {

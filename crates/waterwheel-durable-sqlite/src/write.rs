@@ -4,17 +4,19 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
+use super::counts::Changes;
 use super::lsm::{Holder, KeyIndex};
 use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, stored};
 
+/// A row that is there already is the same: then none is written, and none counted.
 const PLACE: &str = "
-    INSERT OR REPLACE INTO timers
+    INSERT OR IGNORE INTO timers
         (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 /// Most timers have neither a tag nor retries, and are written without them.
 const PLACE_WITH_EXTRAS: &str = "
-    INSERT OR REPLACE INTO timers
+    INSERT OR IGNORE INTO timers
         (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts, tag, retries)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
@@ -45,6 +47,7 @@ pub(crate) struct Writer<'a> {
     moved: Statement<'a>,
     archive: Statement<'a>,
     blocks: Blocks,
+    pub(crate) counts: Changes,
     /// The number of bytes that inserts may take, or `None` if it is unlimited.
     room: Option<u64>,
     /// Whether an insert has found too little room.
@@ -88,6 +91,7 @@ impl<'a> Writer<'a> {
             moved: None,
             archive: None,
             blocks: Blocks::default(),
+            counts: Changes::default(),
             room,
             is_full: false,
         }
@@ -188,7 +192,8 @@ impl<'a> Writer<'a> {
     /// Writes what this many steps have left to be written together.
     pub(crate) fn finish(self, steps: usize) -> rusqlite::Result<()> {
         self.keys.write(self.connection, steps)?;
-        self.blocks.write(self.connection)
+        self.blocks.write(self.connection)?;
+        self.counts.write(self.connection)
     }
 
     fn archive(&mut self, row: &Row, at: Due) -> rusqlite::Result<Outcome> {
@@ -205,6 +210,8 @@ impl<'a> Writer<'a> {
             self.forget_move(row.id)?;
         }
         if is_plain || has_moved {
+            self.counts
+                .pending(Level::Second.bucket(row.due), handler, -1);
             self.forget_tag(row)?;
             self.blocks.add(handler, &row.archived(at));
         }
@@ -317,15 +324,18 @@ impl<'a> Writer<'a> {
             tag,
             retries,
         ];
-        match row.extras.is_some() {
+        let placed = match row.extras.is_some() {
             true => {
                 let mut place = self.connection.prepare_cached(PLACE_WITH_EXTRAS)?;
-                place.execute(values)?;
+                place.execute(values)?
             }
             false => {
                 let place = prepared(&mut self.place, self.connection, PLACE)?;
-                place.execute(&values[..11])?;
+                place.execute(&values[..11])?
             }
+        };
+        if placed == 1 {
+            self.counts.pending(bucket, number, 1);
         }
         Ok(())
     }
@@ -335,8 +345,12 @@ impl<'a> Writer<'a> {
             return Ok(false);
         };
         let settle = prepared(&mut self.settle, self.connection, SETTLE)?;
-        let deleted = settle.execute((handler, row.due.second(), stored(row.id)))?;
-        Ok(deleted == 1)
+        let second = Level::Second.bucket(row.due);
+        let is_settled = settle.execute((handler, second.number, stored(row.id)))? == 1;
+        if is_settled {
+            self.counts.pending(second, handler, -1);
+        }
+        Ok(is_settled)
     }
 
     fn take_from_second(&mut self, row: &Row) -> rusqlite::Result<Option<Row>> {
@@ -374,10 +388,14 @@ impl<'a> Writer<'a> {
         };
         let level = bucket.level.number();
         let at = (level, under, bucket.number, stored(id), owner);
-        take.query_row(at, |from| {
+        let taken = take.query_row(at, |from| {
             row("timers", from, self.handlers.name(from.get(9)?)?)
-        })
-        .optional()
+        });
+        let taken = taken.optional()?;
+        if taken.is_some() {
+            self.counts.pending(bucket, handler, -1);
+        }
+        Ok(taken)
     }
 
     /// Deletes the rows of a timer in other tables.
@@ -435,15 +453,16 @@ impl<'a> Writer<'a> {
         self.place(row, bucket)
     }
 
-    fn bury(&self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
+    fn bury(&mut self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO dead
             (id, handler, due, failures, first_due, key, tag, retries, payload, at, error, starts)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (tag, retries) = extras(row);
+        let handler = self.handlers.number(&row.handler);
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.execute(params![
             stored(row.id),
-            self.handlers.number(&row.handler),
+            handler,
             row.due.as_millis(),
             row.failures,
             first_due(row),
@@ -455,16 +474,22 @@ impl<'a> Writer<'a> {
             error,
             starts(row),
         ])?;
+        if let Some(handler) = handler {
+            self.counts.dead(handler, error, 1);
+        }
         Ok(())
     }
 
-    fn unbury(&self, id: Id) -> rusqlite::Result<Option<Row>> {
+    fn unbury(&mut self, id: Id) -> rusqlite::Result<Option<Row>> {
         let sql = "DELETE FROM dead WHERE id = ?1
-            RETURNING id, due, failures, first_due, key, payload, starts, tag, retries, handler";
+            RETURNING id, due, failures, first_due, key, payload, starts, tag, retries, handler, error";
         let mut dead = self.connection.prepare_cached(sql)?;
-        dead.query_row([stored(id)], |from| {
-            row("dead", from, self.handlers.name(from.get(9)?)?)
-        })
-        .optional()
+        let taken = dead.query_row([stored(id)], |from| {
+            let handler: i64 = from.get(9)?;
+            let row = row("dead", from, self.handlers.name(handler)?)?;
+            self.counts.dead(handler, from.get_ref(10)?.as_str()?, -1);
+            Ok(row)
+        });
+        taken.optional()
     }
 }

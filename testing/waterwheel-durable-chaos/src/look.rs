@@ -30,8 +30,22 @@ const ROWS: &str =
     UNION ALL SELECT id, due, name, failures, first_due, key, tag, retries, payload, starts, at, error FROM dead
         LEFT JOIN handlers ON number = handler ORDER BY 1";
 
+/// The number of counts that differ from the number of rows, in both directions. Seconds are counted by the minute: level 1.
+const MISCOUNTED: &str = "
+    WITH counted AS (
+        SELECT max(level, 1), iif(level = 0, bucket / 60, bucket), iif(level = 0, handler, far_handler), count(*)
+            FROM timers GROUP BY 1, 2, 3
+        UNION ALL SELECT -1, 0, handler, count(*) FROM dead GROUP BY handler
+    ), noted AS (
+        SELECT level, bucket, handler, count FROM pending_counts
+        UNION ALL SELECT -1, 0, handler, sum(count) FROM dead_counts GROUP BY handler
+    )
+    SELECT (SELECT count(*) FROM (SELECT * FROM counted EXCEPT SELECT * FROM noted))
+        + (SELECT count(*) FROM (SELECT * FROM noted EXCEPT SELECT * FROM counted))";
+
 const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN
-    ('archive', 'commands', 'dead', 'handlers', 'meta', 'moved', 'settings', 'tags', 'timers')";
+    ('archive', 'commands', 'dead', 'dead_counts', 'handlers', 'meta', 'moved', 'pending_counts', 'settings', 'tags',
+    'timers')";
 
 /// The application id in the header of a file: `WWdt`.
 const APPLICATION: i64 = 0x5757_6474;
@@ -68,8 +82,12 @@ fn read(connection: &Connection) -> rusqlite::Result<Result<Option<Look>, String
     let all = number("SELECT count(*) FROM sqlite_schema")?;
     match (number(TABLES)?, number("PRAGMA application_id")?, all) {
         (0, 0, 0) => return Ok(Ok(None)),
-        (9, APPLICATION, _) => {}
+        (11, APPLICATION, _) => {}
         half => return Ok(Err(format!("half of the tables are there: {half:?}"))),
+    }
+    let miscounted = number(MISCOUNTED)?;
+    if miscounted > 0 {
+        return Ok(Err(format!("{miscounted} counts differ from the rows")));
     }
     let all = |sql: &str| -> rusqlite::Result<Rows> {
         let mut statement = connection.prepare(sql)?;

@@ -1,6 +1,6 @@
 //! Cancels timers.
 
-use waterwheel_durable_core::store::{Bucket, Command, Handle, Id, Scope};
+use waterwheel_durable_core::store::{Command, Handle, Id, PendingCursor, Scope};
 use waterwheel_durable_sqlite::Reader;
 
 use super::changes::{DryRun, Ended, Verb, carry_out, to_each};
@@ -49,7 +49,7 @@ struct Pages<'a> {
     scope: Scope<'a>,
     tag: Option<&'a str>,
     /// The end of the previous page, in storage order or, with a tag, by id.
-    after: Option<(Bucket, Id)>,
+    after: Option<PendingCursor>,
     after_id: Id,
     limit: usize,
 }
@@ -60,12 +60,10 @@ impl Pages<'_> {
         if let Some(tag) = self.tag {
             return self.next_tagged(tag);
         }
-        let page = self.reader.handles(&self.scope, self.after, self.limit)?;
-        if let Some((last, bucket)) = page.last() {
-            self.after = Some((*bucket, last.id));
-        }
+        let page = self.reader.handles(self.scope, self.after, self.limit)?;
+        self.after = page.handles.last().map(|(last, _)| *last).or(self.after);
         self.limit = (self.limit * 2).min(MAX_AT_ONCE);
-        Ok(page.into_iter().map(|(handle, _)| handle).collect())
+        Ok(page.handles.into_iter().map(|(_, handle)| handle).collect())
     }
 
     fn next_tagged(&mut self, tag: &str) -> Result<Vec<Handle>, Failure> {

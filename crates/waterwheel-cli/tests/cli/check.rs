@@ -102,7 +102,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
     let mail = "handler = (SELECT number FROM handlers WHERE name = 'mail')";
     let of_mail = format!(" WHERE level = 0 AND {mail}");
     let keyed = "id = (SELECT min(id) FROM timers WHERE key IS NOT NULL AND first_due IS NULL)";
-    let updates: [(&str, &str, Changes); 8] = [
+    let updates: [(&str, &str, Changes); 10] = [
         (
             "timers",
             &of_mail,
@@ -138,6 +138,24 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
                 ("error = x'ff'", "`error` has bytes"),
                 ("at = 'never'", "`at` has text"),
                 ("failures = 1 << 40", "`failures` has 1099511627776"),
+            ],
+        ),
+        (
+            "pending_counts",
+            "",
+            &[
+                ("count = count + 1", "and there are"),
+                ("bucket = bucket + 1000", "and there are 0"),
+                ("count = -1", "`count` has -1"),
+                ("level = 'x'", "`level` has text"),
+            ],
+        ),
+        (
+            "dead_counts",
+            "",
+            &[
+                ("count = count + 1", "and there are"),
+                ("error = x'ff'", "`error` has bytes"),
             ],
         ),
         ("settings", "", &[("value = 'text'", "`value` has text")]),
@@ -234,6 +252,12 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "`name` has bytes",
         ),
         ("DELETE FROM archive", "key_changes", "which does not exist"),
+        (
+            "DELETE FROM pending_counts",
+            "pending_counts",
+            "it is missing",
+        ),
+        ("DELETE FROM dead_counts", "dead_counts", "it is missing"),
         (
             "DELETE FROM key_changes",
             "timers",

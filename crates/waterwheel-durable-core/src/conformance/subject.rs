@@ -1,10 +1,12 @@
 //! The store of a case, and helpers for requests to it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::store::{
-    Bucket, Dead, DeadLetters, Due, Handle, Id, Level, Op, Outcome, PageLimit, Row, RowCursor,
-    Scope, Store,
+    Bucket, Counts, Dead, DeadCount, DeadLetters, Due, Handle, HandlePage, Id, Level, Op, Outcome,
+    PageLimit, PendingCount, PendingCursor, Row, RowCursor, Scope, Store,
 };
 
 use super::rows::{MAIL, handle, insert_second};
@@ -19,6 +21,8 @@ pub(crate) struct Subject<'a> {
     store: Option<Box<dyn Store>>,
     epoch: u64,
     number: u64,
+    /// The number of commits in the case.
+    commits: u32,
 }
 
 impl<'a> Subject<'a> {
@@ -28,6 +32,7 @@ impl<'a> Subject<'a> {
             store: None,
             epoch: 0,
             number: 0,
+            commits: 0,
         };
         subject.reopen()?;
         Ok(subject)
@@ -78,7 +83,53 @@ impl<'a> Subject<'a> {
     pub(crate) fn commit_as(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, String> {
         let outcomes = self.store()?.commit(number, steps).map_err(words)?;
         same("the number of outcomes", outcomes.len(), steps.len())?;
+        // Some cases have hundreds of commits.
+        self.commits += 1;
+        if self.commits < 32 || self.commits.is_multiple_of(32) {
+            let counted = self.recounted()?;
+            same("the counts", self.counts()?, counted)?;
+        }
         Ok(outcomes)
+    }
+
+    /// The store's counts, sorted.
+    pub(crate) fn counts(&mut self) -> Result<Counts, String> {
+        let mut counts = self.store()?.counts().map_err(words)?;
+        let place = |it: &PendingCount| (Arc::clone(&it.handler), it.bucket);
+        counts.pending.sort_by_key(place);
+        let kind = |it: &DeadCount| (Arc::clone(&it.handler), Arc::clone(&it.error));
+        counts.dead.sort_by_key(kind);
+        Ok(counts)
+    }
+
+    /// The counts of all timers and dead letters that are listed.
+    fn recounted(&mut self) -> Result<Counts, String> {
+        let mut pending = BTreeMap::new();
+        for (at, handle) in self.handles(Scope::All, 1_000_000)? {
+            let bucket = PendingCount::bucket_of(at.bucket);
+            *pending.entry((handle.handler, bucket)).or_insert(0) += 1;
+        }
+        let mut dead = BTreeMap::new();
+        for it in self.dead()? {
+            let kind: Arc<str> = DeadCount::kind(&it.error).into();
+            *dead.entry((it.row.handler, kind)).or_insert(0) += 1;
+        }
+        let pending = pending
+            .into_iter()
+            .map(|((handler, bucket), count)| PendingCount {
+                handler,
+                bucket,
+                count,
+            });
+        let dead = dead.into_iter().map(|((handler, error), count)| DeadCount {
+            handler,
+            error,
+            count,
+        });
+        Ok(Counts {
+            pending: pending.collect(),
+            dead: dead.collect(),
+        })
     }
 
     /// Commits, and checks the outcomes.
@@ -161,6 +212,40 @@ impl<'a> Subject<'a> {
 
     pub(crate) fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, String> {
         self.store()?.find(handler, key).map_err(words)
+    }
+
+    /// The handles of these handlers' timers and their positions, read in pages of this size.
+    pub(crate) fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        limit: usize,
+    ) -> Result<Vec<(PendingCursor, Handle)>, String> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.handles_after(scope, after, limit)?;
+            all.extend(page.handles);
+            match page.next {
+                None => return Ok(all),
+                next if next <= after => {
+                    return Err(format!("the page after {after:?} begins again"));
+                }
+                next => after = next,
+            }
+        }
+    }
+
+    /// One page of handles.
+    pub(crate) fn handles_after(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, String> {
+        let page = self.store()?.handles(scope, after, limit).map_err(words)?;
+        match page.handles.len() > limit {
+            true => Err(format!("a page of {limit} has {}", page.handles.len())),
+            false => Ok(page),
+        }
     }
 
     /// A page of the timers with this tag.

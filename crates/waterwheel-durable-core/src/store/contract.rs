@@ -3,8 +3,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Command, Dead, DeadLetters, Handle, Id, Level, Op, Outcome, PageLimit,
-    Row, RowCursor, Scope, Setting,
+    ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Handle, HandlePage, Id, Level, Op,
+    Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting,
 };
 
 /// The storage of durable timers.
@@ -115,6 +115,32 @@ pub trait Store: Send {
     ///
     /// [`StoreError`].
     fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError>;
+
+    /// Returns the handles of at most `limit` pending timers of these handlers, at least one if there is one, in order
+    /// of their [positions](PendingCursor): those after `after`, or the first ones. A page has fewer if the store has
+    /// examined many timers of other handlers, so that commits are not delayed for long; it contains the position
+    /// after which the next one starts.
+    ///
+    /// A timer that is in the store all the time, and is moved by [cascades](Op::Cascade) alone, is in at least one of
+    /// the pages.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, StoreError>;
+
+    /// Returns how many timers each handler has in each bucket, and how many dead letters by kind of error. The cost
+    /// does not depend on the number of timers, only on that of the buckets.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn counts(&mut self) -> Result<Counts, StoreError>;
 
     /// Returns the handles of at most `limit` timers that have this [tag](crate::store::Extras::tag), in order of their
     /// ids: those with ids after `after`, of any handler. Dead letters are not among them.
@@ -334,7 +360,7 @@ macro_rules! forward {
         $($crate::store::forward!(@$call $this $inner);)+
     };
     (@reads $this:ident $inner:expr) => {
-        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get rest);
+        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get handles counts rest);
     };
     (@begin $this:ident $inner:expr) => {
         fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
@@ -413,6 +439,23 @@ macro_rules! forward {
         ) -> Result<Option<$crate::store::Row>, $crate::store::StoreError> {
             let $this = self;
             $inner.get(handle)
+        }
+    };
+    (@handles $this:ident $inner:expr) => {
+        fn handles(
+            &mut self,
+            scope: $crate::store::Scope<'_>,
+            after: Option<$crate::store::PendingCursor>,
+            limit: usize,
+        ) -> Result<$crate::store::HandlePage, $crate::store::StoreError> {
+            let $this = self;
+            $inner.handles(scope, after, limit)
+        }
+    };
+    (@counts $this:ident $inner:expr) => {
+        fn counts(&mut self) -> Result<$crate::store::Counts, $crate::store::StoreError> {
+            let $this = self;
+            $inner.counts()
         }
     };
     (@rest $this:ident $inner:expr) => {

@@ -4,8 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Bucket, Dead, DeadLetters, Due, Handle, Id, Level, Op, Outcome,
-    PageLimit, Row, RowCursor, Scope, Setting, Store, StoreError,
+    ArchiveCursor, Archived, Bucket, Counts, Dead, DeadCount, DeadLetters, Due, Handle, HandlePage,
+    Id, Level, Op, Outcome, PageLimit, PendingCount, PendingCursor, Row, RowCursor, Scope, Setting,
+    Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -60,6 +61,13 @@ impl MemoryStore {
             without.buckets.remove(&at);
         }
         without
+    }
+
+    /// All pending timers and their buckets.
+    fn pending(&self) -> impl Iterator<Item = (Bucket, &Row)> {
+        let coarse = self.buckets.iter().map(|((bucket, _), row)| (*bucket, row));
+        let fine = self.seconds.values();
+        coarse.chain(fine.map(|row| (Level::Second.bucket(row.due), row)))
     }
 
     /// The first rows of a coarser bucket.
@@ -443,9 +451,58 @@ impl Store for MemoryStore {
         Ok(self.timer(handle).cloned())
     }
 
+    /// Sorts all timers for each page, and then examines any number of them.
+    fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, StoreError> {
+        let all = self.pending();
+        let all = all.map(|(bucket, row)| (PendingCursor { bucket, id: row.id }, row));
+        let rest = all.filter(|(cursor, _)| after.is_none_or(|after| *cursor > after));
+        let mut all: Vec<_> = rest.collect();
+        all.sort_unstable_by_key(|(cursor, _)| *cursor);
+        let all = all.into_iter().map(|(cursor, row)| {
+            let handle = scope.contains(&row.handler).then(|| row.handle());
+            Ok((cursor, handle))
+        });
+        HandlePage::of(all, limit, usize::MAX)
+    }
+
+    /// Counts all timers.
+    fn counts(&mut self) -> Result<Counts, StoreError> {
+        let mut pending = BTreeMap::new();
+        for (bucket, row) in self.pending() {
+            let bucket = PendingCount::bucket_of(bucket);
+            *pending.entry((&row.handler, bucket)).or_insert(0) += 1;
+        }
+        let mut dead = BTreeMap::new();
+        for it in self.dead.values() {
+            let kind = DeadCount::kind(&it.error);
+            *dead.entry((&it.row.handler, kind)).or_insert(0) += 1;
+        }
+        let pending = pending
+            .into_iter()
+            .map(|((handler, bucket), count)| PendingCount {
+                handler: Arc::clone(handler),
+                bucket,
+                count,
+            });
+        let dead = dead.into_iter().map(|((handler, error), count)| DeadCount {
+            handler: Arc::clone(handler),
+            error: error.into(),
+            count,
+        });
+        Ok(Counts {
+            pending: pending.collect(),
+            dead: dead.collect(),
+        })
+    }
+
     /// Looks at all timers: this store has no index of the tags.
     fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError> {
-        let timers = self.buckets.values().chain(self.seconds.values());
+        let timers = self.pending().map(|(_, row)| row);
         let tagged = timers.filter(|row| row.tag() == Some(tag) && row.id > after);
         let mut tagged: Vec<_> = tagged.map(Row::handle).collect();
         tagged.sort_unstable_by_key(|handle| handle.id);

@@ -15,7 +15,8 @@
 //! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`RowCursor`] |
 //! | limit how much is loaded | [`PageLimit`] |
-//! | list dead letters, of all handlers or of some | [`DeadLetters`], [`Scope`] |
+//! | list pending timers and dead letters, of all handlers or of some | [`HandlePage`], [`PendingCursor`], [`DeadLetters`], [`Scope`] |
+//! | count pending timers and dead letters | [`Counts`], [`PendingCount`], [`DeadCount`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
 //! | use a store without a file | [`MemoryStore`] |
 //!
@@ -24,6 +25,7 @@
 
 mod command;
 mod contract;
+mod count;
 mod due;
 mod memory;
 mod op;
@@ -34,10 +36,11 @@ mod row;
 pub use crate::forward;
 pub use command::{Command, InvalidCommand, PolicyChange};
 pub use contract::{Notice, Store, StoreError};
+pub use count::{Counts, DeadCount, PendingCount};
 pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;
 pub use op::{Op, Outcome, Setting};
-pub use page::{DeadLetters, PageLimit, Scope};
+pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
 };

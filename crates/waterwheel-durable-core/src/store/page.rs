@@ -1,4 +1,6 @@
-use super::{Dead, Id, Row};
+use std::cmp::{Ordering, Reverse};
+
+use super::{Bucket, Dead, Due, Handle, Id, Level, Row};
 
 /// A limit on how much is loaded, or cascades, at a time. It ends at whichever comes first: the number of rows, or the
 /// row that reaches the number of bytes.
@@ -140,6 +142,72 @@ impl DeadLetters {
     }
 }
 
+/// A position among all pending timers: by the start of their buckets, the longer of two buckets with the same start
+/// first, and by their ids within a bucket. A [cascade](crate::store::Op::Cascade) moves a timer to a later position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PendingCursor {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The id of the timer.
+    pub id: Id,
+}
+
+impl PendingCursor {
+    fn order(self) -> (Due, Reverse<Level>, Id) {
+        (self.bucket.start(), Reverse(self.bucket.level), self.id)
+    }
+}
+
+impl PartialOrd for PendingCursor {
+    fn partial_cmp(&self, other: &PendingCursor) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for PendingCursor {
+    fn cmp(&self, other: &PendingCursor) -> Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+/// A page of [pending timers](crate::store::Store::handles).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandlePage {
+    /// The handles of the timers with their positions, in order.
+    pub handles: Vec<(PendingCursor, Handle)>,
+    /// The position after which the next page starts. `None` if there are no more timers.
+    pub next: Option<PendingCursor>,
+}
+
+impl HandlePage {
+    /// How many timers the stores of this project examine in a call, whether or not they match.
+    pub const EXAMINED: usize = 4_096;
+
+    /// Builds a page from the timers that follow a position: as many matching ones as `limit` allows, at least one,
+    /// after examining at most `examined`. Each item of `all` is the position of a timer, in order, and its handle if
+    /// it matches.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `all`.
+    pub fn of<E>(
+        all: impl IntoIterator<Item = Result<(PendingCursor, Option<Handle>), E>>,
+        limit: usize,
+        examined: usize,
+    ) -> Result<HandlePage, E> {
+        let (mut handles, mut next) = (Vec::new(), None);
+        for (number, item) in (1..).zip(all) {
+            let (cursor, handle) = item?;
+            handles.extend(handle.map(|handle| (cursor, handle)));
+            if handles.len() >= limit.max(1) || number >= examined {
+                next = Some(cursor);
+                break;
+            }
+        }
+        Ok(HandlePage { handles, next })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -208,5 +276,49 @@ mod tests {
         assert_eq!(page(0, bytes(0), 100), (vec![3], Some(3)));
         assert_eq!(page(0, bytes(one), 100), (vec![3], Some(3)));
         assert_eq!(page(0, bytes(one + 1), 100), (vec![3, 6], Some(6)));
+    }
+
+    #[test]
+    fn a_page_of_handles_ends_by_its_limit_and_by_what_was_examined() {
+        let bucket = Level::Second.bucket(Due::from_millis(0));
+        let at = |number| PendingCursor {
+            bucket,
+            id: Id::from_stored(number),
+        };
+        // Every third timer matches.
+        let page = |after: u64, limit, examined| {
+            let all = (after + 1..10).map(|number| {
+                let row = dead_letter(number).row;
+                let handle = (number % 3 == 0).then(|| row.handle());
+                Ok::<_, Infallible>((at(number), handle))
+            });
+            let Ok(page) = HandlePage::of(all, limit, examined);
+            let ids = page.handles.iter().map(|(_, handle)| handle.id.get());
+            (ids.collect::<Vec<_>>(), page.next.map(|next| next.id.get()))
+        };
+        assert_eq!(page(0, 100, 100), (vec![3, 6, 9], None));
+        assert_eq!(page(9, 100, 100), (vec![], None));
+        assert_eq!(page(0, 100, 9), (vec![3, 6, 9], Some(9)));
+        assert_eq!(page(0, 100, 2), (vec![], Some(2)));
+        assert_eq!(page(0, 2, 100), (vec![3, 6], Some(6)));
+        assert_eq!(page(0, 0, 100), (vec![3], Some(3)));
+    }
+
+    #[test]
+    fn positions_are_in_order_of_time_and_the_longer_bucket_first() {
+        let at = |level: Level, millis, number| PendingCursor {
+            bucket: level.bucket(Due::from_millis(millis)),
+            id: Id::from_stored(number),
+        };
+        let all = [
+            at(Level::Month, -1, 5),
+            at(Level::Month, 0, 4),
+            at(Level::Hour, 0, 3),
+            at(Level::Second, 0, 1),
+            at(Level::Second, 999, 2),
+            at(Level::Second, 1_000, 0),
+            at(Level::Hour, 3_600_000, 0),
+        ];
+        assert!(all.is_sorted_by(|one, next| one < next), "{all:?}");
     }
 }

@@ -45,6 +45,10 @@ pub(super) const NOT_TAGGED: &str =
 pub(super) const USELESS: &str =
     "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 
+/// For a count that differs from the number of rows.
+pub(super) const MISCOUNTED: &str =
+    "counts that are shown are wrong, and nothing else: leave it, or restore a backup";
+
 /// For a request that this version does not know.
 pub(super) const STRAY: &str =
     "it is harmless: the service answers that it does not know it; leave it";

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | pages | `PRAGMA integrity_check`, as a whole if no process has the file open, otherwise only if that takes less than [`WHOLE`]. The slices read each page with rows anyway |
 //! | a row | by its own [columns](rows), and against other tables in the same transaction |
+//! | a count | the rows that were read are counted; not compared if a process has the file open |
 //! | a note of a timer that is gone (`moved`, the index of the keys) | the ids of the timers with a note are collected, 8 bytes each. Notes of other ids are checked individually |
 
 mod finding;
@@ -23,7 +24,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode};
 
 pub use self::finding::Finding;
-use self::rows::{Cells, Orphans, TABLES, Table};
+use self::rows::{Cells, Counted, Orphans, TABLES, Table};
 use super::connection::{LONGEST_WAL, connect, require_current};
 use super::error::{boxed, damaged};
 use super::files::{resolve, wal_of};
@@ -100,6 +101,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
                 rows: 0,
                 found: &mut found,
                 orphans: Orphans::default(),
+                counted: Counted::default(),
                 known: None,
                 reading_keys: Duration::ZERO,
             };
@@ -120,6 +122,7 @@ struct Check<'a> {
     rows: u64,
     found: &'a mut dyn FnMut(Finding),
     orphans: Orphans,
+    counted: Counted,
     known: Option<Known>,
     /// How long the index of the keys took to read.
     reading_keys: Duration,
@@ -147,6 +150,7 @@ impl Check<'_> {
         for table in &TABLES {
             self.table(table, &mut |check, cells| check.row(table, cells))?;
         }
+        self.look_for_missing_counts();
         let keys = KeyIndex::read(self.connection, Sizes::USUAL).map(drop);
         self.of_table(Some("key_runs"), keys)?;
         self.look_for_lost_keys()?;
@@ -240,7 +244,7 @@ impl Check<'_> {
                 Some(false) => return Ok(()),
                 // A page cannot be read, so no key leads to what comes after it.
                 None => {
-                    self.orphans.is_partial |= ["timers", "archive"].contains(&table.name);
+                    self.orphans.is_partial |= ["timers", "archive", "dead"].contains(&table.name);
                     return Ok(());
                 }
             }

@@ -6,12 +6,14 @@
 //! meanwhile, which are looked up in the same transaction, or to one that was archived behind the check. The archive is therefore read once more before a key
 //! is reported as lost.
 
+use std::collections::BTreeMap;
+
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
-use waterwheel_durable_core::store::{Command, Due, Id, Level};
+use waterwheel_durable_core::store::{Bucket, Command, DeadCount, Due, Id, Level, PendingCount};
 
 use super::finding::{
-    Finding, KEY_IS_FREE, KEY_IS_TAKEN, NOT_FOUND, NOT_TAGGED, ROW, STRAY, USELESS,
+    Finding, KEY_IS_FREE, KEY_IS_TAKEN, MISCOUNTED, NOT_FOUND, NOT_TAGGED, ROW, STRAY, USELESS,
 };
 use super::{Check, Known, OpenError};
 use crate::archive;
@@ -27,7 +29,7 @@ pub(super) struct Table {
 }
 
 /// The tables that notes are compared with come before the notes.
-pub(super) const TABLES: [Table; 12] = [
+pub(super) const TABLES: [Table; 14] = [
     table("handlers", &["number", "name"], 1),
     table(
         "timers",
@@ -69,6 +71,12 @@ pub(super) const TABLES: [Table; 12] = [
     ),
     table("moved", &["id", "due"], 1),
     table("tags", &["tag", "id", "handler", "due"], 2),
+    table(
+        "pending_counts",
+        &["level", "bucket", "handler", "count"],
+        3,
+    ),
+    table("dead_counts", &["handler", "error", "count"], 2),
     table("settings", &["name", "value"], 1),
     table(
         "commands",
@@ -339,7 +347,9 @@ impl Check<'_> {
             _ => {
                 match table.name {
                     "handlers" => handler(cells),
-                    "dead" => dead(&known, cells),
+                    "dead" => self.dead(&known, cells),
+                    "pending_counts" => self.pending_count(cells),
+                    "dead_counts" => self.dead_count(cells),
                     "settings" => {
                         cells.text("name");
                         cells.bytes("value");
@@ -409,6 +419,13 @@ impl Check<'_> {
                     ROW,
                 );
             }
+        }
+        if let (Some(level), Some(number), Some(handler)) =
+            (level, cells.integer("bucket"), handler)
+        {
+            let bucket = PendingCount::bucket_of(Bucket { level, number });
+            let at = (bucket.level.number().into(), bucket.number, handler);
+            *self.counted.pending.entry(at).or_insert(0) += 1;
         }
         let (Some(id), Some(due)) = (id, due) else {
             return Ok(None);
@@ -493,6 +510,82 @@ impl Check<'_> {
         Ok(Some(keyed.collect()))
     }
 
+    fn dead(&mut self, known: &Known, cells: &mut Cells<'_>) {
+        cells.common();
+        cells.id(known);
+        let handler = cells.handler("handler", known);
+        cells.integer("due");
+        cells.bytes_or_null("key");
+        cells.text_or_null("tag");
+        cells.integer("at");
+        if let (Some(handler), Some(error)) = (handler, cells.text("error")) {
+            let kind = DeadCount::kind(error).to_owned();
+            *self.counted.dead.entry((handler, kind)).or_insert(0) += 1;
+        }
+    }
+
+    fn pending_count(&mut self, cells: &mut Cells<'_>) {
+        let key = ["level", "bucket", "handler"].map(|column| cells.integer(column));
+        if let ([Some(level), Some(bucket), Some(handler)], Some(count)) =
+            (key, cells.count("count", i64::MAX))
+        {
+            let counted = self.counted.pending.remove(&(level, bucket, handler));
+            self.compare(count, counted, cells);
+        }
+    }
+
+    fn dead_count(&mut self, cells: &mut Cells<'_>) {
+        if let (Some(handler), Some(error), Some(count)) = (
+            cells.integer("handler"),
+            cells.text("error"),
+            cells.count("count", i64::MAX),
+        ) {
+            let counted = self.counted.dead.remove(&(handler, error.to_owned()));
+            self.compare(count, counted, cells);
+        }
+    }
+
+    /// Compares a count with the number of rows that were read.
+    fn compare(&self, count: i64, counted: Option<i64>, cells: &mut Cells<'_>) {
+        let counted = counted.unwrap_or(0);
+        if count != counted && self.is_counted() {
+            let what = format!("the column `count` has {count}, and there are {counted}");
+            cells.is_wrong(what, MISCOUNTED);
+        }
+    }
+
+    /// Whether all rows were read that are counted, and no process may have changed them meanwhile.
+    fn is_counted(&self) -> bool {
+        !self.is_beside && !self.orphans.is_partial
+    }
+
+    /// Reports what the tables of counts do not have.
+    pub(super) fn look_for_missing_counts(&mut self) {
+        if !self.is_counted() {
+            return;
+        }
+        let counted = std::mem::take(&mut self.counted);
+        let pending = counted.pending.into_iter();
+        let pending = pending.map(|((level, bucket, handler), count)| {
+            let row = format!("level = {level} AND bucket = {bucket} AND handler = {handler}");
+            ("pending_counts", row, count)
+        });
+        let dead = counted.dead.into_iter();
+        let dead = dead.map(|((handler, error), count)| {
+            let row = format!("handler = {handler} AND error = '{error}'");
+            ("dead_counts", row, count)
+        });
+        for (table, row, count) in pending.chain(dead) {
+            (self.found)(Finding {
+                table: Some(table.to_owned()),
+                row: Some(row),
+                timer: None,
+                what: format!("it is missing, and there are {count}"),
+                cure: MISCOUNTED,
+            });
+        }
+    }
+
     /// Checks that the index has the keys of these timers.
     fn look_up(&mut self, all: &[Keyed], cells: &mut Cells<'_>) -> rusqlite::Result<()> {
         for Keyed { handler, key, id } in all {
@@ -540,17 +633,6 @@ fn handler(cells: &mut Cells<'_>) {
     }
 }
 
-fn dead(known: &Known, cells: &mut Cells<'_>) {
-    cells.common();
-    cells.id(known);
-    cells.handler("handler", known);
-    cells.integer("due");
-    cells.bytes_or_null("key");
-    cells.text_or_null("tag");
-    cells.integer("at");
-    cells.text("error");
-}
-
 fn command(cells: &mut Cells<'_>) {
     let body = cells.text("body");
     cells.integer("until");
@@ -583,6 +665,15 @@ pub(super) fn run(cells: &mut Cells<'_>) {
             cells.is_wrong(format!("it is merged into {into}, which is missing"), ROW);
         }
     }
+}
+
+/// The number of rows that were read, as far as they have not been compared with the tables of counts.
+#[derive(Default)]
+pub(super) struct Counted {
+    /// By level, bucket and handler.
+    pending: BTreeMap<(i64, i64, i64), i64>,
+    /// By handler and kind of error.
+    dead: BTreeMap<(i64, String), i64>,
 }
 
 /// The timers seen so far, by their ids.

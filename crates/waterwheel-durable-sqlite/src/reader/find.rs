@@ -1,10 +1,9 @@
 //! Where is this timer, or this dead letter?
 
 use rusqlite::{OptionalExtension, Row as SqlRow};
-use waterwheel_durable_core::store::{Bucket, Dead, Handle, Id, Level, PageLimit, Row, Scope};
+use waterwheel_durable_core::store::{Bucket, Dead, Handle, Id, PageLimit, Row, Scope};
 
 use super::snapshot::Snapshot;
-use crate::error::damaged;
 use crate::lsm::{KeyIndex, Sizes};
 use crate::read::{self, DEAD, Handlers, dead_letter, handle, row, stored};
 
@@ -71,10 +70,7 @@ pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<
 }
 
 fn pending(from: &SqlRow<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
-    let level: u8 = from.get(9)?;
-    let levels = [Level::Second].into_iter().chain(Level::CASCADING);
-    let level = levels.into_iter().find(|it| it.number() == level);
-    let level = level.ok_or_else(|| damaged("a timer is in a level that does not exist"))?;
+    let level = read::level(from.get(9)?)?;
     Ok(Pending {
         row: row("timers", from, handlers.name(from.get(11)?)?)?,
         bucket: Bucket {

@@ -7,7 +7,6 @@ mod count;
 mod error;
 mod extent;
 mod find;
-mod handles;
 mod pending;
 mod snapshot;
 
@@ -15,7 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_durable_core::store::{Bucket, Dead, Due, Handle, Id, PageLimit, Scope, Setting};
+#[cfg(doc)]
+use waterwheel_durable_core::store::Store;
+use waterwheel_durable_core::store::{
+    Counts, Dead, Due, Handle, HandlePage, Id, PageLimit, PendingCursor, Scope, Setting,
+};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
@@ -26,7 +29,7 @@ use super::connection::open_to_read;
 use super::error::OpenError;
 use super::files::resolve;
 use super::lock::{self, Holder};
-use super::read;
+use super::{counts, handles, read};
 
 /// Reads the file of a store without changing it.
 ///
@@ -109,26 +112,33 @@ impl Reader {
         })
     }
 
-    /// Returns at most `limit` [handles](Pending::handle) of pending timers and the buckets that they are in, in order
-    /// of the starts of the buckets, and of the ids within each. `after` is the end of the previous page.
+    /// Returns a page of the [handles](Pending::handle) of pending timers, as [`Store::handles`] does. Every page but
+    /// the last has `limit` handles.
     ///
     /// This reads no payloads, and no timer twice, so it is suited for large pages of all timers, while
-    /// [`pending`](Reader::pending) is for those that are due first. A timer that is moved by a
-    /// [cascade](waterwheel_durable_core::store::Op::Cascade) between two calls is in one of the pages, or in both.
+    /// [`pending`](Reader::pending) is for those that are due first.
     ///
     /// # Errors
     ///
     /// [`ReadError`].
     pub fn handles(
         &self,
-        scope: &Scope,
-        after: Option<(Bucket, Id)>,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
         limit: usize,
-    ) -> Result<Vec<(Handle, Bucket)>, ReadError> {
-        self.read(|snapshot| {
-            let of = snapshot.numbers(scope);
-            handles::Page::new(of, after, limit).of(snapshot)
-        })
+    ) -> Result<HandlePage, ReadError> {
+        // No process waits for this connection, so the number of examined rows is unlimited.
+        let all = usize::MAX;
+        self.read(|it| handles::page(it.connection, &it.handlers, scope, after, limit, all))
+    }
+
+    /// Returns how many timers and dead letters there are: see [`Store::counts`].
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn counts(&self) -> Result<Counts, ReadError> {
+        self.read(|snapshot| counts::read(snapshot.connection, &snapshot.handlers))
     }
 
     /// Finds a pending timer by its handle, with a fast lookup.

@@ -58,6 +58,11 @@ const STEPS: [Step; 3] = [
                 is_taken INTEGER NOT NULL DEFAULT 0, answer TEXT);
             CREATE TABLE tags (tag TEXT NOT NULL, id INTEGER NOT NULL, handler INTEGER NOT NULL, due INTEGER NOT NULL,
                 PRIMARY KEY (tag, id)) WITHOUT ROWID;
+            CREATE TABLE pending_counts (level INTEGER NOT NULL, bucket INTEGER NOT NULL, handler INTEGER NOT NULL,
+                count INTEGER NOT NULL, PRIMARY KEY (level, bucket, handler)) WITHOUT ROWID;
+            CREATE TABLE dead_counts (handler INTEGER NOT NULL, error TEXT NOT NULL, count INTEGER NOT NULL,
+                PRIMARY KEY (handler, error)) WITHOUT ROWID;
+            INSERT INTO pending_counts SELECT 1, bucket / 60, handler, count(*) FROM timers GROUP BY 1, 2, 3;
             CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
             CREATE TABLE key_runs (number INTEGER PRIMARY KEY, age INTEGER NOT NULL, bits INTEGER NOT NULL,
                 entries INTEGER NOT NULL, freed INTEGER NOT NULL, merged_into INTEGER, done INTEGER NOT NULL);
@@ -112,7 +117,7 @@ fn version(disk: &Disk) -> i64 {
         -2 => (2, "timer"),
         -1 => (3, "timer"),
         0 => (5, "timers"),
-        _ => (13, "timers"),
+        _ => (15, "timers"),
     };
     // These are in addition to SQLite's own.
     let all = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";

@@ -13,7 +13,7 @@ fn spread(bucket: Bucket, count: u64) -> Vec<Row> {
     (0..count)
         .map(|at| {
             let nth = (at * 7919 % count) as i64;
-            let due = bucket.start().as_millis() + nth * part + nth % 1_000;
+            let due = bucket.start().as_millis() + nth * part + nth % part.min(1_000);
             of(["mail", "call"][at as usize % 2], row(at + 1, due))
         })
         .collect()

@@ -6,6 +6,7 @@ mod commit;
 mod dead;
 mod extras;
 mod keys;
+mod lists;
 mod load;
 mod moves;
 mod settings;
@@ -96,6 +97,12 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_timer_keeps_its_extras,
         extras_count_as_bytes,
         timers_are_found_by_their_tag,
+    ;
+    lists:
+        timers_are_listed_in_pages,
+        of_buckets_that_start_together_the_longest_is_listed_first,
+        a_cascade_between_two_pages_hides_no_timer,
+        timers_and_dead_letters_are_counted,
     ;
     archive:
         an_archived_row_leaves_a_record,

@@ -182,7 +182,7 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    forward!(this => this.store(); handlers find get rest);
+    forward!(this => this.store(); handlers find get handles counts rest);
 
     fn dead(
         &mut self,
