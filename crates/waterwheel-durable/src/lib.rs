@@ -58,8 +58,9 @@
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which return an [`Insert`]; in batches: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`], [`TAG_LIMIT`] |
 //! | refer to a timer, also across restarts | [`Handle`], [`Id`]; [`Delivery::handle`], [`DeadLetter::handle`] |
 //! | read a timer by its handle or key | [`Durable::get`]; [`Durable::find`], [`Namespace::find`]; [`PendingTimer`] |
+//! | list and count pending timers | [`Durable::pending`], [`Scope`], [`PendingPage`], [`PendingCursor`]; [`Durable::counts`], [`Counts`], [`PendingCount`], [`DeadCount`] |
 //! | cancel or reschedule a timer | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
-//! | cancel all timers with a tag | [`NewTimer::tag`]; [`Durable::cancel_tagged`], [`Namespace::cancel_tagged`], [`CancelledTimers`] |
+//! | cancel all timers of a handler or a namespace, or with a tag | [`Durable::cancel_all`], [`Scope`]; [`NewTimer::tag`], [`Durable::cancel_tagged`], [`Namespace::cancel_tagged`]; [`CancelledTimers`] |
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
 //! | list archived timers | [`Namespace::archived`], [`Archived`], [`ArchiveCursor`] |
@@ -197,7 +198,7 @@ pub use failure::{Dead, Failure, Retry, Snooze};
 pub use metrics::{DeliveryLateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
-pub use pending_timer::PendingTimer;
+pub use pending_timer::{PendingPage, PendingTimer};
 pub use service::InvalidPayload;
 pub use service::{Archived, Builder, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
@@ -214,4 +215,6 @@ pub use waterwheel_durable_core::limits::{NAME_LIMIT, PAYLOAD_LIMIT, TAG_LIMIT};
 pub use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 pub use waterwheel_durable_core::store;
 #[doc(inline)]
-pub use waterwheel_durable_core::store::{ArchiveCursor, Handle, Id};
+pub use waterwheel_durable_core::store::{
+    ArchiveCursor, Counts, DeadCount, Handle, Id, PendingCount, PendingCursor, Scope,
+};

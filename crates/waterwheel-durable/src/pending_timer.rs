@@ -1,10 +1,20 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable_core::store::{Handle, Id, Row};
+use waterwheel_durable_core::store::{Handle, Id, PendingCursor, Row};
 
-/// A timer that is pending, as it is stored: see [`Durable::get`](crate::Durable::get) and
-/// [`find`](crate::Durable::find). It can be passed wherever a [`Handle`] is expected.
+/// A page of pending timers: see [`Durable::pending`](crate::Durable::pending).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PendingPage {
+    /// The timers.
+    pub timers: Vec<PendingTimer>,
+    /// The position after which the next page starts, or `None` if this is the last page.
+    pub next: Option<PendingCursor>,
+}
+
+/// A timer that is pending, as it is stored: see [`Durable::get`](crate::Durable::get),
+/// [`find`](crate::Durable::find) and [`pending`](crate::Durable::pending). It can be passed wherever a [`Handle`] is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingTimer {
     row: Row,

@@ -1,4 +1,4 @@
-//! Cancels many timers.
+//! Cancels timers by their tag.
 
 use waterwheel_durable_core::engine::{DEFAULT, namespace_in};
 use waterwheel_durable_core::store::{Handle, Id, Store};
@@ -8,7 +8,7 @@ use crate::answer::{Cancelled, CancelledTimers};
 use crate::error::Error;
 
 /// The number of timers that are read and cancelled at a time. Commits of other callers proceed in between.
-const AT_A_TIME: usize = 1_000;
+pub(super) const AT_A_TIME: usize = 1_000;
 
 impl Durable {
     /// Same as [`Namespace::cancel_tagged`], for the namespace `default`.
@@ -72,20 +72,27 @@ async fn cancel_tagged(
         let is_last = page.len() < AT_A_TIME;
         after = page.last().map_or(after, |last| last.id);
         let own = |handle: &Handle| namespace_in(&handle.handler) == namespace;
-        let answers = timers
-            .shared
-            .cancel_all(page.into_iter().filter(own).collect())?;
-        for answer in answers {
-            let answer = answer.await.map_err(|_| Error::unanswered())?;
-            match Cancelled::from_answer(answer)? {
-                Cancelled::Done => all.done += 1,
-                Cancelled::AlreadyFired => all.already_fired += 1,
-                // It has been settled or cancelled meanwhile.
-                Cancelled::NotFound => {}
-            }
-        }
+        cancel(timers, page.into_iter().filter(own).collect(), &mut all).await?;
         if is_last {
             return Ok(all);
         }
     }
+}
+
+/// Cancels these timers, and counts the results.
+pub(super) async fn cancel(
+    timers: &Durable,
+    handles: Vec<Handle>,
+    cancelled: &mut CancelledTimers,
+) -> Result<(), Error> {
+    for answer in timers.shared.cancel_all(handles)? {
+        let answer = answer.await.map_err(|_| Error::unanswered())?;
+        match Cancelled::from_answer(answer)? {
+            Cancelled::Done => cancelled.done += 1,
+            Cancelled::AlreadyFired => cancelled.already_fired += 1,
+            // It has been settled or cancelled meanwhile.
+            Cancelled::NotFound => {}
+        }
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ mod delivery;
 mod durable;
 mod insert;
 mod namespace;
+mod pending;
 
 pub use archived::Archived;
 pub use builder::Builder;

@@ -24,6 +24,7 @@ mod moves;
 mod namespaces;
 mod opening;
 mod pauses;
+mod pending;
 mod poison;
 mod retention;
 mod retry_delays;
