@@ -49,6 +49,8 @@ faults! {
     ArchivesKeepNothing: an_archived_row_leaves_a_record,
     ArchivesFreeTheKey: an_archived_key_stays_taken,
     ExpiriesIgnoreTheDay: what_has_expired_is_gone_with_its_keys,
+    ErasuresAreOfAnyKey: dead_letters_of_a_key_are_erased,
+    ErasuresLeaveTheArchive: an_erased_key_leaves_its_record_and_becomes_free,
     StartsAreNotNoted: a_start_is_noted_in_place,
     SettingsAreNotDeleted: a_setting_is_replaced_and_deleted,
     AllIsDoneLastFirst: steps_of_all_are_done_in_order,
@@ -111,6 +113,19 @@ impl Broken {
                 op = Op::All(vec![op, expire]);
             }
             (Fault::ExpiriesIgnoreTheDay, Op::Expire { before, .. }) => *before = i64::MAX,
+            (Fault::ErasuresAreOfAnyKey, Op::Erase { handler, .. }) => {
+                let limit = PageLimit::rows(usize::MAX);
+                let dead = self.inner.clone().dead(Scope::All, Id::NONE, limit);
+                let dead = dead.map(|page| page.dead).unwrap_or_default();
+                let own = dead.iter().filter(|it| it.row.handler == *handler);
+                op = Op::All(own.map(|it| Op::Discard(it.row.id)).collect());
+            }
+            (Fault::ErasuresLeaveTheArchive, Op::Erase { handler, key }) => {
+                let found = self.inner.clone().find(handler, key);
+                if found.is_ok_and(|found| found.is_none()) {
+                    *handler = "none".into();
+                }
+            }
             (Fault::StartsAreNotNoted, Op::Start(row)) => row.id = Id::MAX,
             (Fault::SettingsAreNotDeleted, Op::Set(name, None)) => {
                 *name = "none".into();

@@ -21,6 +21,10 @@ const BLOCKS: &str = "
     WHERE handler = ?1 AND (day, block) >= (?2, ?3) AND day < ?4
     ORDER BY day, block";
 
+/// The blocks that may have the record of a timer.
+const WITH_ID: &str = "
+    SELECT day, block, entries FROM archive WHERE handler = ?1 AND ?2 BETWEEN first_id AND last_id";
+
 const FIRST: &str = "
     SELECT day FROM archive WHERE handler = ?1 ORDER BY day, block LIMIT 1";
 
@@ -242,6 +246,33 @@ pub(crate) fn expire(
     Ok(Outcome::Expired {
         is_empty: is_empty || first(connection, handler)?.is_none_or(|first| first >= before),
     })
+}
+
+/// Deletes the key in the record of a timer. Returns whether there is such a record.
+pub(crate) fn erase_key(connection: &Connection, handler: i64, id: i64) -> rusqlite::Result<bool> {
+    let mut blocks = connection.prepare_cached(WITH_ID)?;
+    let blocks = blocks.query_map((handler, id), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    let blocks: Vec<(i64, i64, Vec<u8>)> = blocks.collect::<Result<_, _>>()?;
+    for (day, number, bytes) in blocks {
+        let all = entries(&bytes).ok_or_else(damaged)?;
+        if all.iter().all(|archived| stored(archived.id) != id) {
+            continue;
+        }
+        let mut block = Block::default();
+        for mut archived in all {
+            if stored(archived.id) == id {
+                archived.key = None;
+            }
+            block.add(&archived);
+        }
+        let sql = "UPDATE archive SET entries = ?4 WHERE handler = ?1 AND day = ?2 AND block = ?3";
+        let mut update = connection.prepare_cached(sql)?;
+        update.execute((handler, day, number, block.entries))?;
+        return Ok(true);
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

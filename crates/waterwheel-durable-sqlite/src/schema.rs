@@ -94,6 +94,7 @@ pub(crate) const TABLES: &str = "
         error TEXT NOT NULL,
         starts INTEGER NOT NULL
     );
+    CREATE INDEX dead_keys ON dead (handler, key) WHERE key IS NOT NULL;
     CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE archive (
         handler INTEGER NOT NULL,

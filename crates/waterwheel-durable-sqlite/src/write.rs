@@ -1,7 +1,7 @@
 //! Writes the operations of a commit.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
-use waterwheel_durable_core::store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
+use waterwheel_durable_core::store::{Bucket, Due, Erased, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
 use super::counts::Changes;
@@ -171,6 +171,10 @@ impl<'a> Writer<'a> {
                 let row = self.unbury(*id)?;
                 Ok(Outcome::Cancelled(row.is_some()))
             }
+            Op::Erase { handler, key } => match self.handlers.number(handler) {
+                Some(handler) => self.erase(handler, key).map(Outcome::Erased),
+                None => Ok(Outcome::Erased(Erased::default())),
+            },
             Op::Cascade { bucket, now, limit } => self.cascade(*bucket, *now, *limit),
             Op::Set(name, value) => self.set(name, value.as_deref()),
             Op::Reply(number, answer) => {
@@ -478,6 +482,27 @@ impl<'a> Writer<'a> {
             self.counts.dead(handler, error, 1);
         }
         Ok(())
+    }
+
+    fn erase(&mut self, handler: i64, key: &[u8]) -> rusqlite::Result<Erased> {
+        let mut erased = Erased::default();
+        let sql = "DELETE FROM dead WHERE handler = ?1 AND key = ?2 RETURNING error";
+        let mut dead = self.connection.prepare_cached(sql)?;
+        let mut rows = dead.query((handler, key))?;
+        while let Some(row) = rows.next()? {
+            self.counts.dead(handler, row.get_ref(0)?.as_str()?, -1);
+            erased.dead_letters += 1;
+        }
+        let name = self.keys.name(handler, key);
+        if let Some(Holder { id, .. }) = self.keys.find(self.connection, name)? {
+            // Steps before this one may have archived it.
+            std::mem::take(&mut self.blocks).write(self.connection)?;
+            erased.is_archived = archive::erase_key(self.connection, handler, id)?;
+            if erased.is_archived {
+                self.keys.free(name);
+            }
+        }
+        Ok(erased)
     }
 
     fn unbury(&mut self, id: Id) -> rusqlite::Result<Option<Row>> {

@@ -36,6 +36,18 @@ pub struct CancelledTimers {
     pub already_fired: u64,
 }
 
+/// The result of [erasing](crate::Durable::erase) a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Erased {
+    /// The result of cancelling the pending timer with the key, or [`NotFound`](Cancelled::NotFound) if there was none.
+    pub pending: Cancelled,
+    /// The number of dead letters with the key that were deleted.
+    pub dead_letters: u64,
+    /// Whether an archived record had the key. The record stays without it.
+    pub is_archived: bool,
+}
+
 /// The result of a reschedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rescheduled {

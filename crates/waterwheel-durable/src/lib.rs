@@ -61,6 +61,7 @@
 //! | list and count pending timers | [`Durable::pending`], [`Scope`], [`PendingPage`], [`PendingCursor`]; [`Durable::counts`], [`Counts`], [`PendingCount`], [`DeadCount`] |
 //! | cancel or reschedule a timer | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
 //! | cancel all timers of a handler or a namespace, or with a tag | [`Durable::cancel_all`], [`Scope`]; [`NewTimer::tag`], [`Durable::cancel_tagged`], [`Namespace::cancel_tagged`]; [`CancelledTimers`] |
+//! | delete what belongs to a key, for example after a customer's request | [`Durable::erase`], [`Erased`] |
 //! | use recurring timers | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | list dead letters, and retry or delete them | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; [`Durable::discard`] |
 //! | list archived timers | [`Namespace::archived`], [`Archived`], [`ArchiveCursor`] |
@@ -186,7 +187,7 @@ mod publish;
 mod service;
 mod shell;
 
-pub use answer::{Cancelled, CancelledTimers, Inserted, Redriven, Rescheduled};
+pub use answer::{Cancelled, CancelledTimers, Erased, Inserted, Redriven, Rescheduled};
 #[cfg(feature = "calendar")]
 pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo};
 pub use dead_letter::DeadLetter;

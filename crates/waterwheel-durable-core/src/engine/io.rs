@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{Due, Handle, Id, Level, Op, PageLimit, Row, RowCursor, Store, StoreError};
+use crate::store::{
+    Due, Erased, Handle, Id, Level, Op, PageLimit, Row, RowCursor, Store, StoreError,
+};
 
 use super::calendar::Declared;
 
@@ -229,6 +231,8 @@ pub enum Answer {
     Done,
     /// The calendar is durable.
     Declared(Declared),
+    /// What belonged to a key was durably deleted.
+    Erased(Erased),
     /// The timer is already with its handler.
     AlreadyFired,
     /// There is no such timer: it was settled, cancelled or given up, or never was.

@@ -335,6 +335,12 @@ impl Engine {
         self.request(Op::Discard(id), token);
     }
 
+    /// Deletes the dead letters and the archived key of a handler that belong to this key: [`Erased`](Answer::Erased). A pending timer stays.
+    pub fn handle_erase(&mut self, token: Token, handler: &Arc<str>, key: &Arc<[u8]>) {
+        let (handler, key) = (Arc::clone(handler), Arc::clone(key));
+        self.request(Op::Erase { handler, key }, token);
+    }
+
     /// Sets the policy of a namespace, and creates it if it does not exist: [`Done`](Answer::Done). With `is_new`, an existing namespace keeps its policy.
     pub fn handle_policy(&mut self, token: Token, name: &Arc<str>, policy: &Policy, is_new: bool) {
         if is_new && self.namespaces.is_created(name) && self.link.is_open() {
@@ -888,6 +894,9 @@ impl Engine {
                 self.memory.restore(handle.id);
                 self.link.answer_all(callers, &Answer::NotFound);
                 self.take_up(handle.id);
+            }
+            (Op::Erase { .. }, Some(callers), Outcome::Erased(erased)) => {
+                self.link.answer_all(callers, &Answer::Erased(erased));
             }
             (Op::Discard(_), Some(callers), Outcome::Cancelled(true)) => {
                 self.link.answer_all(callers, &Answer::Done);

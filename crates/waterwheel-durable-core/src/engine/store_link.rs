@@ -600,7 +600,7 @@ fn in_words(answer: &Answer) -> String {
             "it is not known what was done ({why}): restart the service, and look before you repeat the command"
         ),
         Answer::OutOfIds => "no more ids are left: restart the service".into(),
-        Answer::Declared(_) => {
+        Answer::Declared(_) | Answer::Erased(_) => {
             "the service gave an unexpected answer: please report this bug".into()
         }
     }

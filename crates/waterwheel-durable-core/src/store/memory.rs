@@ -4,9 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    ArchiveCursor, Archived, Bucket, Counts, Dead, DeadCount, DeadLetters, Due, Handle, HandlePage,
-    Id, Level, Op, Outcome, PageLimit, PendingCount, PendingCursor, Row, RowCursor, Scope, Setting,
-    Store, StoreError,
+    ArchiveCursor, Archived, Bucket, Counts, Dead, DeadCount, DeadLetters, Due, Erased, Handle,
+    HandlePage, Id, Level, Op, Outcome, PageLimit, PendingCount, PendingCursor, Row, RowCursor,
+    Scope, Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that do not need to outlive the process.
@@ -260,6 +260,7 @@ impl MemoryStore {
                 let dead = self.dead.remove(id);
                 Outcome::Cancelled(dead.is_some())
             }
+            Op::Erase { handler, key } => Outcome::Erased(self.erase(handler, key)),
             Op::Cascade { bucket, now, limit } => self.cascade(*bucket, *now, *limit),
             Op::Set(name, Some(value)) => {
                 self.settings.insert(Arc::clone(name), Arc::clone(value));
@@ -271,6 +272,27 @@ impl MemoryStore {
             }
             Op::Reply(..) => Outcome::Done,
         }
+    }
+
+    fn erase(&mut self, handler: &Arc<str>, key: &Arc<[u8]>) -> Erased {
+        let before = self.dead.len();
+        let has_key = |row: &Row| row.handler == *handler && row.key.as_ref() == Some(key);
+        self.dead.retain(|_, dead| !has_key(&dead.row));
+        let mut erased = Erased {
+            dead_letters: (before - self.dead.len()) as u64,
+            is_archived: false,
+        };
+        let name = (Arc::clone(handler), Arc::clone(key));
+        let Some(holder) = self.keys.get(&name).cloned() else {
+            return erased;
+        };
+        let archived = self.archive.iter_mut();
+        for (_, archived) in archived.filter(|((of, _), it)| of == handler && it.id == holder.id) {
+            archived.key = None;
+            self.keys.remove(&name);
+            erased.is_archived = true;
+        }
+        erased
     }
 
     /// The records of a handler after this cursor and before this day.

@@ -8,7 +8,7 @@
 //! | to | use |
 //! |---|---|
 //! | write a store | [`Store`]; `conformance`, with the feature `testing`, tests it |
-//! | describe what is written, and the result | [`Op`], [`Outcome`] |
+//! | describe what is written, and the result | [`Op`], [`Outcome`], [`Erased`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list archived timers | [`Archived`], [`ArchiveCursor`] |
 //! | store settings next to the timers | [`Setting`] |
@@ -39,7 +39,7 @@ pub use contract::{Notice, Store, StoreError};
 pub use count::{Counts, DeadCount, PendingCount};
 pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;
-pub use op::{Op, Outcome, Setting};
+pub use op::{Erased, Op, Outcome, Setting};
 pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,

@@ -57,6 +57,15 @@ pub enum Op {
     Redrive(Id, Due, Bucket),
     /// Deletes a dead letter: [`Cancelled`](Outcome::Cancelled).
     Discard(Id),
+    /// Deletes the dead letters of a handler that had this key. If a record in its archive keeps the key taken, the
+    /// record stays without the key, which becomes free: [`Erased`](Outcome::Erased). A pending timer with the key
+    /// stays.
+    Erase {
+        /// The name of the handler.
+        handler: Arc<str>,
+        /// The key.
+        key: Arc<[u8]>,
+    },
     /// Moves the first rows of a coarser bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader
     /// of the store sees each row exactly once, before and after.
     Cascade {
@@ -93,6 +102,8 @@ pub enum Outcome {
     Rescheduled(Option<Row>),
     /// The timer that was a dead letter, if it existed.
     Redriven(Option<Row>),
+    /// What belonged to a key was deleted.
+    Erased(Erased),
     /// Rows were moved.
     Cascaded {
         /// Whether the bucket is empty now.
@@ -109,6 +120,15 @@ pub enum Outcome {
     },
     /// The outcome of each step.
     All(Vec<Outcome>),
+}
+
+/// What a store has [erased](Op::Erase).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Erased {
+    /// The number of dead letters that were deleted.
+    pub dead_letters: u64,
+    /// Whether a record in the archive had the key.
+    pub is_archived: bool,
 }
 
 /// A named value in a store: see [`Op::Set`].

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 use waterwheel_durable_core::store::{Handle, Id, Store};
 
 use super::Namespace;
-use crate::answer::{Cancelled, Redriven, Rescheduled};
+use crate::answer::{Cancelled, Erased, Redriven, Rescheduled};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::new_timer::{When, check_name, check_namespace};
@@ -190,6 +190,53 @@ impl Durable {
             .request(|engine, token| engine.handle_cancel(token, handle))
             .await?;
         Cancelled::from_answer(answer)
+    }
+
+    /// Deletes what the store has of a [key](crate::Insert::key) of this handler, durably: the pending timer is cancelled,
+    /// dead letters with the key are deleted, and an [archived](crate::Policy::retention) record loses it. The key is free
+    /// afterwards.
+    ///
+    /// A timer that is with its handler stays: [`Erased::pending`] is then [`AlreadyFired`](Cancelled::AlreadyFired), and
+    /// the call should be repeated once its handler has ended. The bytes may stay in free pages of the file until these
+    /// are used again, and in backups.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Cancelled, Durable, Error};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let erased = timers.erase("shop/close", "customer-17").await?;
+    /// if erased.pending == Cancelled::AlreadyFired {
+    ///     // Repeat it later.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Name`], [`Error::UnknownNamespace`], or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do). A part may have been deleted: repeat the call.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped after its first poll, none, a part or all of it may be deleted.
+    pub async fn erase(&self, handler: &str, key: impl AsRef<[u8]>) -> Result<Erased, Error> {
+        let key: Arc<[u8]> = key.as_ref().into();
+        let pending = match self.find(handler, &key).await? {
+            Some(timer) => self.cancel(timer).await?,
+            None => Cancelled::NotFound,
+        };
+        let handler: Arc<str> = handler.into();
+        let answer = self
+            .request(|engine, token| engine.handle_erase(token, &handler, &key))
+            .await?;
+        match answer {
+            Answer::Erased(erased) => Ok(Erased {
+                pending,
+                dead_letters: erased.dead_letters,
+                is_archived: erased.is_archived,
+            }),
+            other => Err(Error::from_answer(other)),
+        }
     }
 
     /// Moves a timer to another due time, durably. Its id, handle, key, payload and number of failures do not change. A

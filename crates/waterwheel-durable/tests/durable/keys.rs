@@ -150,3 +150,72 @@ async fn a_key_is_its_timers_until_that_is_settled_or_dead() {
     let late = within(shop.find("mail", "order")).await;
     assert_eq!(late, Err(Error::ShuttingDown));
 }
+
+#[tokio::test]
+async fn what_belongs_to_a_key_is_erased_and_nothing_else() {
+    let (place, timers) = on_file().await;
+    let keeps = Policy::default().retention(7).retry_delays([]);
+    let shop = create(&timers, "shop", keeps).await;
+    let mut deliveries = Deliveries::ended(&timers, "shop/close", |delivery| {
+        match delivery.payload().first() {
+            Some(0) => Ok(()),
+            _ => Err(Dead::because("no")),
+        }
+    });
+    // Two dead letters with the key, then an archived record, and one of each with another key.
+    for (key, payload) in [("17", 1), ("17", 1), ("17", 0), ("18", 1), ("18", 0)] {
+        let (dead, kept) = (shop.metrics().dead, shop.metrics().settled);
+        let inserted = added(shop.at("close", soon()).key(key).bytes([payload])).await;
+        assert!(inserted.is_new());
+        deliveries.take(1).await;
+        until(|| shop.metrics().dead + shop.metrics().settled > dead + kept).await;
+    }
+    let erased = within(timers.erase("shop/close", "17")).await.unwrap();
+    assert_eq!(erased.pending, Cancelled::NotFound);
+    assert_eq!((erased.dead_letters, erased.is_archived), (2, true));
+    let timers = place.reopen(timers).await;
+    let shop = timers.namespace("shop").unwrap();
+    let dead = within(shop.dead_letters(None, 9)).await.unwrap();
+    assert_eq!(
+        dead.iter().map(|it| it.key().unwrap()).collect::<Vec<_>>(),
+        [b"18"]
+    );
+    let since = SystemTime::UNIX_EPOCH;
+    let archived = within(shop.archived("close", since, None, 9))
+        .await
+        .unwrap();
+    let keys: Vec<_> = archived.iter().map(|it| it.key()).collect();
+    assert_eq!(keys, [None, Some(&b"18"[..])]);
+    // The key is free, and that of a pending timer becomes so.
+    let again = added(shop.at("close", in_an_hour()).key("17")).await;
+    assert!(again.is_new());
+    let erased = within(timers.erase("shop/close", "17")).await.unwrap();
+    assert_eq!((erased.pending, erased.dead_letters), (Cancelled::Done, 0));
+    assert_eq!(within(timers.get(&again)).await, Ok(None));
+    assert!(
+        added(shop.at("close", in_an_hour()).key("17"))
+            .await
+            .is_new()
+    );
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_timer_with_its_handler_is_not_erased() {
+    let (timers, _) = in_memory().await;
+    let gate = Gate::of(&timers, "close");
+    added(timers.at("close", soon()).key("17")).await;
+    gate.has_begun().await;
+    let erased = within(timers.erase("close", "17")).await.unwrap();
+    assert_eq!(erased.pending, Cancelled::AlreadyFired);
+    gate.go_on.add_permits(1);
+    until(|| timers.metrics().namespaces[0].settled == 1).await;
+    let erased = within(timers.erase("close", "17")).await.unwrap();
+    assert_eq!(erased.pending, Cancelled::NotFound);
+    let refused = within(timers.erase("shop/close", "17")).await;
+    assert!(
+        matches!(refused, Err(Error::UnknownNamespace { .. })),
+        "{refused:?}"
+    );
+    shut_down(&timers).await;
+}

@@ -1,6 +1,6 @@
 //! The archive of delivered timers, and its expiry.
 
-use crate::store::{ArchiveCursor, Archived, Op, Outcome, Row};
+use crate::store::{ArchiveCursor, Archived, Erased, Op, Outcome, Row};
 
 use crate::conformance::rows::{
     MAIL, NOW, due, handle, insert_second, keyed, moved, of, reschedule, row, second,
@@ -220,4 +220,46 @@ pub(super) fn a_key_of_another_timer_does_not_expire(it: &mut Subject<'_>) -> Do
 
 fn second_of(row: &Row) -> crate::store::Bucket {
     second(row.due.as_millis())
+}
+
+pub(super) fn an_erased_key_leaves_its_record_and_becomes_free(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..7)
+        .map(|count| keyed(&[count as u8], row(count, NOW)))
+        .collect();
+    it.inserts(&rows)?;
+    let other = of("other", keyed(&[3], row(9, NOW)));
+    it.inserts([&other])?;
+    let erase = |key: &[u8]| Op::Erase {
+        handler: MAIL.into(),
+        key: key.into(),
+    };
+    let erased = |is_archived| {
+        Outcome::Erased(Erased {
+            dead_letters: 0,
+            is_archived,
+        })
+    };
+    // A pending timer stays, and so does its key.
+    it.does([(erase(&[1]), erased(false)), (erase(&[99]), erased(false))])?;
+    it.has(&rows)?;
+    let mut steps: Vec<_> = rows.iter().map(|row| archive(row, NOW)).collect();
+    steps.push(archive(&other, NOW));
+    it.commit(&steps)?;
+    it.does([(erase(&[3]), erased(true)), (erase(&[3]), erased(false))])?;
+    let records = rows.iter().map(|row| {
+        let mut record = row.archived(due(NOW));
+        record.key = record.key.filter(|key| **key != [3]);
+        record
+    });
+    same("the archive", archived(it, MAIL, 2)?, records.collect())?;
+    let others = vec![other.archived(due(NOW))];
+    same("that of another handler", archived(it, "other", 9)?, others)?;
+    let again = keyed(&[3], row(11, NOW));
+    it.does([(insert_second(&again), Outcome::Inserted)])?;
+    // In the commit that archives it.
+    it.does([
+        (archive(&again, NOW), Outcome::Done),
+        (erase(&[3]), erased(true)),
+        (insert_second(&keyed(&[3], row(12, NOW))), Outcome::Inserted),
+    ])
 }

@@ -1,6 +1,8 @@
 //! Dead letters.
 
-use crate::store::{Dead, Id, Op, Outcome, PageLimit, Row, Scope};
+use std::slice::from_ref;
+
+use crate::store::{Dead, Erased, Id, Op, Outcome, PageLimit, Row, Scope};
 
 use crate::conformance::rows::{
     DISTANCES, NOW, bucket, due, handle, id, insert_second, keyed, moved, of, row, second,
@@ -186,4 +188,39 @@ pub(super) fn a_discarded_dead_letter_is_gone(it: &mut Subject<'_>) -> Done {
     same("the dead letters", it.dead()?, expected)?;
     let redrive = Op::Redrive(first.id, due(NOW), bucket(NOW));
     it.does([(redrive, Outcome::Redriven(None))])
+}
+
+pub(super) fn dead_letters_of_a_key_are_erased(it: &mut Subject<'_>) -> Done {
+    let erase = Op::Erase {
+        handler: "mail".into(),
+        key: b"key".as_slice().into(),
+    };
+    let mut kept = Vec::new();
+    for count in 1..7 {
+        let row = match count {
+            1 => row(count, NOW),
+            2 => keyed(b"other", row(count, NOW)),
+            3 => of("shop/mail", keyed(b"key", row(count, NOW))),
+            _ => keyed(b"key", row(count, NOW)),
+        };
+        it.inserts([&row])?;
+        it.commit(&[bury(&row)])?;
+        kept.extend((count < 4).then(|| dead_letter(&row)));
+    }
+    let pending = keyed(b"key", row(9, NOW));
+    it.inserts([&pending])?;
+    let erased = |dead_letters| {
+        Outcome::Erased(Erased {
+            dead_letters,
+            is_archived: false,
+        })
+    };
+    it.does([(erase.clone(), erased(3)), (erase, erased(0))])?;
+    same("the dead letters", it.dead()?, kept)?;
+    it.has(from_ref(&pending))?;
+    same(
+        "its timer",
+        it.find("mail", b"key")?,
+        Some(handle(&pending)),
+    )
 }

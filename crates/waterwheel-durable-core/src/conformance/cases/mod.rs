@@ -92,6 +92,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_redrive_of_no_dead_letter_says_so,
         a_dead_letter_is_not_cancelled,
         a_discarded_dead_letter_is_gone,
+        dead_letters_of_a_key_are_erased,
     ;
     extras:
         a_timer_keeps_its_extras,
@@ -113,6 +114,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         what_has_expired_is_gone_with_its_keys,
         what_expires_is_some_at_a_time,
         a_key_of_another_timer_does_not_expire,
+        an_erased_key_leaves_its_record_and_becomes_free,
     ;
     settings:
         settings_are_kept_in_order,
