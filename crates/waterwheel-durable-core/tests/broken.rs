@@ -22,6 +22,7 @@ macro_rules! faults {
 
 faults! {
     EpochsStandStill: epochs_rise,
+    EpochsBeginOnce: an_epoch_begins_without_an_opening,
     CommitsAreRepeated: a_repeated_commit_is_not_done_again,
     LoadsIncludeTheFirstPosition: a_load_begins_after_a_position,
     LoadsIncludeTheLastSecond: a_load_ends_before_a_second,
@@ -179,6 +180,7 @@ impl Broken {
 
     fn bent_outcome(&mut self, op: &Op, outcome: &mut Outcome) {
         match (self.fault, op, outcome) {
+            (Fault::EpochsBeginOnce, _, Outcome::Epoch(epoch)) => *epoch = 2,
             (Fault::CancelsSayThatAllWasThere, _, Outcome::Cancelled(was_there)) => {
                 *was_there = true;
             }

@@ -330,6 +330,11 @@ impl Acknowledged {
         self.write() && self.sync()
     }
 
+    /// Notes an epoch that the last commit has begun. Returns whether the note is synced.
+    pub(crate) fn has_begun(&mut self, epoch: u64) -> bool {
+        self.begun(epoch, self.note.commit)
+    }
+
     /// Notes that the transaction with this count was synced.
     pub(crate) fn committed(&mut self, count: u64) {
         self.note.commit = count;

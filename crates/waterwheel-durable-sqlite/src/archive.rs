@@ -67,6 +67,17 @@ impl Blocks {
         }
     }
 
+    /// Deletes the key in the record of a timer. Returns whether there is such a record.
+    pub(crate) fn erase_key(&mut self, handler: i64, id: i64) -> rusqlite::Result<bool> {
+        for (_, _, block) in self.0.iter_mut().filter(|(of, ..)| *of == handler) {
+            if let Some(without) = without_key(&block.entries, id)? {
+                *block = without;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     pub(crate) fn write(self, connection: &Connection) -> rusqlite::Result<()> {
         for (handler, day, block) in self.0 {
             let last = connection
@@ -248,6 +259,21 @@ pub(crate) fn expire(
     })
 }
 
+/// Returns a block without the key of this timer, or `None` if it has no record of it.
+fn without_key(bytes: &[u8], id: i64) -> rusqlite::Result<Option<Block>> {
+    let mut all = entries(bytes).ok_or_else(damaged)?;
+    let record = all.iter_mut().find(|archived| stored(archived.id) == id);
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    record.key = None;
+    let mut block = Block::default();
+    for archived in &all {
+        block.add(archived);
+    }
+    Ok(Some(block))
+}
+
 /// Deletes the key in the record of a timer. Returns whether there is such a record.
 pub(crate) fn erase_key(connection: &Connection, handler: i64, id: i64) -> rusqlite::Result<bool> {
     let mut blocks = connection.prepare_cached(WITH_ID)?;
@@ -256,17 +282,9 @@ pub(crate) fn erase_key(connection: &Connection, handler: i64, id: i64) -> rusql
     })?;
     let blocks: Vec<(i64, i64, Vec<u8>)> = blocks.collect::<Result<_, _>>()?;
     for (day, number, bytes) in blocks {
-        let all = entries(&bytes).ok_or_else(damaged)?;
-        if all.iter().all(|archived| stored(archived.id) != id) {
+        let Some(block) = without_key(&bytes, id)? else {
             continue;
-        }
-        let mut block = Block::default();
-        for mut archived in all {
-            if stored(archived.id) == id {
-                archived.key = None;
-            }
-            block.add(&archived);
-        }
+        };
         let sql = "UPDATE archive SET entries = ?4 WHERE handler = ?1 AND day = ?2 AND block = ?3";
         let mut update = connection.prepare_cached(sql)?;
         update.execute((handler, day, number, block.entries))?;

@@ -297,6 +297,30 @@ impl SqliteStore {
         Ok(epoch)
     }
 
+    /// Notes an epoch that a commit has begun, before an id of it is assigned. Like an opening, a store without a note copies its WAL: the epoch must then be
+    /// in the file itself.
+    fn note_epoch(&mut self, outcomes: &[Outcome]) -> Result<(), StoreError> {
+        let begun = outcomes.iter().find_map(|outcome| match outcome {
+            Outcome::Epoch(epoch) => Some(*epoch),
+            Outcome::All(all) => all.iter().find_map(|it| match it {
+                Outcome::Epoch(epoch) => Some(*epoch),
+                _ => None,
+            }),
+            _ => None,
+        });
+        let Some(epoch) = begun else {
+            return Ok(());
+        };
+        if self.acknowledged.has_begun(epoch) {
+            return Ok(());
+        }
+        match self.copy_wal().map_err(|error| self.in_a_step(error).error) {
+            Err(error) if !error.is_definite() => self.note(Err(error)),
+            // It is copied by a later call of `maintain`.
+            _ => Ok(()),
+        }
+    }
+
     /// Updates the length of the WAL in the note: see [`Acknowledged::is_copying`].
     fn look_at_wal(&mut self) {
         if self.acknowledged.is_copying()
@@ -599,6 +623,7 @@ impl Store for SqliteStore {
         self.was_refused = false;
         let outcomes = self.commit_steps(steps);
         let outcomes = self.note(outcomes)?;
+        self.note_epoch(&outcomes)?;
         self.commands.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)

@@ -6,6 +6,7 @@ use waterwheel_durable_core::store::{Bucket, Due, Erased, Handle, Id, Level, Op,
 use super::archive::{self, Blocks};
 use super::counts::Changes;
 use super::lsm::{Holder, KeyIndex};
+use super::meta;
 use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, stored};
 
 /// A row that is there already is the same: then none is written, and none counted.
@@ -183,6 +184,7 @@ impl<'a> Writer<'a> {
                 commands.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
                 Ok(Outcome::Done)
             }
+            Op::NextEpoch => meta::raise_by_one(self.connection).map(Outcome::Epoch),
             Op::All(steps) => {
                 let room = self.room.take();
                 let outcomes = steps.iter().map(|op| self.step(op));
@@ -495,9 +497,9 @@ impl<'a> Writer<'a> {
         }
         let name = self.keys.name(handler, key);
         if let Some(Holder { id, .. }) = self.keys.find(self.connection, name)? {
-            // Steps before this one may have archived it.
-            std::mem::take(&mut self.blocks).write(self.connection)?;
-            erased.is_archived = archive::erase_key(self.connection, handler, id)?;
+            // A step before this one may have archived it.
+            erased.is_archived = self.blocks.erase_key(handler, id)?
+                || archive::erase_key(self.connection, handler, id)?;
             if erased.is_archived {
                 self.keys.free(name);
             }

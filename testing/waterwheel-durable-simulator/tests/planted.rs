@@ -79,6 +79,7 @@ macro_rules! faults {
 
 faults! { is_found:
     a_bound_published_after_the_read_is_found: Planted::BoundAfterRead,
+    ids_of_an_epoch_that_are_assigned_again_are_found: Planted::EpochBeginsAgain,
     what_is_known_and_taken_again_is_found: Planted::KnownTakenAgain,
     an_answer_before_its_commit_is_found: Planted::AnswerBeforeCommit,
     a_time_rounded_down_is_found: Planted::RoundedDown,

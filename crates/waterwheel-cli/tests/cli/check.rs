@@ -22,13 +22,22 @@ fn with_all(file: &Path) {
         row
     };
     let (mut moved, archived) = (near(200, b"moved"), near(201, b"archived"));
+    let dead = near(202, b"dead");
     moved.extras = Extras::new(Some("order 17".into()), Some([7].into()));
     store
-        .commit(1, &[insert(&moved), insert(&archived)])
+        .commit(1, &[insert(&moved), insert(&archived), insert(&dead)])
         .unwrap();
     let due = Due::from_millis(moved.due.as_millis() + 60_000_000);
     let bucket = Level::Day.bucket(due);
-    let steps = [Op::Retry(moved, due, bucket), Op::Archive(archived, now())];
+    let steps = [
+        Op::Retry(moved, due, bucket),
+        Op::Archive(archived, now()),
+        Op::Bury {
+            row: dead,
+            at: now(),
+            error: "it said no".into(),
+        },
+    ];
     store.commit(2, &steps).unwrap();
     drop(store);
     let command = "INSERT INTO commands (body, until) VALUES ('pause shop', 9999999999999)";
@@ -155,7 +164,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "",
             &[
                 ("count = count + 1", "and there are"),
-                ("error = x'ff'", "`error` has bytes"),
+                ("error = CAST(error AS BLOB)", "`error` has bytes"),
             ],
         ),
         ("settings", "", &[("value = 'text'", "`value` has text")]),

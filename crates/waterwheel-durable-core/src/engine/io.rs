@@ -39,6 +39,10 @@ pub struct Config {
     pub refused_micros: u64,
     /// A missing handler is reported once its timers have been due, and the engine open, for this long: at a start, handlers are added a little later than timers.
     pub grace: Duration,
+    /// The partition of the store: see [`Store::partition`].
+    pub partition: u8,
+    /// The number of ids in an epoch, at most [`Id::IN_EPOCH`]. Another epoch is drawn once half of them are used.
+    pub ids_in_epoch: u64,
     /// The timers in memory are filed again when the clocks drift apart by more than this many microseconds.
     pub largest_drift_micros: u64,
 }
@@ -58,6 +62,8 @@ impl Default for Config {
             reply_micros: 30_000_000,
             refused_micros: 200_000,
             grace: Duration::from_secs(1),
+            partition: 0,
+            ids_in_epoch: Id::IN_EPOCH,
             largest_drift_micros: 1_000,
         }
     }

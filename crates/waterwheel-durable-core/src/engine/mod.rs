@@ -14,6 +14,7 @@
 //! | `retention` | when does what was archived expire? |
 //! | `calendar/` | which occurrence of a calendar becomes a timer, and when? |
 //! | `deferred` | which cancels and reschedules wait for a commit that moves their timer? |
+//! | `ids` | which id does the next timer get, and when is another epoch needed? |
 //! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
 //! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
 //! | `io` | which values go in and come out? |
@@ -23,6 +24,7 @@ mod buckets;
 pub mod calendar;
 mod clocks;
 mod deferred;
+mod ids;
 mod io;
 mod loaded;
 mod memory;
@@ -46,6 +48,7 @@ use calendar::Calendars;
 pub use clocks::Now;
 use clocks::{Clocks, Moved};
 use deferred::{Change, Deferred};
+use ids::Ids;
 pub use io::{
     Answer, Config, Delivery, Ended, Output, OverQuota, Query, Reply, Stats, Token, new_row,
 };
@@ -99,9 +102,7 @@ use store_link::{Callers, Purpose, StoreLink};
 pub struct Engine {
     config: Arc<Config>,
     clocks: Clocks,
-    /// The epoch of the ids: see [`Id::new`].
-    epoch: u64,
-    inserted: u64,
+    ids: Ids,
     memory: Memory,
     buckets: Buckets,
     namespaces: Namespaces,
@@ -122,14 +123,13 @@ impl Engine {
         let config = Arc::new(config);
         let mut engine = Engine {
             clocks: Clocks::new(now),
-            epoch,
-            inserted: 0,
+            ids: Ids::new(epoch, config.partition, config.ids_in_epoch),
             memory: Memory::new(Arc::clone(&config), now),
             buckets: Buckets::new(&config),
             namespaces: Namespaces::new(Arc::clone(&config)),
             poison: Poison::new(epoch),
             retention: Retention::new(now),
-            calendars: Calendars::new(epoch),
+            calendars: Calendars::new(epoch, config.partition),
             deferred: Deferred::new(),
             link: StoreLink::new(Arc::clone(&config), now),
             is_abandoned: false,
@@ -289,6 +289,9 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
+        if self.ids.is_empty() {
+            return self.link.answer(token, Answer::OutOfIds);
+        }
         match self.namespaces.charge_one(&timer.handler, self.link.now) {
             Ok(()) => self.handle_charged_insert(token, timer),
             Err(answer) => self.link.answer(token, answer),
@@ -300,10 +303,13 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
-        let Some(id) = Id::new(self.epoch, self.inserted) else {
+        let Some(id) = self.ids.next() else {
             return self.link.answer(token, Answer::OutOfIds);
         };
-        self.inserted += 1;
+        if self.ids.draws() {
+            self.link
+                .push(Op::All(vec![Op::NextEpoch, self.poison.next_epoch()]));
+        }
         let row = Row { id, ..timer };
         if planted::is(Planted::AnswerBeforeCommit) {
             self.link.answer(token, Answer::Created(row.handle()));
@@ -927,9 +933,16 @@ impl Engine {
             }
             (Op::All(ops), callers, Outcome::All(outcomes)) => {
                 for (op, outcome) in ops.iter().zip(outcomes) {
-                    if let (Op::Insert(row, bucket), Outcome::Inserted) = (op, outcome) {
-                        self.namespaces.count(&row.handler, |it| it.inserted += 1);
-                        self.place(row, *bucket);
+                    match (op, outcome) {
+                        (Op::Insert(row, bucket), Outcome::Inserted) => {
+                            self.namespaces.count(&row.handler, |it| it.inserted += 1);
+                            self.place(row, *bucket);
+                        }
+                        (Op::NextEpoch, Outcome::Epoch(epoch)) => {
+                            self.ids.drawn(epoch);
+                            self.poison.drawn(epoch);
+                        }
+                        _ => {}
                     }
                 }
                 let token = callers.map(|it| it.token);
@@ -960,6 +973,7 @@ impl Engine {
                 self.link.answer_all(callers, &refused);
             }
             match op {
+                Op::All(ops) if ops.contains(&Op::NextEpoch) => self.ids.refused(),
                 Op::All(ops) => {
                     self.calendars
                         .refused(ops, &self.namespaces, &mut self.link);

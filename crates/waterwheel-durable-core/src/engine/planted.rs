@@ -5,6 +5,8 @@
 pub enum Planted {
     /// The bound of what is loaded is published after the read.
     BoundAfterRead,
+    /// Another epoch begins with the ids of the previous one.
+    EpochBeginsAgain,
     /// A load takes timers again that are already known.
     KnownTakenAgain,
     /// An insert is answered before its commit.

@@ -20,7 +20,7 @@ use super::clocks::Now;
 use super::planted::{self, Planted};
 use crate::policy::{NOTED_FROM, STARTS};
 
-/// The setting that holds the epoch of the last run that ended cleanly, in decimal.
+/// The setting that holds, in decimal, the epoch of the last run that ended cleanly, and the number of epochs that runs have drawn since.
 const CLEAN: &str = "clean";
 
 /// How long an accused timer is tried as the only accused one of its namespace. One that ends the process later may be tried alongside others, so a handler that
@@ -52,10 +52,14 @@ impl Trial {
 
 #[derive(Debug)]
 pub(super) struct Poison {
-    /// The epoch of this run: see [`Id::new`].
+    /// The epoch with which this run began: see [`Id::new`].
     epoch: u64,
-    /// The epoch of the last run that ended cleanly.
+    /// The last epoch of this run.
+    last_epoch: u64,
+    /// The last epoch of the last run that ended cleanly.
     clean: u64,
+    /// The number of epochs since then that did not begin with a run.
+    drawn: u64,
     /// Timers that were due by this time may have been started by earlier runs.
     suspects_until: Option<Due>,
     /// The accused timers that are with their handlers, by their namespaces.
@@ -72,7 +76,9 @@ impl Poison {
     pub(super) fn new(epoch: u64) -> Poison {
         Poison {
             epoch,
+            last_epoch: epoch,
             clean: 0,
+            drawn: 0,
             suspects_until: None,
             trials: HashMap::new(),
             rests: false,
@@ -83,16 +89,19 @@ impl Poison {
 
     /// Reads a setting when the store is opened.
     pub(super) fn note_clean_end(&mut self, name: &str, value: &[u8]) {
-        let text = || std::str::from_utf8(value).ok();
         if name == CLEAN {
-            self.clean = text().and_then(|it| it.parse().ok()).unwrap_or(0);
+            let text = std::str::from_utf8(value).unwrap_or_default();
+            let mut numbers = text.split(' ').map(|it| it.parse().unwrap_or(0));
+            self.clean = numbers.next().unwrap_or(0);
+            self.drawn = numbers.next().unwrap_or(0);
         }
     }
 
     /// Determines the suspects, once all settings are known.
     pub(super) fn find_suspects(&mut self, now: Now) {
         // A copy of a store has a later epoch than its runs, so there may be needless suspects, which cost a commit each.
-        let unclean = self.epoch.saturating_sub(self.clean).saturating_sub(1);
+        let clean = self.clean.saturating_add(self.drawn);
+        let unclean = self.epoch.saturating_sub(clean).saturating_sub(1);
         if unclean >= u64::from(NOTED_FROM) {
             self.suspects_until = Some(now.due());
         }
@@ -103,8 +112,18 @@ impl Poison {
         if std::mem::replace(&mut self.is_clean, true) {
             return None;
         }
-        let epoch = self.epoch.to_string().into_bytes();
-        Some(Op::Set(CLEAN.into(), Some(epoch.into())))
+        Some(set_clean(self.last_epoch, 0))
+    }
+
+    /// The operation for the commit that draws another epoch: it is not one of a run that did not end cleanly.
+    pub(super) fn next_epoch(&self) -> Op {
+        set_clean(self.clean, self.drawn + 1)
+    }
+
+    /// The store has begun another epoch.
+    pub(super) fn drawn(&mut self, epoch: u64) {
+        self.drawn += 1;
+        self.last_epoch = epoch;
     }
 
     /// The series that this run belongs to. Epochs have 22 bits, so they fit as long as ids do.
@@ -177,7 +196,7 @@ impl Poison {
     /// Whether the start of a timer has to be noted.
     pub(super) fn is_suspect(&self, row: &Row) -> bool {
         let is_overdue = self.suspects_until.is_some_and(|until| row.due <= until);
-        is_overdue && row.id.epoch() != Some(self.epoch)
+        is_overdue && row.id.epoch().is_none_or(|epoch| epoch < self.epoch)
     }
 
     /// Whether an earlier run noted the start of a timer that has not ended.
@@ -219,6 +238,14 @@ impl Poison {
     pub(super) fn started(&mut self, row: &Row) {
         self.noted_before.insert(row.id, row.starts);
     }
+}
+
+fn set_clean(clean: u64, drawn: u64) -> Op {
+    let value = match drawn {
+        0 => clean.to_string(),
+        _ => format!("{clean} {drawn}"),
+    };
+    Op::Set(CLEAN.into(), Some(value.into_bytes().into()))
 }
 
 /// Splits a note into its series and its count of starts.

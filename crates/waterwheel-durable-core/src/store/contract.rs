@@ -16,13 +16,19 @@ use super::{
 /// A definite read error is harmless: the read is retried. After an [indeterminate](StoreError::indeterminate) error of
 /// a read or a write, the store is not called again.
 pub trait Store: Send {
-    /// Records, durably, that the store has been opened once more. Returns 1 for the first time, and a larger number
-    /// each time.
+    /// Records, durably, that the store has been opened once more. Returns its epoch, from which ids are made: 1 for the
+    /// first time, and a larger number each time.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn begin(&mut self) -> Result<u64, StoreError>;
+
+    /// Returns the partition that is in the [ids](Id::in_partition) of this store's timers, from 0 to 63. Stores whose
+    /// timers may meet have different partitions. A store that is on its own is partition 0.
+    fn partition(&self) -> u8 {
+        0
+    }
 
     /// Carries out all steps in order, or none of them. Returns the outcome of each once they are durable (synced to
     /// disk).
@@ -490,6 +496,11 @@ macro_rules! forward {
         ) -> Result<Vec<$crate::store::Setting>, $crate::store::StoreError> {
             let $this = self;
             $inner.settings()
+        }
+
+        fn partition(&self) -> u8 {
+            let $this = self;
+            $inner.partition()
         }
 
         fn takes_commands(&self) -> bool {

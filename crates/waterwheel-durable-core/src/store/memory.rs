@@ -271,6 +271,10 @@ impl MemoryStore {
                 Outcome::Done
             }
             Op::Reply(..) => Outcome::Done,
+            Op::NextEpoch => {
+                self.epoch += 1;
+                Outcome::Epoch(self.epoch)
+            }
         }
     }
 

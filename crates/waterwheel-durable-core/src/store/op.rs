@@ -80,6 +80,9 @@ pub enum Op {
     Set(Arc<str>, Option<Arc<[u8]>>),
     /// Answers a [command](crate::store::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
+    /// Begins another epoch without reopening the store: [`Epoch`](Outcome::Epoch). The next
+    /// [opening](crate::store::Store::begin) has a larger one.
+    NextEpoch,
     /// Carries out these steps atomically: [`All`](Outcome::All). None of its inserts is refused for lack of space, and
     /// none of its steps is an `All`.
     All(Vec<Op>),
@@ -118,6 +121,8 @@ pub enum Outcome {
         /// Whether no records from earlier days are left.
         is_empty: bool,
     },
+    /// The new epoch, larger than all before.
+    Epoch(u64),
     /// The outcome of each step.
     All(Vec<Outcome>),
 }

@@ -9,6 +9,9 @@ use crate::policy::Retries;
 /// The bit of the ids of calendar occurrences, which are above those of inserts: epochs leave it out.
 const OCCURRENCE: u64 = 1 << 62;
 
+/// 2501-01-01, in seconds since 1970: the occurrences of calendars are before it.
+const LAST_SECOND: i64 = 16_756_761_600;
+
 /// The id of a timer. It is the same in each attempt, and is never used again in the same store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
@@ -19,24 +22,43 @@ impl Id {
     /// An id larger than the ids of all timers.
     pub const MAX: Id = Id(i64::MAX as u64);
 
-    /// Returns the id of the `count`th timer inserted after the store was opened for the `epoch`th time, or `None`
-    /// beyond 4 million openings or 2⁴⁰ timers in one of them.
+    /// The number of ids in an epoch of a partition: 2³⁴.
+    pub const IN_EPOCH: u64 = 1 << 34;
+
+    /// Returns the id of the `count`th timer inserted in an [epoch](crate::store::Store::begin), in partition 0: see
+    /// [`in_partition`](Id::in_partition).
     #[must_use]
     pub const fn new(epoch: u64, count: u64) -> Option<Id> {
-        if epoch == 0 || epoch >> 22 != 0 || count >> 40 != 0 {
-            return None;
-        }
-        Some(Id(epoch << 40 | count))
+        Id::in_partition(epoch, 0, count)
     }
 
-    /// Returns the id of the occurrence of a calendar, given by its number, at this second since 1970. It is different
-    /// from the ids of all inserted timers. `None` beyond 4 million numbers, before 1970, and after the year 10 000.
+    /// Returns the id of the `count`th timer that a [partition](crate::store::Store::partition) has inserted in an
+    /// [epoch](crate::store::Store::begin), or `None` beyond 4 million epochs, 64 partitions or
+    /// [`IN_EPOCH`](Id::IN_EPOCH) timers.
     #[must_use]
-    pub const fn of_occurrence(calendar: u32, second: i64) -> Option<Id> {
-        if calendar >> 22 != 0 || second < 0 || second >> 38 != 0 {
+    pub const fn in_partition(epoch: u64, partition: u8, count: u64) -> Option<Id> {
+        if epoch == 0 || epoch >> 22 != 0 || partition >> 6 != 0 || count >= Id::IN_EPOCH {
             return None;
         }
-        Some(Id(OCCURRENCE | (calendar as u64) << 40 | second as u64))
+        Some(Id(epoch << 40 | (partition as u64) << 34 | count))
+    }
+
+    /// Returns the partition that has assigned the id.
+    #[must_use]
+    pub const fn partition(self) -> u8 {
+        (self.0 >> 34 & 0x3f) as u8
+    }
+
+    /// Returns the id of the occurrence of a calendar, given by its partition and its number, at this second since 1970.
+    /// It is different from the ids of all inserted timers. `None` beyond 64 partitions or 4 million numbers, before 1970,
+    /// and after the year 2500.
+    #[must_use]
+    pub const fn of_occurrence(partition: u8, calendar: u32, second: i64) -> Option<Id> {
+        if partition >> 6 != 0 || calendar >> 22 != 0 || second < 0 || second >= LAST_SECOND {
+            return None;
+        }
+        let bits = (calendar as u64) << 40 | (partition as u64) << 34 | second as u64;
+        Some(Id(OCCURRENCE | bits))
     }
 
     /// Returns the number of the calendar and the second of the occurrence, or `None` if this is not the id of an
@@ -47,7 +69,7 @@ impl Id {
             return None;
         }
         let calendar = (self.0 >> 40 & 0x3f_ffff) as u32;
-        Some((calendar, (self.0 & 0xff_ffff_ffff) as i64))
+        Some((calendar, (self.0 & 0x3_ffff_ffff) as i64))
     }
 
     /// Returns the time of the occurrence, or `None` if this is not the id of an occurrence.
@@ -57,7 +79,7 @@ impl Id {
         Due::from_second(second).time()
     }
 
-    /// Returns the number of the opening during which the timer was inserted, or `None` for other kinds of ids.
+    /// Returns the epoch in which the timer was inserted, or `None` for other kinds of ids.
     #[must_use]
     pub const fn epoch(self) -> Option<u64> {
         match self.0 >> 40 {
@@ -460,38 +482,51 @@ mod tests {
         let ids = [
             (1, 0),
             (1, 1),
-            (1, (1 << 40) - 1),
+            (1, Id::IN_EPOCH - 1),
             (2, 0),
-            ((1 << 22) - 1, (1 << 40) - 1),
+            ((1 << 22) - 1, Id::IN_EPOCH - 1),
         ];
         let ids = ids.map(|(epoch, count)| Id::new(epoch, count).unwrap());
         assert!(ids.is_sorted() && ids[4] < Id::MAX && ids[0] > Id::NONE);
         assert_eq!(Id::new(0, 1), None);
         assert_eq!(Id::new(1 << 22, 1), None);
-        assert_eq!(Id::new(1, 1 << 40), None);
+        assert_eq!(Id::new(1, Id::IN_EPOCH), None);
+    }
+
+    #[test]
+    fn an_id_tells_its_epoch_and_its_partition() {
+        for (epoch, partition, count) in [(1, 0, 7), (5, 63, 0), (9, 17, Id::IN_EPOCH - 1)] {
+            let id = Id::in_partition(epoch, partition, count).unwrap();
+            assert_eq!((id.epoch(), id.partition()), (Some(epoch), partition));
+        }
+        assert_eq!(Id::new(5, 7), Id::in_partition(5, 0, 7));
+        assert_eq!(Id::in_partition(1, 64, 7), None);
+        let occurrence = Id::of_occurrence(17, 9, 1_774_746_000).unwrap();
+        assert_eq!((occurrence.epoch(), occurrence.partition()), (None, 17));
     }
 
     #[test]
     fn an_occurrence_has_an_id_of_its_own_that_says_which() {
-        let last_insert = Id::new((1 << 22) - 1, (1 << 40) - 1).unwrap();
+        let last_insert = Id::in_partition((1 << 22) - 1, 63, Id::IN_EPOCH - 1).unwrap();
         for (calendar, second) in [
             (0, 0),
             (0, 1_774_746_000),
             (1, 0),
-            ((1 << 22) - 1, (1 << 38) - 1),
+            ((1 << 22) - 1, LAST_SECOND - 1),
         ] {
-            let id = Id::of_occurrence(calendar, second).unwrap();
+            let id = Id::of_occurrence(0, calendar, second).unwrap();
             assert_eq!(id.occurrence(), Some((calendar, second)));
             assert!(last_insert < id && id < Id::MAX, "{id}");
             assert_eq!(id.to_string().parse(), Ok(id));
         }
         assert_eq!(last_insert.occurrence(), None);
         assert_eq!(
-            Id::of_occurrence(5, 7).unwrap().get(),
+            Id::of_occurrence(0, 5, 7).unwrap().get(),
             0x4000_0500_0000_0007
         );
-        assert_eq!(Id::of_occurrence(1 << 22, 0), None);
-        assert_eq!(Id::of_occurrence(0, -1), None);
-        assert_eq!(Id::of_occurrence(0, 1 << 38), None);
+        assert_eq!(Id::of_occurrence(0, 1 << 22, 0), None);
+        assert_eq!(Id::of_occurrence(64, 0, 0), None);
+        assert_eq!(Id::of_occurrence(0, 0, -1), None);
+        assert_eq!(Id::of_occurrence(0, 0, LAST_SECOND), None);
     }
 }

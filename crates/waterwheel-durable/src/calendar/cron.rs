@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use waterwheel_cron::Schedule;
 use waterwheel_cron::jiff::tz::TimeZone;
-use waterwheel_durable_core::store::Due;
+use waterwheel_durable_core::store::{Due, Id};
 
 use super::stored::{self, Definition};
 use super::zone::{self, timestamp};
@@ -23,15 +23,16 @@ impl Cron {
 
 impl Occurrences for Cron {
     fn next_after(&self, after: Due) -> Option<Due> {
-        // Nothing comes before 1970, because ids count seconds from then on.
+        // Nothing comes before 1970 or after 2500, because no id would be left for it.
         let from = self.definition.from.unwrap_or(0).max(0);
         let after = after.as_millis().max(from - 1);
         let next = self
             .schedule
             .next_after(timestamp(Due::from_millis(after))?)?;
-        let next = next.as_millisecond();
+        let next = Due::from_millis(next.as_millisecond());
         let until = self.definition.until.unwrap_or(i64::MAX);
-        (next <= until).then_some(Due::from_millis(next))
+        let has_id = Id::of_occurrence(0, 0, next.second()).is_some();
+        (has_id && next.as_millis() <= until).then_some(next)
     }
 
     fn civil(&self, at: Due) -> i64 {

@@ -266,6 +266,7 @@ fn begin(
     let (intake, max_bytes_in_memory) = Intake::part_of(builder.config.max_bytes_in_memory);
     let config = Config {
         max_bytes_in_memory,
+        partition: store.partition(),
         // Calls of the store always return, so no reply is lost.
         reply_micros: u64::MAX,
         ..builder.config

@@ -69,7 +69,7 @@ impl Life<'_> {
 
     /// A step that concerns no pending timer.
     fn one_beside(&mut self, model: &Model) -> Op {
-        match self.rng.u32(0..6) {
+        match self.rng.u32(0..8) {
             0..2 if model.has_archived() => Op::Expire {
                 handler: self.handler().into(),
                 before: Due::from_millis(self.now).day() + self.rng.i64(-2..2),
@@ -80,6 +80,11 @@ impl Life<'_> {
                 Op::Reply(number.unsigned_abs(), "it is done".into())
             }
             3 => Op::Reply(self.rng.u64(0..5), "there is none".into()),
+            4 => Op::NextEpoch,
+            5 => Op::Erase {
+                handler: self.handler().into(),
+                key: [self.rng.u8(..KEYS)].as_slice().into(),
+            },
             _ => {
                 let name = ["due-by", "namespace/a", "calendar/nightly"][self.rng.usize(0..3)];
                 let value = vec![self.rng.u8(..); self.rng.usize(0..3_000)];

@@ -23,7 +23,7 @@ impl Model {
         let notes_starts = *self.unclean_ends.end() >= NOTED_FROM;
         match (request, answer) {
             (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
-            (InFlight::Insert, Answer::Full | Answer::Quota(_)) => {
+            (InFlight::Insert, Answer::Full | Answer::Quota(_) | Answer::OutOfIds) => {
                 self.is_undone(token);
                 Ok(())
             }

@@ -149,6 +149,7 @@ impl World {
         let has_faults = rng.bool();
         let has_policies = rng.bool();
         let is_crowded = has_policies && rng.u32(0..3) == 0;
+        let mut ids = Rng::with_seed(!seed);
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
@@ -165,6 +166,12 @@ impl World {
             refused_micros: 200_000,
             grace: Duration::from_millis(rng.u64(0..2_000)),
             largest_drift_micros: 1_000,
+            partition: ids.u8(0..64),
+            // So few that a life needs several epochs.
+            ids_in_epoch: match ids.u32(0..3) {
+                0 => ids.u64(6..24),
+                _ => Id::IN_EPOCH,
+            },
         };
         let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
         let mut disk = Disk::new(broken, refuses);

@@ -15,6 +15,32 @@ pub(super) fn epochs_rise(it: &mut Subject<'_>) -> Done {
     Ok(())
 }
 
+pub(super) fn an_epoch_begins_without_an_opening(it: &mut Subject<'_>) -> Done {
+    let mut last = it.reopen()?;
+    for count in 0..4 {
+        let inserted = insert_second(&row(count + 1, NOW));
+        let steps = match count % 2 {
+            0 => vec![inserted, Op::NextEpoch],
+            _ => vec![inserted, Op::All(vec![Op::NextEpoch])],
+        };
+        let begun = match &it.commit_only(&steps)?[..] {
+            [Outcome::Inserted, Outcome::Epoch(begun)] => *begun,
+            [Outcome::Inserted, Outcome::All(all)] => match all[..] {
+                [Outcome::Epoch(begun)] => begun,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        same("whether it is larger", begun > last, true)?;
+        last = begun;
+    }
+    same(
+        "whether an opening has a larger one",
+        it.reopen()? > last,
+        true,
+    )
+}
+
 pub(super) fn a_row_inserted_twice_is_there_once(it: &mut Subject<'_>) -> Done {
     for row in [row(1, NOW), row(2, NOW + 600_000)] {
         it.does([(insert(&row), Outcome::Inserted)])?;

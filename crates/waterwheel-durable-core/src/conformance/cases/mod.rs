@@ -41,6 +41,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
     ;
     commit:
         epochs_rise,
+        an_epoch_begins_without_an_opening,
         a_row_inserted_twice_is_there_once,
         a_settled_row_is_gone,
         a_settle_of_a_moved_row_does_nothing,

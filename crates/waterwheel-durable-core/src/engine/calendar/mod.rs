@@ -65,6 +65,8 @@ pub struct Info {
 pub(super) struct Calendars {
     /// The epoch of the ids: see [`Id::new`].
     epoch: u64,
+    /// The partition of the ids.
+    partition: u8,
     all: BTreeMap<Arc<str>, Calendar>,
     /// When each calendar is decided next, except those that wait for a commit.
     wakeups: BTreeSet<(Due, Arc<str>)>,
@@ -126,9 +128,10 @@ impl Calendar {
 }
 
 impl Calendars {
-    pub(super) fn new(epoch: u64) -> Calendars {
+    pub(super) fn new(epoch: u64, partition: u8) -> Calendars {
         Calendars {
             epoch,
+            partition,
             all: BTreeMap::new(),
             wakeups: BTreeSet::new(),
             numbers: BTreeSet::new(),
@@ -330,7 +333,8 @@ impl Calendars {
                 true => before,
                 false => after,
             };
-            let op = occurrences(&name, &plan, &written, &decision.occurrences, now);
+            let filed = (self.partition, &decision.occurrences[..]);
+            let op = occurrences(&name, &plan, &written, filed, now);
             link.push(op);
         }
     }
@@ -495,9 +499,15 @@ impl Calendars {
 }
 
 /// The operation that writes occurrences together with the calendar's progress.
-fn occurrences(name: &str, plan: &Plan, progress: &Progress, filed: &[Due], now: Due) -> Op {
+fn occurrences(
+    name: &str,
+    plan: &Plan,
+    progress: &Progress,
+    (partition, filed): (u8, &[Due]),
+    now: Due,
+) -> Op {
     let row = |due: &Due| {
-        let id = Id::of_occurrence(progress.number, due.second());
+        let id = Id::of_occurrence(partition, progress.number, due.second());
         debug_assert!(id.is_some(), "{name:?} has no id for {due:?}");
         let row = Row {
             // Every time that a calendar returns has an id: see `Occurrences::next_after`.

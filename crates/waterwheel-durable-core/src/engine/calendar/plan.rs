@@ -14,7 +14,7 @@ pub const FIRST: Due = Due::from_millis(1_735_689_600_000);
 
 /// The times of a calendar's occurrences. The engine knows nothing of time zones, so a simulator needs none.
 pub trait Occurrences: fmt::Debug + Send + Sync {
-    /// The first occurrence after this time, as a whole second in the range of [ids](crate::store::Id::of_occurrence): from 1970 to the year 10 000. `None` if
+    /// The first occurrence after this time, as a whole second in the range of [ids](crate::store::Id::of_occurrence): from 1970 to the year 2500. `None` if
     /// there are no more.
     fn next_after(&self, after: Due) -> Option<Due>;
 
