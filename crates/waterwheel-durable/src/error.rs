@@ -116,7 +116,8 @@ pub enum Error {
     Failed(Arc<str>),
     /// The service is shutting down or has shut down. Nothing was written.
     ShuttingDown,
-    /// No more timers can be inserted until the store is opened again: 2⁴⁰ have been inserted since it was opened.
+    /// No ids are left for more timers. Only a store that has refused to assign others while billions were inserted,
+    /// or was opened four million times, has none: try again, or open it again.
     OutOfIds,
 }
 

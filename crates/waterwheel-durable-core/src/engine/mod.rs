@@ -200,7 +200,7 @@ impl Engine {
         match outcomes {
             Ok(outcomes) => self.committed(outcomes),
             Err(error) if error.is_definite() => self.refused(&error),
-            Err(error) => self.handle_failure(&error),
+            Err(error) => self.fail(&error, true),
         }
         self.advance();
     }
@@ -257,12 +257,9 @@ impl Engine {
         }
     }
 
-    /// Handles a failure of the store. Nothing more is asked of it.
+    /// Handles a failure of the store outside of the commit in flight. Nothing more is asked of it.
     pub fn handle_failure(&mut self, error: &StoreError) {
-        let cause = self.link.fail(error);
-        self.deferred.failed(&cause, &mut self.link);
-        self.calendars.failed(&cause, &mut self.link);
-        self.link.put_out(Output::Failed(cause));
+        self.fail(error, false);
     }
 
     /// Handles a panic in one of the methods: the engine does nothing more.
@@ -615,6 +612,14 @@ impl Engine {
 
 /// Methods that concern several parts.
 impl Engine {
+    /// Ends the engine's work because its store has failed: see [`StoreLink::fail`].
+    fn fail(&mut self, error: &StoreError, is_of_commit: bool) {
+        let cause = self.link.fail(error, is_of_commit);
+        self.deferred.failed(&cause, &mut self.link);
+        self.calendars.failed(&cause, &mut self.link);
+        self.link.put_out(Output::Failed(cause));
+    }
+
     /// Does everything that can be done now.
     fn advance(&mut self) {
         if self.link.has_failed() {

@@ -412,15 +412,19 @@ impl StoreLink {
         in_flight.chain(&self.commits.own).filter(ends).count()
     }
 
-    /// Handles a failure of the store: nothing more is asked of it, and waiting callers are answered. Returns the cause.
-    pub(super) fn fail(&mut self, error: &StoreError) -> Arc<str> {
+    /// Handles a failure of the store: nothing more is asked of it, and waiting callers are answered. `is_of_commit`: it is the outcome of the commit in flight,
+    /// and not of another request. Returns the cause.
+    pub(super) fn fail(&mut self, error: &StoreError, is_of_commit: bool) -> Arc<str> {
         let cause = error.source().map(ToString::to_string);
         let cause: Arc<str> = cause.unwrap_or_else(|| error.to_string()).into();
         self.failure = Some(Arc::clone(&cause));
-        let why: Arc<str> = format!("the store failed: {cause}").into();
+        let answer = match is_of_commit && error.wrote_nothing() {
+            true => Answer::Failed(Arc::clone(&cause)),
+            false => Answer::Unknown(format!("the store failed: {cause}").into()),
+        };
         self.commits.in_flight = None;
         for callers in self.take_waiting().into_iter().flatten() {
-            self.answer_all(callers, &Answer::Unknown(Arc::clone(&why)));
+            self.answer_all(callers, &answer);
         }
         // Operations that were never sent to the store were not applied.
         self.commits.own.clear();

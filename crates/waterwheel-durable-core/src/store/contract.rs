@@ -13,8 +13,8 @@ use super::{
 ///
 /// # Errors
 ///
-/// A definite read error is harmless: the read is retried. After an [indeterminate](StoreError::indeterminate) error of
-/// a read or a write, the store is not called again.
+/// A definite read error is harmless: the read is retried. After any other error of a read or a write, the store is not
+/// called again.
 pub trait Store: Send {
     /// Records, durably, that the store has been opened once more. Returns its epoch, from which ids are made: 1 for the
     /// first time, and a larger number each time.
@@ -227,19 +227,27 @@ impl DeadLetters {
 /// A store could not carry out a request. The message says whether something was written, and contains the cause.
 #[derive(Debug)]
 pub struct StoreError {
-    is_definite: bool,
-    is_earlier: bool,
+    kind: Kind,
     source: Box<dyn Error + Send + Sync>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Definite,
+    Indeterminate,
+    Lost,
+    Earlier,
+}
+
 impl StoreError {
+    fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        let source = source.into();
+        StoreError { kind, source }
+    }
+
     /// Creates an error for a request of which nothing was done. It may be retried.
     pub fn definite(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError {
-            is_definite: true,
-            is_earlier: false,
-            source: source.into(),
-        }
+        StoreError::new(Kind::Definite, source)
     }
 
     /// Creates an error after which it is not known whether the request was carried out, or will turn out to be after a
@@ -249,45 +257,61 @@ impl StoreError {
     /// Nothing is retried on this store: after a failed `fsync`, a second one may wrongly report success
     /// ([fsyncgate](https://wiki.postgresql.org/wiki/Fsync_Errors)).
     pub fn indeterminate(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError {
-            is_definite: false,
-            is_earlier: false,
-            source: source.into(),
-        }
+        StoreError::new(Kind::Indeterminate, source)
     }
 
-    /// Creates an error for a request to a store that an earlier [indeterminate](StoreError::indeterminate) error has
-    /// ended, with the cause of that error. Nothing was done for this request. It counts as indeterminate, since a
-    /// retry would not help.
+    /// Creates an error for a request to a store that another process has taken over since it was opened. Nothing was
+    /// done for this request, however often it was sent, and nothing will be done for later ones.
+    pub fn lost(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError::new(Kind::Lost, source)
+    }
+
+    /// Creates an error for a request to a store that an earlier error has ended, with the cause of that error. Nothing
+    /// was done for this request.
     pub fn failed_earlier(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError {
-            is_definite: false,
-            is_earlier: true,
-            source: source.into(),
-        }
+        StoreError::new(Kind::Earlier, source)
     }
 
-    /// Returns whether it is certain that nothing was done.
+    /// Returns whether nothing was done, and the request may be retried.
     #[must_use]
     pub fn is_definite(&self) -> bool {
-        self.is_definite
+        self.kind == Kind::Definite
+    }
+
+    /// Returns whether another process has taken the store over.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.kind == Kind::Lost
+    }
+
+    /// Returns whether it is certain that nothing was done, even if a retry would not help.
+    #[must_use]
+    pub fn wrote_nothing(&self) -> bool {
+        self.kind != Kind::Indeterminate
     }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_earlier {
-            return write!(
+        let source = &self.source;
+        match self.kind {
+            Kind::Definite => write!(
                 f,
-                "the store failed earlier, and this request wrote nothing: open it again ({})",
-                self.source
-            );
+                "the store refused the request, and nothing was written: {source}"
+            ),
+            Kind::Indeterminate => write!(
+                f,
+                "the store failed, and it is not known what was written: {source}"
+            ),
+            Kind::Lost => write!(
+                f,
+                "another process has taken the store over, and this request wrote nothing: {source}"
+            ),
+            Kind::Earlier => write!(
+                f,
+                "the store failed earlier, and this request wrote nothing: open it again ({source})"
+            ),
         }
-        let what = match self.is_definite {
-            true => "the store refused the request, and nothing was written",
-            false => "the store failed, and it is not known what was written",
-        };
-        write!(f, "{what}: {}", self.source)
     }
 }
 

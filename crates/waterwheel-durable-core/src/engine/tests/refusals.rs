@@ -179,6 +179,30 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
 }
 
 #[test]
+fn a_commit_of_a_lost_store_has_written_nothing() {
+    let mut it = Subject::new(Config::default());
+    it.settle();
+    it.insert(0);
+    it.insert(1);
+    it.reply(Err(StoreError::lost("node b owns it")));
+    assert!(it.engine.has_failed());
+    let is = |answer: &Answer| matches!(answer, Answer::Failed(why) if **why == *"node b owns it");
+    assert!(it.answers.iter().all(is) && it.answers.len() == 2);
+}
+
+#[test]
+fn a_lost_store_says_nothing_about_a_commit_before() {
+    let mut it = Subject::new(Config::default());
+    it.settle();
+    it.insert(0);
+    // For another request, such as a read, while the outcome of the commit is not known.
+    let lost = StoreError::lost("node b owns it");
+    it.engine.handle_failure(&lost);
+    it.follow();
+    assert!(matches!(it.answers[..], [Answer::Unknown(_)]));
+}
+
+#[test]
 fn what_ends_after_the_store_has_failed_runs_no_more() {
     let mut it = Subject::new(Config::default()).handles(2);
     it.insert_many("mail", 2, 0);
