@@ -405,7 +405,7 @@ impl Store for Broken {
         Ok(counts)
     }
 
-    forward!(this => this.inner; first_bucket handlers rest);
+    forward!(this => this.inner; first_bucket handlers commands rest);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use std::{fmt, io};
 
 use rusqlite::Connection;
@@ -743,8 +743,9 @@ impl Store for SqliteStore {
         self.note(settings.map_err(rolled_back))
     }
 
-    fn takes_commands(&self) -> bool {
-        true
+    /// A file has nothing to tell that another process has written to it.
+    fn commands_every(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
     }
 
     fn commands(&mut self) -> Result<Vec<(u64, Command)>, StoreError> {

@@ -1,6 +1,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{
     ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Handle, HandlePage, Id, Level, Op,
@@ -42,8 +43,8 @@ pub trait Store: Send {
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
     /// Performs maintenance that can wait until callers have their results, such as copying the WAL and freeing space.
-    /// It is called after each commit, successful or refused, once its results have been passed on; and about once a
-    /// second while there are no commits, if the store [takes commands](Store::takes_commands). A call takes a few
+    /// It is called after each commit, successful or refused, once its results have been passed on; and
+    /// [regularly](Store::commands_every) while there are no commits, if the store takes commands. A call takes a few
     /// milliseconds, and leaves the remaining work to later calls. A store that forwards its calls to another store has
     /// to forward this one too: otherwise a file may grow without limit.
     ///
@@ -184,14 +185,21 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
-    /// Returns whether other processes can send commands through this store, so that it is useful to call
-    /// [`commands`](Store::commands).
-    fn takes_commands(&self) -> bool {
-        false
+    /// Returns how often to call [`commands`](Store::commands), or `None` if other processes cannot send commands
+    /// through this store.
+    fn commands_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Passes in a hint, which the store may give when there may be commands, so that they do not wait for the next
+    /// regular call. Called once, before all calls of [`commands`](Store::commands).
+    fn set_hint(&mut self, hint: Hint) {
+        drop(hint);
     }
 
     /// Returns the commands that other processes have sent to the process that has the store open, each with its
-    /// number, until it is [answered](Op::Reply). Called about once a second.
+    /// number, until it is [answered](Op::Reply). Called [regularly](Store::commands_every), and after a
+    /// [hint](Store::set_hint).
     ///
     /// # Errors
     ///
@@ -204,6 +212,29 @@ pub trait Store: Send {
     /// [`maintain`](Store::maintain).
     fn notices(&mut self) -> Vec<Notice> {
         Vec::new()
+    }
+}
+
+/// Tells the service that its store may have [commands](Store::commands).
+#[derive(Clone)]
+pub struct Hint(Arc<dyn Fn() + Send + Sync>);
+
+impl Hint {
+    /// Creates a hint that calls `wake`, from any thread.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Hint {
+        Hint(Arc::new(wake))
+    }
+
+    /// Gives the hint. This neither blocks nor calls the store, and may be done from any thread. Frequent hints are
+    /// combined.
+    pub fn give(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hint")
     }
 }
 
@@ -390,7 +421,7 @@ macro_rules! forward {
         $($crate::store::forward!(@$call $this $inner);)+
     };
     (@reads $this:ident $inner:expr) => {
-        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get handles counts rest);
+        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get handles counts commands rest);
     };
     (@begin $this:ident $inner:expr) => {
         fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
@@ -488,6 +519,22 @@ macro_rules! forward {
             $inner.counts()
         }
     };
+    (@commands $this:ident $inner:expr) => {
+        fn commands_every(&self) -> Option<std::time::Duration> {
+            let $this = self;
+            $inner.commands_every()
+        }
+
+        fn set_hint(&mut self, hint: $crate::store::Hint) {
+            let $this = self;
+            $inner.set_hint(hint);
+        }
+
+        fn commands(&mut self) -> Result<Vec<(u64, $crate::store::Command)>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.commands()
+        }
+    };
     (@rest $this:ident $inner:expr) => {
         fn tagged(
             &mut self,
@@ -525,16 +572,6 @@ macro_rules! forward {
         fn partition(&self) -> u8 {
             let $this = self;
             $inner.partition()
-        }
-
-        fn takes_commands(&self) -> bool {
-            let $this = self;
-            $inner.takes_commands()
-        }
-
-        fn commands(&mut self) -> Result<Vec<(u64, $crate::store::Command)>, $crate::store::StoreError> {
-            let $this = self;
-            $inner.commands()
         }
 
         fn notices(&mut self) -> Vec<$crate::store::Notice> {

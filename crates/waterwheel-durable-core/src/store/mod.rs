@@ -12,7 +12,7 @@
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list archived timers | [`Archived`], [`ArchiveCursor`] |
 //! | store settings next to the timers | [`Setting`] |
-//! | receive commands from other processes | [`Command`], [`InvalidCommand`] |
+//! | receive commands from other processes | [`Command`], [`InvalidCommand`], [`Hint`] |
 //! | locate a timer | [`Level`], [`Bucket`], [`RowCursor`] |
 //! | limit how much is loaded | [`PageLimit`] |
 //! | list pending timers and dead letters, of all handlers or of some | [`HandlePage`], [`PendingCursor`], [`DeadLetters`], [`Scope`] |
@@ -35,7 +35,7 @@ mod row;
 #[doc(hidden)]
 pub use crate::forward;
 pub use command::{Command, InvalidCommand, PolicyChange};
-pub use contract::{Notice, Store, StoreError};
+pub use contract::{Hint, Notice, Store, StoreError};
 pub use count::{Counts, DeadCount, PendingCount};
 pub use due::{Bucket, Due, Level};
 pub use memory::MemoryStore;

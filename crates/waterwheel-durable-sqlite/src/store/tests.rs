@@ -90,9 +90,7 @@ fn read_after_a_commit(wal: &Path, at: u64, limit: usize) -> io::Result<Vec<u8>>
         let file = wal.with_file_name("timers.db");
         let sql = "INSERT INTO commands (body, until) VALUES ('pause none', 0)";
         let other = Connection::open(file).unwrap();
-        other
-            .busy_timeout(std::time::Duration::from_secs(60))
-            .unwrap();
+        other.busy_timeout(Duration::from_secs(60)).unwrap();
         other.execute(sql, []).unwrap();
     }
     (OpenOptions::DEFAULT.files.read)(wal, at, limit)
@@ -159,10 +157,7 @@ fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
         .connection
         .pragma_update(None, "journal_mode", "DELETE")
         .unwrap();
-    store
-        .connection
-        .busy_timeout(std::time::Duration::ZERO)
-        .unwrap();
+    store.connection.busy_timeout(Duration::ZERO).unwrap();
     let other = Connection::open(store.path()).unwrap();
     let read = "SELECT count(*) FROM timers";
     other.execute_batch("BEGIN").unwrap();
@@ -271,7 +266,7 @@ fn with_a_long_wal(name: &str, checkpointer_wal: i64) -> (SqliteStore, Folder, C
     let options = OpenOptions {
         long_wal: 8,
         checkpointer_wal,
-        full: std::time::Duration::from_secs(3_600),
+        full: Duration::from_secs(3_600),
         ..OpenOptions::DEFAULT
     };
     let (mut store, folder) = store_as(name, &options);
@@ -487,7 +482,7 @@ fn a_store_ends_after_the_thread_that_copies_its_wal() {
     let has_ended = Arc::new(AtomicU32::new(0));
     let ended = Arc::clone(&has_ended);
     store.checkpointer.stand_in(move |_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
         ended.store(1, Relaxed);
         Ok(())
     });

@@ -72,7 +72,7 @@ fn a_command_to_a_file_that_is_empty_leaves_its_wal() {
 #[test]
 fn a_command_is_answered_by_the_commit_that_carries_it_out() {
     let (_folder, path, mut store) = new_store();
-    assert!(store.takes_commands());
+    assert!(store.commands_every().is_some());
     let timer = row(1, "mail", 5_000);
     store.commit(1, &[insert_second(timer.clone())]).unwrap();
     let commands = [Command::Cancel(timer.handle()), pause("shop")];

@@ -22,11 +22,22 @@ struct Inside {
     /// When to give up running handlers.
     abandons_at: Option<Instant>,
     /// When to ask for commands from other processes, if the store takes any.
-    commands_at: Option<Instant>,
+    commands: Option<Commands>,
 }
 
-/// How often commands are read: about how long a command waits.
-const COMMANDS_EVERY: Duration = Duration::from_secs(1);
+#[derive(Debug)]
+struct Commands {
+    every: Duration,
+    at: Instant,
+    /// When they were last asked for.
+    asked_at: Instant,
+}
+
+/// The longest time between two reads of commands.
+const RARELY: Duration = Duration::from_secs(3_600);
+
+/// Hints are combined for this long: otherwise many commands would keep commits waiting.
+const BETWEEN_HINTS: Duration = Duration::from_millis(5);
 
 /// A read for a caller, which is sent the result. Returns the error of the store.
 pub(crate) struct Read(pub(crate) Box<Reads>);
@@ -79,8 +90,24 @@ impl StoreQueue {
         self.changed.notify_one();
     }
 
-    pub(super) fn take_commands(&self) {
-        self.lock().commands_at = Some(Instant::now() + COMMANDS_EVERY);
+    /// Asks for commands this often.
+    pub(super) fn take_commands(&self, every: Duration) {
+        let asked_at = Instant::now();
+        let every = every.min(RARELY);
+        let at = asked_at + every;
+        self.lock().commands = Some(Commands {
+            every,
+            at,
+            asked_at,
+        });
+    }
+
+    /// Asks for commands soon.
+    pub(super) fn hint(&self) {
+        if let Some(commands) = &mut self.lock().commands {
+            commands.at = commands.at.min(commands.asked_at + BETWEEN_HINTS);
+        }
+        self.changed.notify_one();
     }
 
     /// Returns the next job, and waits until there is one.
@@ -92,8 +119,8 @@ impl StoreQueue {
                 inside.abandons_at = None;
                 return Job::Abandon;
             }
-            if inside.commands_at.is_some_and(|at| at <= now) {
-                inside.commands_at = Some(now + COMMANDS_EVERY);
+            if let Some(commands) = inside.commands.as_mut().filter(|it| it.at <= now) {
+                (commands.asked_at, commands.at) = (now, now + commands.every);
                 return Job::Commands;
             }
             if let Some(job) = inside.jobs.pop_front() {
@@ -102,9 +129,9 @@ impl StoreQueue {
             let next = inside
                 .abandons_at
                 .into_iter()
-                .chain(inside.commands_at)
+                .chain(inside.commands.as_ref().map(|it| it.at))
                 .min();
-            inside = match next.map(|at| at - now) {
+            inside = match next.map(|at| at.saturating_duration_since(now)) {
                 Some(left) => {
                     let waited = self.changed.wait_timeout(inside, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable_core::store::{Store, StoreError};
+use waterwheel_durable_core::store::{Hint, Store, StoreError};
 
 use super::shared::Shared;
 use super::store_queue::{Job, Read};
@@ -14,8 +14,14 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
     // Whether there was a commit since the last job for commands.
     let mut has_committed = false;
-    if store.takes_commands() {
-        shared.queue.take_commands();
+    if let Some(every) = store.commands_every() {
+        shared.queue.take_commands(every);
+        let shared = Arc::downgrade(shared);
+        store.set_hint(Hint::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.queue.hint();
+            }
+        }));
     }
     report(&mut *store, shared);
     loop {

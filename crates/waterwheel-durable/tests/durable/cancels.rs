@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
+use waterwheel_durable::store::Command;
 use waterwheel_durable::{Cancelled, Durable, Id, Rescheduled};
 
 use crate::support::*;
@@ -132,4 +133,17 @@ async fn a_timer_is_cancelled_once() {
         assert_eq!((done, none), (1, 19));
     }
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_hint_makes_a_command_wait_for_no_poll() {
+    let (timers, shelf) = in_memory().await;
+    for number in 1..100 {
+        let timer = added(timers.at("close", in_an_hour())).await;
+        shelf.send(number, Command::Cancel(timer.handle().clone()));
+        until(|| shelf.len() == 0).await;
+    }
+    shut_down(&timers).await;
+    // The service is gone.
+    shelf.send(100, Command::Pause("default".into()));
 }

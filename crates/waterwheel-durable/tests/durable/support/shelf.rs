@@ -1,10 +1,13 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::time::Duration;
 
 use waterwheel_durable::store::{
-    Dead, DeadLetters, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row, RowCursor, Scope,
-    Store, StoreError, forward,
+    Command, Dead, DeadLetters, Hint, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
+    RowCursor, Scope, Store, StoreError, forward,
 };
+
+use super::HOUR;
 
 /// An in-memory store that outlives the service, like a file, and can produce faults.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +32,8 @@ struct Control {
     asked_after: usize,
     /// The bytes of each page of dead letters.
     pages: Vec<usize>,
+    commands: Vec<(u64, Command)>,
+    hint: Option<Hint>,
 }
 
 /// The fault of a commit.
@@ -71,6 +76,16 @@ impl Shelf {
 
     pub(crate) fn commits(&self) -> usize {
         self.control().commits
+    }
+
+    /// Sends a command, as another process.
+    pub(crate) fn send(&self, number: u64, command: Command) {
+        let hint = {
+            let mut control = self.control();
+            control.commands.push((number, command));
+            control.hint.clone()
+        };
+        hint.unwrap().give();
     }
 
     /// The number of calls to the store after it had failed.
@@ -183,6 +198,20 @@ impl Store for Shelf {
     }
 
     forward!(this => this.store(); handlers find get handles counts rest);
+
+    /// So rarely that no test waits for it.
+    fn commands_every(&self) -> Option<Duration> {
+        Some(HOUR)
+    }
+
+    fn set_hint(&mut self, hint: Hint) {
+        self.control().hint = Some(hint);
+    }
+
+    fn commands(&mut self) -> Result<Vec<(u64, Command)>, StoreError> {
+        self.asked();
+        Ok(std::mem::take(&mut self.control().commands))
+    }
 
     fn dead(
         &mut self,
