@@ -68,7 +68,7 @@ impl Calendar {
         self
     }
 
-    /// Sets the time after which there are no occurrences.
+    /// Sets the time after which there are no occurrences. Default: the end of the year 2500, in UTC.
     pub fn until(mut self, time: SystemTime) -> Calendar {
         self.until = Some(time);
         self
