@@ -87,7 +87,10 @@ fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
 
 /// Raises the epoch of the last clean shutdown, from which the engine counts.
 fn raise_clean(connection: &Connection, by: u64) -> rusqlite::Result<()> {
-    let sql = "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
+    // A second number may follow: how many epochs have begun since then without an opening.
+    let sql = "UPDATE settings SET value = CAST(
+            (CAST(CAST(value AS TEXT) AS INTEGER) + ?1)
+            || substr(CAST(value AS TEXT), instr(CAST(value AS TEXT) || ' ', ' ')) AS BLOB)
         WHERE name = 'clean'";
     connection.execute(sql, [by.cast_signed()])?;
     Ok(())

@@ -217,16 +217,19 @@ fn a_copy_that_is_restored_twice_gives_no_id_again() {
 #[test]
 fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
     let (folder, path, mut store) = new_store();
-    let (copy, epoch) = (folder.file("copy.db"), 1);
-    // The value that the engine stores at a clean shutdown.
-    let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
-    let others = Op::Set("cleaner".into(), Some([7].into()));
-    let steps = [Op::Set("clean".into(), clean(epoch)), others];
-    store.commit(1, &steps).unwrap();
-    let made = backup(&path, &copy).unwrap();
-    let settings = Reader::open(&copy).unwrap().settings().unwrap();
-    assert_eq!(Some(&settings[0].value), clean(made.epoch).as_ref());
-    assert_eq!(&*settings[1].value, [7]);
+    let epoch = 1;
+    // The values that the engine stores at a clean shutdown, and for epochs that begin after it.
+    for (commit, drawn) in [(1, ""), (2, " 12")] {
+        let clean = |epoch: u64| Some(format!("{epoch}{drawn}").into_bytes().into());
+        let others = Op::Set("cleaner".into(), Some([7].into()));
+        let steps = [Op::Set("clean".into(), clean(epoch)), others];
+        store.commit(commit, &steps).unwrap();
+        let copy = folder.file(&format!("copy {commit}.db"));
+        let made = backup(&path, &copy).unwrap();
+        let settings = Reader::open(&copy).unwrap().settings().unwrap();
+        assert_eq!(Some(&settings[0].value), clean(made.epoch).as_ref());
+        assert_eq!(&*settings[1].value, [7]);
+    }
 }
 
 #[test]
