@@ -1,7 +1,7 @@
 //! Which id does the next timer get?
 //!
-//! An epoch has a limited number of ids. Once half of them are used, another epoch is drawn from the store, so that a service that runs for weeks does not have
-//! to be opened again.
+//! An epoch has a limited number of ids. Once half of them are used, the store begins another epoch, so that a service that runs for weeks does not have to be
+//! opened again.
 
 use super::planted::{self, Planted};
 use crate::store::Id;
@@ -45,7 +45,7 @@ impl Ids {
         id
     }
 
-    /// Whether to draw another epoch. Returned once, until that is refused.
+    /// Returns true once when another epoch is needed, and again after a refusal.
     pub(super) fn draws(&mut self) -> bool {
         let draws = !self.is_drawing && self.count > self.limit / 2;
         self.is_drawing |= draws;

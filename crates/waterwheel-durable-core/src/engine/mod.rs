@@ -287,6 +287,7 @@ impl Engine {
             return;
         }
         if self.ids.is_empty() {
+            self.draw_epoch();
             return self.link.answer(token, Answer::OutOfIds);
         }
         match self.namespaces.charge_one(&timer.handler, self.link.now) {
@@ -300,13 +301,11 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
-        let Some(id) = self.ids.next() else {
+        let id = self.ids.next();
+        self.draw_epoch();
+        let Some(id) = id else {
             return self.link.answer(token, Answer::OutOfIds);
         };
-        if self.ids.draws() {
-            self.link
-                .push(Op::All(vec![Op::NextEpoch, self.poison.next_epoch()]));
-        }
         let row = Row { id, ..timer };
         if planted::is(Planted::AnswerBeforeCommit) {
             self.link.answer(token, Answer::Created(row.handle()));
@@ -612,6 +611,15 @@ impl Engine {
 
 /// Methods that concern several parts.
 impl Engine {
+    /// Begins another epoch if few ids are left.
+    fn draw_epoch(&mut self) {
+        if self.ids.draws() {
+            let clean = self.poison.next_epoch();
+            self.link.push(Op::All(vec![Op::NextEpoch, clean]));
+            self.link.commit();
+        }
+    }
+
     /// Ends the engine's work because its store has failed: see [`StoreLink::fail`].
     fn fail(&mut self, error: &StoreError, is_of_commit: bool) {
         let cause = self.link.fail(error, is_of_commit);

@@ -115,7 +115,7 @@ impl Poison {
         Some(set_clean(self.last_epoch, 0))
     }
 
-    /// The operation for the commit that draws another epoch: it is not one of a run that did not end cleanly.
+    /// The operation for the commit that begins another epoch, so that the epoch is not counted as an unclean end.
     pub(super) fn next_epoch(&self) -> Op {
         set_clean(self.clean, self.drawn + 1)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use waterwheel_durable_core::store::{
-    Due, Id, Level, Notice, Op, PageLimit, Row, RowCursor, Store,
+    Due, Id, Level, Notice, Op, Outcome, PageLimit, Row, RowCursor, Store,
 };
 use waterwheel_durable_faults::{Call, Content, Disk, Fault, Kind, Moment};
 use waterwheel_durable_sqlite::{
@@ -588,6 +588,27 @@ fn no_id_comes_twice_though_no_note_could_be_written() {
         let again = faulty_disk::open_as(&after, |options| options.accept_loss = true);
         assert!(again.unwrap().begin().unwrap() > epoch);
         disk.mend();
+    }
+}
+
+#[test]
+fn no_id_of_an_epoch_begun_by_a_commit_comes_twice() {
+    for fails in [false, true] {
+        let disk = faulty_disk::disk();
+        let mut store = faulty_disk::open_bare(&disk, 1_000).unwrap();
+        store.begin().unwrap();
+        if fails {
+            disk.fail(Moment::next(Call::Write, Kind::Note), Fault::Error);
+        }
+        let begun = store.commit(1, &[Op::NextEpoch]).unwrap();
+        let [Outcome::Epoch(epoch)] = begun[..] else {
+            panic!("{begun:?}");
+        };
+        store.commit(2, &[insert(epoch, 1)]).unwrap();
+        // The process is killed, and its WAL is lost.
+        let after = without_wal(&disk, disk.read(faulty_disk::FILE).unwrap());
+        let again = faulty_disk::open_as(&after, |options| options.accept_loss = true);
+        assert!(again.unwrap().begin().unwrap() > epoch, "{fails}");
     }
 }
 

@@ -71,7 +71,7 @@ impl World {
                     self.begins(&row)?;
                 }
                 Output::Answer(token, answer) => {
-                    // It is refused a few inserts while another epoch is drawn.
+                    // A few inserts may be refused until another epoch begins.
                     if answer == Answer::OutOfIds && self.config.ids_in_epoch == Id::IN_EPOCH {
                         return Err("out of ids".to_owned());
                     }

@@ -257,3 +257,35 @@ fn a_read_that_fails_is_the_end_of_the_store() {
     assert!(matches!(it.answers[..], [Answer::Failed(_)]));
     assert_eq!(it.requests.len(), reads - 1);
 }
+
+#[test]
+fn an_epoch_that_is_refused_begins_later_even_if_no_id_is_left() {
+    let mut it = Subject::with(|config| config.ids_in_epoch = 4);
+    it.settle();
+    let epoch = |answer: &Answer| match answer {
+        Answer::Created(handle) => handle.id.epoch(),
+        _ => None,
+    };
+    // Until none is left, the store refuses everything.
+    for _ in 0..4 {
+        it.insert(0);
+        it.reply(refused());
+    }
+    it.answers.clear();
+    it.insert(0);
+    assert_eq!(it.answers, [Answer::OutOfIds]);
+    it.advance(SECOND);
+    it.settle();
+    it.answers.clear();
+    it.insert(0);
+    it.settle();
+    let first = epoch(&it.answers[0]).unwrap();
+    assert!(first > 1, "{:?}", it.answers);
+    for _ in 0..40 {
+        it.answers.clear();
+        it.insert(0);
+        it.settle();
+        assert!(epoch(&it.answers[0]) >= Some(first));
+    }
+    assert!(epoch(&it.answers[0]) >= Some(first + 10));
+}
