@@ -9,12 +9,14 @@ use std::sync::Arc;
 use rusqlite::{CachedStatement, Connection, ToSql};
 use waterwheel_durable_core::store::{self, Bucket, DeadCount, PendingCount};
 
-use super::error::damaged;
 use super::read::{Handlers, level};
 
 const ADD_PENDING: &str = "
     INSERT INTO pending_counts (level, bucket, handler, count) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT DO UPDATE SET count = count + excluded.count";
+
+const SUBTRACT_PENDING: &str = "
+    UPDATE pending_counts SET count = count + ?4 WHERE level = ?1 AND bucket = ?2 AND handler = ?3";
 
 const LAST_PENDING: &str = "
     DELETE FROM pending_counts WHERE level = ?1 AND bucket = ?2 AND handler = ?3 AND count = -?4";
@@ -22,6 +24,9 @@ const LAST_PENDING: &str = "
 const ADD_DEAD: &str = "
     INSERT INTO dead_counts (handler, error, count) VALUES (?1, ?2, ?3)
     ON CONFLICT DO UPDATE SET count = count + excluded.count";
+
+const SUBTRACT_DEAD: &str =
+    "UPDATE dead_counts SET count = count + ?3 WHERE handler = ?1 AND error = ?2";
 
 const LAST_DEAD: &str = "DELETE FROM dead_counts WHERE handler = ?1 AND error = ?2 AND count = -?3";
 
@@ -63,11 +68,21 @@ impl Changes {
         }
         for ((level, bucket, handler), more) in self.pending {
             let values: [&dyn ToSql; 4] = [&level, &bucket, &handler, &more];
-            add(connection, [ADD_PENDING, LAST_PENDING], &values, more)?;
+            add(
+                connection,
+                [ADD_PENDING, SUBTRACT_PENDING, LAST_PENDING],
+                &values,
+                more,
+            )?;
         }
         for ((handler, error), more) in self.dead {
             let values: [&dyn ToSql; 3] = [&handler, &error, &more];
-            add(connection, [ADD_DEAD, LAST_DEAD], &values, more)?;
+            add(
+                connection,
+                [ADD_DEAD, SUBTRACT_DEAD, LAST_DEAD],
+                &values,
+                more,
+            )?;
         }
         Ok(())
     }
@@ -76,45 +91,84 @@ impl Changes {
 /// Adds to a count. A row whose count becomes 0 is deleted.
 fn add(
     connection: &Connection,
-    [add, last]: [&str; 2],
+    [add, subtract, last]: [&str; 3],
     values: &[&dyn ToSql],
     more: i64,
 ) -> rusqlite::Result<()> {
     if more == 0 || more < 0 && connection.prepare_cached(last)?.execute(values)? == 1 {
         return Ok(());
     }
-    connection.prepare_cached(add)?.execute(values)?;
+    let sql = if more > 0 { add } else { subtract };
+    connection.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
+
+/// Counts all rows again in a table of counts that is empty although there are rows, as it is after [`discard`] or if an operator has emptied it.
+pub(crate) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    let is_missing = |counts: &str, rows: &str| {
+        let sql =
+            format!("SELECT NOT EXISTS (SELECT 1 FROM {counts}) AND EXISTS (SELECT 1 FROM {rows})");
+        connection.query_row(&sql, [], |row| row.get::<_, bool>(0))
+    };
+    if is_missing("pending_counts", "timers")? {
+        connection.execute(RECOUNT_PENDING, [])?;
+    }
+    if is_missing("dead_counts", "dead")? {
+        let mut changes = Changes::default();
+        let mut dead = connection.prepare("SELECT handler, error FROM dead")?;
+        let mut rows = dead.query([])?;
+        while let Some(row) = rows.next()? {
+            changes.dead(row.get(0)?, row.get_ref(1)?.as_str()?, 1);
+        }
+        changes.write(connection)?;
+    }
+    Ok(())
+}
+
+/// Discards all counts, so that they are counted again: what a crash has left may be of different commits.
+pub(crate) fn discard(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("DELETE FROM pending_counts; DELETE FROM dead_counts")
+}
+
+/// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.
+const RECOUNT_PENDING: &str = "
+    INSERT INTO pending_counts (level, bucket, handler, count)
+    SELECT max(level, 1), iif(level = 0, bucket / 60 - (bucket % 60 < 0), bucket),
+        coalesce(far_handler, handler), count(*)
+    FROM timers GROUP BY 1, 2, 3";
 
 pub(crate) fn read(
     connection: &Connection,
     handlers: &Handlers,
 ) -> rusqlite::Result<store::Counts> {
-    let sql = "SELECT level, bucket, handler, count FROM pending_counts";
+    let sql = "SELECT level, bucket, handler, count FROM pending_counts WHERE count > 0";
     let mut statement: CachedStatement<'_> = connection.prepare_cached(sql)?;
     let pending = statement.query_map([], |row| {
         let (level, number) = (level(row.get(0)?)?, row.get(1)?);
         Ok(PendingCount {
             handler: Arc::clone(handlers.name(row.get(2)?)?),
             bucket: Bucket { level, number },
-            count: count(row.get(3)?)?,
+            count: row.get::<_, i64>(3)?.unsigned_abs(),
         })
     })?;
-    let pending = pending.collect::<Result<_, _>>()?;
-    let sql = "SELECT handler, error, count FROM dead_counts";
+    let pending = pending.filter_map(is_valid).collect::<Result<_, _>>()?;
+    let sql = "SELECT handler, error, count FROM dead_counts WHERE count > 0";
     let mut statement = connection.prepare_cached(sql)?;
     let dead = statement.query_map([], |row| {
         Ok(DeadCount {
             handler: Arc::clone(handlers.name(row.get(0)?)?),
             error: row.get::<_, String>(1)?.into(),
-            count: count(row.get(2)?)?,
+            count: row.get::<_, i64>(2)?.unsigned_abs(),
         })
     })?;
-    let dead = dead.collect::<Result<_, _>>()?;
+    let dead = dead.filter_map(is_valid).collect::<Result<_, _>>()?;
     Ok(store::Counts { pending, dead })
 }
 
-fn count(stored: i64) -> rusqlite::Result<u64> {
-    u64::try_from(stored).map_err(|_| damaged("a count of timers is negative"))
+/// Leaves out a count that cannot be read: timers are delivered even if they are counted wrongly.
+fn is_valid<T>(read: rusqlite::Result<T>) -> Option<rusqlite::Result<T>> {
+    match read {
+        Err(error) if error.sqlite_error_code().is_none() => None,
+        read => Some(read),
+    }
 }

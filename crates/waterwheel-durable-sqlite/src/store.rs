@@ -222,6 +222,16 @@ impl SqliteStore {
         }
         let loss = found.loss.clone();
         let (acknowledged, least) = found.open(&connection).map_err(OpenError::in_tables)?;
+        let counted = match &loss {
+            Some(_) => counts::discard(&connection),
+            None => Ok(()),
+        };
+        let counted = counted.and_then(|()| counts::complete(&connection));
+        match counted.map_err(OpenError::in_tables) {
+            // They are counted when the file is next opened.
+            Err(error) if error.may_be_full() => {}
+            counted => counted?,
+        }
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = KeyIndex::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
@@ -316,8 +326,11 @@ impl SqliteStore {
         }
         match self.copy_wal().map_err(|error| self.in_a_step(error).error) {
             Err(error) if !error.is_definite() => self.note(Err(error)),
-            // It is copied by a later call of `maintain`.
-            _ => Ok(()),
+            copied => {
+                // Then `maintain` copies it.
+                self.was_refused |= copied.is_err();
+                Ok(())
+            }
         }
     }
 

@@ -153,8 +153,8 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "pending_counts",
             "",
             &[
-                ("count = count + 1", "and there are"),
-                ("bucket = bucket + 1000", "and there are 0"),
+                ("count = count + 1", "were found"),
+                ("bucket = bucket + 1000", "but 0 were found"),
                 ("count = -1", "`count` has -1"),
                 ("level = 'x'", "`level` has text"),
             ],
@@ -163,7 +163,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
             "dead_counts",
             "",
             &[
-                ("count = count + 1", "and there are"),
+                ("count = count + 1", "were found"),
                 ("error = CAST(error AS BLOB)", "`error` has bytes"),
             ],
         ),
@@ -264,9 +264,13 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             "DELETE FROM pending_counts",
             "pending_counts",
-            "it is missing",
+            "the count is missing",
         ),
-        ("DELETE FROM dead_counts", "dead_counts", "it is missing"),
+        (
+            "DELETE FROM dead_counts",
+            "dead_counts",
+            "the count is missing",
+        ),
         (
             "DELETE FROM key_changes",
             "timers",

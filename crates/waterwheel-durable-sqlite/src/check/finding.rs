@@ -46,8 +46,7 @@ pub(super) const USELESS: &str =
     "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 
 /// For a count that differs from the number of rows.
-pub(super) const MISCOUNTED: &str =
-    "counts that are shown are wrong, and nothing else: leave it, or restore a backup";
+pub(super) const MISCOUNTED: &str = "only the reported counts are affected: leave it, or delete all rows of the table with `sqlite3` while no process uses the file, and they are counted again";
 
 /// For a request that this version does not know.
 pub(super) const STRAY: &str =

@@ -18,7 +18,8 @@ use super::finding::{
 use super::{Check, Known, OpenError};
 use crate::archive;
 use crate::error::{describe_type, ordinal, times};
-use crate::lsm::{Holder, MAX_BITS, Name, is_filter, read_entries};
+use crate::lock::{self, Holder};
+use crate::lsm::{Holder as KeyHolder, MAX_BITS, Name, is_filter, read_entries};
 use crate::read::MOVED;
 
 /// A table, its columns, and how many of them form its key; these come first.
@@ -549,14 +550,15 @@ impl Check<'_> {
     fn compare(&self, count: i64, counted: Option<i64>, cells: &mut Cells<'_>) {
         let counted = counted.unwrap_or(0);
         if count != counted && self.is_counted() {
-            let what = format!("the column `count` has {count}, and there are {counted}");
+            let what = format!("the column `count` has {count}, but {counted} were found");
             cells.is_wrong(what, MISCOUNTED);
         }
     }
 
     /// Whether all rows were read that are counted, and no process may have changed them meanwhile.
     fn is_counted(&self) -> bool {
-        !self.is_beside && !self.orphans.is_partial
+        let is_whole = !self.counted.is_partial && !self.orphans.is_partial;
+        is_whole && !self.is_beside && lock::inspect(&self.path) == Holder::None
     }
 
     /// Reports what the tables of counts do not have.
@@ -580,7 +582,7 @@ impl Check<'_> {
                 table: Some(table.to_owned()),
                 row: Some(row),
                 timer: None,
-                what: format!("it is missing, and there are {count}"),
+                what: format!("the count is missing, but {count} were found"),
                 cure: MISCOUNTED,
             });
         }
@@ -599,8 +601,8 @@ impl Check<'_> {
                 found => found?,
             };
             let what = match found {
-                Some(Holder { id: other, .. }) if other == *id => continue,
-                Some(Holder { id, .. }) => {
+                Some(KeyHolder { id: other, .. }) if other == *id => continue,
+                Some(KeyHolder { id, .. }) => {
                     let other = Id::from_stored(id.unsigned_abs());
                     format!("in the index of the keys, its key belongs to the timer {other}")
                 }
@@ -674,6 +676,8 @@ pub(super) struct Counted {
     pending: BTreeMap<(i64, i64, i64), i64>,
     /// By handler and kind of error.
     dead: BTreeMap<(i64, String), i64>,
+    /// Whether the dead letters could not be read to their end.
+    pub(super) is_partial: bool,
 }
 
 /// The timers seen so far, by their ids.
@@ -695,7 +699,7 @@ pub(super) struct Orphans {
 
 struct Lost {
     name: Name,
-    holder: Holder,
+    holder: KeyHolder,
     table: &'static str,
     row: String,
 }

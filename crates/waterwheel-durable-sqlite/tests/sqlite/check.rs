@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fastrand::Rng;
 use waterwheel_durable_core::store::{
-    Bucket, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store,
+    Bucket, Counts, DeadLetters, Due, Id, Level, Op, Outcome, Scope, Store,
 };
 use waterwheel_durable_sqlite::{Checked, Sizes, SqliteStore, check};
 
@@ -91,6 +91,33 @@ fn nothing_is_found_in_what_a_store_has_written() {
     assert!(query(&path, "SELECT count(*) FROM key_chunks") > 4);
     assert!(query(&path, "SELECT count(*) FROM archive") > 4);
     assert!(query(&path, "SELECT count(*) FROM moved") > 20);
+}
+
+#[test]
+fn counts_that_are_wrong_stop_nothing_and_are_counted_again() {
+    let (_folder, path, mut store, rows) = filled(500);
+    execute(&path, "DELETE FROM pending_counts; DELETE FROM dead_counts");
+    let cancels = rows
+        .iter()
+        .take(100)
+        .map(|(row, _)| Op::Cancel(row.handle()));
+    store.commit(4, &cancels.collect::<Vec<_>>()).unwrap();
+    assert_eq!(store.counts().unwrap(), Counts::default());
+    // A level and a handler that do not exist, and a count below 0.
+    let damage = "INSERT INTO pending_counts VALUES (9, 1, 1, 5), (1, 1, 99, 5), (1, 1, 1, -5)";
+    execute(&path, damage);
+    assert_eq!(store.counts().unwrap(), Counts::default());
+    assert_eq!(store.commit(5, &[]).unwrap(), []);
+    drop(store);
+    assert!(!look(&path).1.is_empty());
+    // As the check says.
+    execute(&path, "DELETE FROM pending_counts");
+    let mut store = SqliteStore::open(&path).unwrap();
+    let counts = store.counts().unwrap();
+    let pending: u64 = counts.pending.iter().map(|it| it.count).sum();
+    assert_eq!(pending, rows.len() as u64 - 100);
+    drop(store);
+    assert_eq!(look(&path).1, [""; 0]);
 }
 
 #[test]
