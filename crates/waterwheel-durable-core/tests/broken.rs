@@ -68,7 +68,7 @@ faults! {
     ListsEndTooSoon: timers_are_listed_in_pages,
     ListsBeginAgain: timers_are_listed_in_pages,
     ListsHaveMovedHandles: timers_are_listed_in_pages,
-    ListsIgnoreTheOrder: of_buckets_that_start_together_the_longest_is_listed_first,
+    ListsIgnoreTheOrder: the_longest_bucket_is_listed_first_if_starts_are_equal,
     ListsBeginWithTheFinestLevel: a_cascade_between_two_pages_hides_no_timer,
     CountsAreOfTheCommitBefore: timers_and_dead_letters_are_counted,
     CountsHaveNoDeadLetters: timers_and_dead_letters_are_counted,

@@ -277,14 +277,13 @@ fn without_key(bytes: &[u8], id: i64) -> rusqlite::Result<Option<Block>> {
 /// Deletes the key in the record of a timer. Returns whether there is such a record.
 pub(crate) fn erase_key(connection: &Connection, handler: i64, id: i64) -> rusqlite::Result<bool> {
     let mut blocks = connection.prepare_cached(WITH_ID)?;
-    let blocks = blocks.query_map((handler, id), |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
-    let blocks: Vec<(i64, i64, Vec<u8>)> = blocks.collect::<Result<_, _>>()?;
-    for (day, number, bytes) in blocks {
-        let Some(block) = without_key(&bytes, id)? else {
+    let mut rows = blocks.query((handler, id))?;
+    while let Some(row) = rows.next()? {
+        let Some(block) = without_key(row.get_ref(2)?.as_blob()?, id)? else {
             continue;
         };
+        let (day, number): (i64, i64) = (row.get(0)?, row.get(1)?);
+        drop(rows);
         let sql = "UPDATE archive SET entries = ?4 WHERE handler = ?1 AND day = ?2 AND block = ?3";
         let mut update = connection.prepare_cached(sql)?;
         update.execute((handler, day, number, block.entries))?;

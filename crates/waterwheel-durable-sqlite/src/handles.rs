@@ -30,9 +30,14 @@ pub(crate) fn page(
 ) -> rusqlite::Result<HandlePage> {
     let numbers = (1..).zip(handlers.names());
     let numbers = numbers.filter(|(_, name)| scope.contains(name));
-    let seconds = numbers.map(|(number, _)| (Level::Second, number));
+    let seconds: Vec<_> = numbers.map(|(number, _)| (Level::Second, number)).collect();
+    if seconds.is_empty() {
+        // A coarser bucket has rows of all handlers, and would be read in vain.
+        let (handles, next) = (Vec::new(), None);
+        return Ok(HandlePage { handles, next });
+    }
     let coarser = Level::CASCADING.map(|level| (level, 0));
-    let parts: Vec<_> = seconds.chain(coarser).collect();
+    let parts: Vec<_> = seconds.into_iter().chain(coarser).collect();
     let at_a_time = limit.min(examined) / parts.len() + 1;
     let parts = parts.into_iter().map(|(level, under)| Part {
         level,

@@ -7,9 +7,9 @@ use super::archive::{self, Blocks};
 use super::counts::Changes;
 use super::lsm::{Holder, KeyIndex};
 use super::meta;
-use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, stored};
+use super::read::{Handlers, MOVED, extras, first_due, handle, row, starts, stored, timer};
 
-/// A row that is there already is the same: then none is written, and none counted.
+/// If the row already exists, it is the same, and nothing is written or counted.
 const PLACE: &str = "
     INSERT OR IGNORE INTO timers
         (level, handler, bucket, id, due, failures, first_due, far_handler, key, payload, starts)
@@ -460,13 +460,13 @@ impl<'a> Writer<'a> {
     }
 
     fn bury(&mut self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
-        let sql = "INSERT OR REPLACE INTO dead
+        let sql = "INSERT OR IGNORE INTO dead
             (id, handler, due, failures, first_due, key, tag, retries, payload, at, error, starts)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (tag, retries) = extras(row);
         let handler = self.handlers.number(&row.handler);
         let mut dead = self.connection.prepare_cached(sql)?;
-        dead.execute(params![
+        let buried = dead.execute(params![
             stored(row.id),
             handler,
             row.due.as_millis(),
@@ -480,7 +480,7 @@ impl<'a> Writer<'a> {
             error,
             starts(row),
         ])?;
-        if let Some(handler) = handler {
+        if let Some(handler) = handler.filter(|_| buried == 1) {
             self.counts.dead(handler, error, 1);
         }
         Ok(())
@@ -496,7 +496,10 @@ impl<'a> Writer<'a> {
             erased.dead_letters += 1;
         }
         let name = self.keys.name(handler, key);
-        if let Some(Holder { id, .. }) = self.keys.find(self.connection, name)? {
+        if let Some(holder) = self.keys.find(self.connection, name)?
+            && !self.is_pending(handler, holder)?
+        {
+            let id = holder.id;
             // A step before this one may have archived it.
             erased.is_archived = self.blocks.erase_key(handler, id)?
                 || archive::erase_key(self.connection, handler, id)?;
@@ -505,6 +508,12 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(erased)
+    }
+
+    /// Whether the timer that has a key was not delivered.
+    fn is_pending(&self, handler: i64, holder: Holder) -> rusqlite::Result<bool> {
+        let handle = handle(self.handlers.name(handler)?, holder);
+        Ok(timer(self.connection, self.handlers, &handle)?.is_some())
     }
 
     fn unbury(&mut self, id: Id) -> rusqlite::Result<Option<Row>> {

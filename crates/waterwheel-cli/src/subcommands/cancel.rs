@@ -33,6 +33,7 @@ pub(crate) fn run(reader: &Reader, args: &Cancel, output: &mut Output) -> Result
                 after: None,
                 after_id: Id::NONE,
                 limit: PAGE,
+                is_last: false,
             };
             match args.dry_run {
                 true => dry_run(pages, change, output),
@@ -52,6 +53,7 @@ struct Pages<'a> {
     after: Option<PendingCursor>,
     after_id: Id,
     limit: usize,
+    is_last: bool,
 }
 
 impl Pages<'_> {
@@ -60,10 +62,14 @@ impl Pages<'_> {
         if let Some(tag) = self.tag {
             return self.next_tagged(tag);
         }
-        let page = self.reader.handles(self.scope, self.after, self.limit)?;
-        self.after = page.handles.last().map(|(last, _)| *last).or(self.after);
+        let mut handles = Vec::new();
+        while handles.is_empty() && !self.is_last {
+            let page = self.reader.handles(self.scope, self.after, self.limit)?;
+            handles = page.handles;
+            (self.after, self.is_last) = (page.next, page.next.is_none());
+        }
         self.limit = (self.limit * 2).min(MAX_AT_ONCE);
-        Ok(page.handles.into_iter().map(|(_, handle)| handle).collect())
+        Ok(handles.into_iter().map(|(_, handle)| handle).collect())
     }
 
     fn next_tagged(&mut self, tag: &str) -> Result<Vec<Handle>, Failure> {

@@ -26,7 +26,7 @@ pub trait Store: Send {
     fn begin(&mut self) -> Result<u64, StoreError>;
 
     /// Returns the partition that is in the [ids](Id::in_partition) of this store's timers, from 0 to 63. Stores whose
-    /// timers may meet have different partitions. A store that is on its own is partition 0.
+    /// timers may be merged must use different partitions. A store that is on its own is partition 0.
     fn partition(&self) -> u8 {
         0
     }
@@ -123,13 +123,13 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError>;
 
-    /// Returns the handles of at most `limit` pending timers of these handlers, at least one if there is one, in order
-    /// of their [positions](PendingCursor): those after `after`, or the first ones. A page has fewer if the store has
+    /// Returns the handles of at most `limit` (at least 1) pending timers of these handlers, in order of their
+    /// [positions](PendingCursor): those after `after`, or the first ones. A page has fewer, or none, if the store has
     /// examined many timers of other handlers, so that commits are not delayed for long; it contains the position
-    /// after which the next one starts.
+    /// after which the next one starts, unless it is the last one.
     ///
     /// A timer that is in the store all the time, and is moved by [cascades](Op::Cascade) alone, is in at least one of
-    /// the pages.
+    /// the pages, and may be in several.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ pub trait Store: Send {
     ) -> Result<HandlePage, StoreError>;
 
     /// Returns how many timers each handler has in each bucket, and how many dead letters by kind of error. The cost
-    /// does not depend on the number of timers, only on that of the buckets.
+    /// does not depend on the number of timers, only on that of the buckets and the kinds.
     ///
     /// # Errors
     ///

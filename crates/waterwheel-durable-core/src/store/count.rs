@@ -3,7 +3,8 @@ use std::sync::Arc;
 use super::{Bucket, Level};
 
 /// How many pending timers and dead letters a store has, in no particular order. A store keeps these counts up to date
-/// with each commit, so that reading them takes no longer when there are more timers.
+/// with each commit, so that reading them takes no longer when there are more timers. There is a count for each kind of
+/// error, however many these are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The pending timers.

@@ -17,7 +17,7 @@ use rusqlite::Connection;
 #[cfg(doc)]
 use waterwheel_durable_core::store::Store;
 use waterwheel_durable_core::store::{
-    Counts, Dead, Due, Handle, HandlePage, Id, PageLimit, PendingCursor, Scope, Setting,
+    Dead, Due, Handle, HandlePage, Id, PageLimit, PendingCursor, Scope, Setting,
 };
 
 pub use self::count::Count;
@@ -29,7 +29,7 @@ use super::connection::open_to_read;
 use super::error::OpenError;
 use super::files::resolve;
 use super::lock::{self, Holder};
-use super::{counts, handles, read};
+use super::{handles, read};
 
 /// Reads the file of a store without changing it.
 ///
@@ -112,8 +112,7 @@ impl Reader {
         })
     }
 
-    /// Returns a page of the [handles](Pending::handle) of pending timers, as [`Store::handles`] does. Every page but
-    /// the last has `limit` handles.
+    /// Returns a page of the [handles](Pending::handle) of pending timers, as [`Store::handles`] does.
     ///
     /// This reads no payloads, and no timer twice, so it is suited for large pages of all timers, while
     /// [`pending`](Reader::pending) is for those that are due first.
@@ -127,18 +126,9 @@ impl Reader {
         after: Option<PendingCursor>,
         limit: usize,
     ) -> Result<HandlePage, ReadError> {
-        // No process waits for this connection, so the number of examined rows is unlimited.
-        let all = usize::MAX;
-        self.read(|it| handles::page(it.connection, &it.handlers, scope, after, limit, all))
-    }
-
-    /// Returns how many timers and dead letters there are: see [`Store::counts`].
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError`].
-    pub fn counts(&self) -> Result<Counts, ReadError> {
-        self.read(|snapshot| counts::read(snapshot.connection, &snapshot.handlers))
+        // While a page is read, the WAL of a service cannot start again.
+        let examined = HandlePage::EXAMINED.max(limit);
+        self.read(|it| handles::page(it.connection, &it.handlers, scope, after, limit, examined))
     }
 
     /// Finds a pending timer by its handle, with a fast lookup.

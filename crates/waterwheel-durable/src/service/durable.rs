@@ -192,13 +192,15 @@ impl Durable {
         Cancelled::from_answer(answer)
     }
 
-    /// Deletes what the store has of a [key](crate::Insert::key) of this handler, durably: the pending timer is cancelled,
-    /// dead letters with the key are deleted, and an [archived](crate::Policy::retention) record loses it. The key is free
-    /// afterwards.
+    /// Deletes everything that is stored under a [key](crate::Insert::key) of this handler, durably: the pending timer is
+    /// cancelled, dead letters with the key are deleted, and an [archived](crate::Policy::retention) record loses it.
     ///
     /// A timer that is with its handler stays: [`Erased::pending`] is then [`AlreadyFired`](Cancelled::AlreadyFired), and
-    /// the call should be repeated once its handler has ended. The bytes may stay in free pages of the file until these
-    /// are used again, and in backups.
+    /// the call should be repeated once its handler has ended. A timer that was [redriven](Durable::redrive) has no key,
+    /// and is not found. The bytes may stay in free pages of the file until these are used again, and in backups.
+    ///
+    /// If the key is archived, the archive of the handler is searched for its record, in one commit. The search reads one
+    /// block for each commit that has settled timers of this handler, so in a large archive it can take seconds.
     ///
     /// ```
     /// # use waterwheel_durable::{Cancelled, Durable, Error};

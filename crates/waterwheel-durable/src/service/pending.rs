@@ -21,12 +21,14 @@ impl Durable {
     ///
     /// Timers are listed in the order of the buckets in which they are stored. Timers of the next minutes are therefore
     /// in order of due time, to the second. Those further ahead are in order of the minute, hour, day or 32 days in
-    /// which they are due, and within that in order of their ids. A timer that is rescheduled or retried while pages
-    /// are read may be on two of them, or on none.
+    /// which they are due, and within that in order of their ids. A timer may be listed twice if it moves to a finer
+    /// bucket while pages are read, and a timer that is rescheduled or retried meanwhile may be listed twice or not at
+    /// all.
     ///
     /// A page is held in memory with its payloads, so a few hundred is a good size. It is read a few megabytes at a
-    /// time, and commits proceed in between. The time that a page takes does not depend on the number of pending
-    /// timers, but the timers of other handlers that are due at the same time are skipped one by one.
+    /// time, and commits proceed in between. A page of all handlers takes the same time however many timers are pending.
+    /// For one handler or namespace, the timers of others in the same minutes, hours, days and months are skipped, a few
+    /// microseconds each. A `limit` of 0 counts as 1.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error, Scope};
@@ -56,7 +58,7 @@ impl Durable {
         limit: usize,
     ) -> Result<PendingPage, Error> {
         let scope = self.selected(scope)?;
-        let mut timers = Vec::new();
+        let (limit, mut timers) = (limit.max(1), Vec::new());
         while timers.len() < limit {
             let scope = scope.clone();
             let left = limit - timers.len();
@@ -73,8 +75,9 @@ impl Durable {
     }
 
     /// Returns how many timers are pending, by handler and the [minute or longer bucket](crate::store::Bucket) in which
-    /// they are due, and how many dead letters there are, by handler and kind of error. The store keeps these counts up to date, so reading them takes no longer
-    /// when there are millions of timers.
+    /// they are due, and how many dead letters there are, by handler and [kind of error](crate::DeadCount::kind). The
+    /// store keeps these counts up to date, so reading them takes no longer when there are millions of timers. Errors
+    /// whose first lines differ, for example by an id, are counted one by one.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error};

@@ -65,9 +65,7 @@ pub(super) fn timers_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
     same("the number of timers", found.len(), rows.len())
 }
 
-pub(super) fn of_buckets_that_start_together_the_longest_is_listed_first(
-    it: &mut Subject<'_>,
-) -> Done {
+pub(super) fn the_longest_bucket_is_listed_first_if_starts_are_equal(it: &mut Subject<'_>) -> Done {
     // As between two steps of a cascade: the timers are due when the month begins.
     let start = Level::Month.bucket(due(NOW)).start().as_millis();
     let levels = [Level::Second].into_iter().chain(Level::CASCADING);

@@ -102,7 +102,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
     ;
     lists:
         timers_are_listed_in_pages,
-        of_buckets_that_start_together_the_longest_is_listed_first,
+        the_longest_bucket_is_listed_first_if_starts_are_equal,
         a_cascade_between_two_pages_hides_no_timer,
         timers_and_dead_letters_are_counted,
     ;

@@ -82,7 +82,6 @@ fn handles_are_listed_bucket_by_bucket_page_by_page() {
         let listed = paged(None, |after| {
             let limit = rng.usize(1..200);
             let page = reader.handles(scope, after, limit).unwrap();
-            assert!(page.handles.len() == limit || page.next.is_none());
             (page.handles, page.next.map(Some))
         });
         assert!(listed == meant, "{scope:?}");

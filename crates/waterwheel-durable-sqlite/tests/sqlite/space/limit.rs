@@ -172,6 +172,7 @@ fn a_full_disk_is_known_in_a_file_at_its_limit() {
     store.begin().unwrap();
     it.disk.fill();
     assert!(it.disk.read(RESERVE).is_some());
+    // Without maintenance, the WAL grows in the space of the reserve: by three pages with each commit.
     let timers = (it.first..).take(12);
     for (commit, number) in (1..).zip(timers) {
         let steps = [Op::Settle(row(number, 200)), insert(1_000_000, 200)];

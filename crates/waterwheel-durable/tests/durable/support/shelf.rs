@@ -3,8 +3,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use waterwheel_durable::store::{
-    Command, Dead, DeadLetters, Hint, Id, Level, MemoryStore, Op, Outcome, PageLimit, Row,
-    RowCursor, Scope, Store, StoreError, forward,
+    Command, Dead, DeadLetters, HandlePage, Hint, Id, Level, MemoryStore, Op, Outcome, PageLimit,
+    PendingCursor, Row, RowCursor, Scope, Store, StoreError, forward,
 };
 
 use super::HOUR;
@@ -32,6 +32,8 @@ struct Control {
     asked_after: usize,
     /// The bytes of each page of dead letters.
     pages: Vec<usize>,
+    /// The number of pages of handles.
+    lists: usize,
     commands: Vec<(u64, Command)>,
     hint: Option<Hint>,
 }
@@ -96,6 +98,11 @@ impl Shelf {
     /// The number of bytes of dead letters returned by each call.
     pub(crate) fn pages(&self) -> Vec<usize> {
         self.control().pages.clone()
+    }
+
+    /// The number of pages of handles that were read.
+    pub(crate) fn lists(&self) -> usize {
+        self.control().lists
     }
 
     /// The value of a setting.
@@ -197,7 +204,18 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    forward!(this => this.store(); handlers find get handles counts rest);
+    forward!(this => this.store(); handlers find get counts rest);
+
+    fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, StoreError> {
+        self.asked();
+        self.control().lists += 1;
+        self.store().handles(scope, after, limit)
+    }
 
     /// So rarely that no test waits for it.
     fn commands_every(&self) -> Option<Duration> {
