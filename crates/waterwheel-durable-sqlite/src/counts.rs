@@ -103,31 +103,34 @@ fn add(
     Ok(())
 }
 
-/// Counts all rows again in a table of counts that is empty although there are rows, as it is after [`discard`] or if an operator has emptied it.
-pub(crate) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+/// Counts all rows again in a table of counts that is empty although there are rows: an operator has emptied it. With `discard`, in any case: what a crash has left
+/// may be of different commits.
+pub(crate) fn complete(connection: &Connection, discard: bool) -> rusqlite::Result<()> {
     let is_missing = |counts: &str, rows: &str| {
         let sql =
             format!("SELECT NOT EXISTS (SELECT 1 FROM {counts}) AND EXISTS (SELECT 1 FROM {rows})");
         connection.query_row(&sql, [], |row| row.get::<_, bool>(0))
     };
+    let transaction = connection.unchecked_transaction()?;
+    if discard {
+        transaction.execute_batch("DELETE FROM pending_counts; DELETE FROM dead_counts")?;
+    }
     if is_missing("pending_counts", "timers")? {
-        connection.execute(RECOUNT_PENDING, [])?;
+        transaction.execute(RECOUNT_PENDING, [])?;
     }
     if is_missing("dead_counts", "dead")? {
         let mut changes = Changes::default();
-        let mut dead = connection.prepare("SELECT handler, error FROM dead")?;
+        let mut dead = transaction.prepare("SELECT handler, error FROM dead")?;
         let mut rows = dead.query([])?;
         while let Some(row) = rows.next()? {
-            changes.dead(row.get(0)?, row.get_ref(1)?.as_str()?, 1);
+            // A row that cannot be read is reported by a check.
+            if let (Ok(handler), Ok(error)) = (row.get(0), row.get_ref(1)?.as_str()) {
+                changes.dead(handler, error, 1);
+            }
         }
-        changes.write(connection)?;
+        changes.write(&transaction)?;
     }
-    Ok(())
-}
-
-/// Discards all counts, so that they are counted again: what a crash has left may be of different commits.
-pub(crate) fn discard(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("DELETE FROM pending_counts; DELETE FROM dead_counts")
+    transaction.commit()
 }
 
 /// `/` rounds towards zero, so 1 is subtracted from a negative quotient that is not whole.

@@ -1,6 +1,6 @@
 //! The numbers in the table `meta`, among them the epoch of an opening.
 //!
-//! Ids begin with the epoch, which rises each time the store is opened, so that no id is assigned twice. A copy would repeat the ids that its original file
+//! Ids begin with the epoch, which rises each time the store is opened and once half of the ids of an epoch are used, so that no id is assigned twice. A copy would repeat the ids that its original file
 //! assigns after the copy was made, and those that the same copy has assigned where it was restored before. So a copy continues from an epoch further ahead. It
 //! also has a mark, which its first opening as a store removes: that opening continues from the number of ten-minute intervals since 2026, if that is more.
 
@@ -22,10 +22,11 @@ pub(crate) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<
 
 /// By how much the epoch of a copy is ahead of that of the original file, at least.
 ///
-/// Ids start with the epoch, which rises by one each time a store is opened. The copy therefore does not reuse ids that
-/// the original file assigns after it was copied, unless the original is opened that many times. If a copy is restored
-/// a second time, it assigns other ids than the first time, provided that at least ten minutes have passed by a correct
-/// clock, and that the store was opened no more often than once every ten minutes in between, on average.
+/// Ids start with the epoch, which rises by one each time a store is opened, and after some billions of inserts. The
+/// copy therefore does not reuse ids that the original file assigns after it was copied, unless the epoch of the original
+/// rises that often. If a copy is restored a second time, it assigns other ids than the first time, provided that at
+/// least ten minutes have passed by a correct clock, and that the epoch has risen no more often than once every ten
+/// minutes in between, on average.
 pub const EPOCHS_AHEAD: u64 = 4_096;
 
 /// 2026-01-01.

@@ -222,15 +222,10 @@ impl SqliteStore {
         }
         let loss = found.loss.clone();
         let (acknowledged, least) = found.open(&connection).map_err(OpenError::in_tables)?;
-        let counted = match &loss {
-            Some(_) => counts::discard(&connection),
-            None => Ok(()),
-        };
-        let counted = counted.and_then(|()| counts::complete(&connection));
-        match counted.map_err(OpenError::in_tables) {
-            // They are counted when the file is next opened.
-            Err(error) if error.may_be_full() => {}
-            counted => counted?,
+        match counts::complete(&connection, loss.is_some()) {
+            // A full disk keeps no store from opening: the counts stay as they are.
+            Err(error) if space.is_none(&error) => {}
+            counted => counted.map_err(OpenError::in_tables)?,
         }
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = KeyIndex::read(&connection, options.key_sizes).map_err(OpenError::in_tables)?;
