@@ -32,7 +32,7 @@ pub(crate) fn page(
     let numbers = numbers.filter(|(_, name)| scope.contains(name));
     let seconds: Vec<_> = numbers.map(|(number, _)| (Level::Second, number)).collect();
     if seconds.is_empty() {
-        // A coarser bucket has rows of all handlers, and would be read in vain.
+        // Coarser buckets have rows of all handlers, so they would be read to their end.
         let (handles, next) = (Vec::new(), None);
         return Ok(HandlePage { handles, next });
     }

@@ -75,12 +75,8 @@ pub(crate) fn raise_to(connection: &Connection, min: u64) -> rusqlite::Result<()
     connection.execute(sql, [min.cast_signed()]).map(drop)
 }
 
-/// Begins another epoch, in an open transaction.
-pub(crate) fn raise_by_one(connection: &Connection) -> rusqlite::Result<u64> {
-    raise(connection, 1)
-}
-
-fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
+/// Raises the epoch, in an open transaction, and returns it.
+pub(crate) fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
     let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
     let epoch: i64 = connection.query_row(sql, [by.cast_signed()], |row| row.get(0))?;
     Ok(epoch.unsigned_abs())

@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
                 commands.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
                 Ok(Outcome::Done)
             }
-            Op::NextEpoch => meta::raise_by_one(self.connection).map(Outcome::Epoch),
+            Op::NextEpoch => meta::raise(self.connection, 1).map(Outcome::Epoch),
             Op::All(steps) => {
                 let room = self.room.take();
                 let outcomes = steps.iter().map(|op| self.step(op));
