@@ -4,7 +4,9 @@
 //! opened again.
 
 use super::planted::{self, Planted};
-use crate::store::Id;
+use super::poison::Poison;
+use super::store_link::StoreLink;
+use crate::store::{Id, Op};
 
 /// The ids of an epoch.
 #[derive(Debug)]
@@ -45,8 +47,16 @@ impl Ids {
         id
     }
 
+    /// Asks the store for another epoch if few ids are left.
+    pub(super) fn draw(&mut self, poison: &Poison, link: &mut StoreLink) {
+        if self.draws() {
+            link.push(Op::All(vec![Op::NextEpoch, poison.next_epoch()]));
+            link.commit();
+        }
+    }
+
     /// Returns true once when another epoch is needed, and again after a refusal.
-    pub(super) fn draws(&mut self) -> bool {
+    fn draws(&mut self) -> bool {
         let draws = !self.is_drawing && self.count > self.limit / 2;
         self.is_drawing |= draws;
         draws

@@ -237,7 +237,7 @@ pub enum Answer {
     Done,
     /// The calendar is durable.
     Declared(Declared),
-    /// What belonged to a key was durably deleted.
+    /// The dead letters of a key, and the key in the archive, were durably deleted.
     Erased(Erased),
     /// The timer is already with its handler.
     AlreadyFired,

@@ -286,9 +286,9 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
+        // Refused without a charge.
         if self.ids.is_empty() {
-            self.draw_epoch();
-            return self.link.answer(token, Answer::OutOfIds);
+            return self.handle_charged_insert(token, timer);
         }
         match self.namespaces.charge_one(&timer.handler, self.link.now) {
             Ok(()) => self.handle_charged_insert(token, timer),
@@ -301,9 +301,8 @@ impl Engine {
         if self.link.refuses(token) {
             return;
         }
-        let id = self.ids.next();
-        self.draw_epoch();
-        let Some(id) = id else {
+        self.ids.draw(&self.poison, &mut self.link);
+        let Some(id) = self.ids.next() else {
             return self.link.answer(token, Answer::OutOfIds);
         };
         let row = Row { id, ..timer };
@@ -611,15 +610,6 @@ impl Engine {
 
 /// Methods that concern several parts.
 impl Engine {
-    /// Begins another epoch if few ids are left.
-    fn draw_epoch(&mut self) {
-        if self.ids.draws() {
-            let clean = self.poison.next_epoch();
-            self.link.push(Op::All(vec![Op::NextEpoch, clean]));
-            self.link.commit();
-        }
-    }
-
     /// Ends the engine's work because its store has failed: see [`StoreLink::fail`].
     fn fail(&mut self, error: &StoreError, is_of_commit: bool) {
         let cause = self.link.fail(error, is_of_commit);

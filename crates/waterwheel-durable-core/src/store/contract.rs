@@ -309,15 +309,8 @@ impl StoreError {
         self.kind == Kind::Definite
     }
 
-    /// Returns whether another process has taken the store over.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.kind == Kind::Lost
-    }
-
-    /// Returns whether it is certain that nothing was done, even if a retry would not help.
-    #[must_use]
-    pub fn wrote_nothing(&self) -> bool {
+    /// Whether it is certain that nothing was done, even if a retry would not help.
+    pub(crate) fn wrote_nothing(&self) -> bool {
         self.kind != Kind::Indeterminate
     }
 }

@@ -105,7 +105,7 @@ pub enum Outcome {
     Rescheduled(Option<Row>),
     /// The timer that was a dead letter, if it existed.
     Redriven(Option<Row>),
-    /// What belonged to a key was deleted.
+    /// The dead letters of a key, and the key in the archive, were deleted.
     Erased(Erased),
     /// Rows were moved.
     Cascaded {
@@ -127,7 +127,7 @@ pub enum Outcome {
     All(Vec<Outcome>),
 }
 
-/// What a store has [erased](Op::Erase).
+/// The result of an [erasure](Op::Erase).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erased {
     /// The number of dead letters that were deleted.
