@@ -49,6 +49,24 @@ pub enum Planted {
     CommandAgain,
     /// Timers that are evicted from memory leave their entries in the wheel.
     WheelEntriesLeft,
+    /// A node counts on its lease for a whole TTL, however slow its clock is.
+    TrustedForTtl,
+    /// Backends that block a take-over or a commit are not terminated.
+    BlockersStay,
+    /// A node counts on its lease from when the reply to its heartbeat came, not from when it was sent.
+    TrustByReceipt,
+    /// A heartbeat extends a lease although the row of the node is gone.
+    HeartbeatOfNoRows,
+    /// An observation goes on although a heartbeat of the observer has failed.
+    ObservationGoesOn,
+    /// A partition that was given back counts as free although a failover may have lost a take-over since.
+    OldTimelineCounts,
+    /// A commit whose reply is lost counts as refused.
+    DoubtIsRefusal,
+    /// A commit that violates the unique constraint of the keys counts as carried out before.
+    UniqueViolationIsDone,
+    /// Epochs on another timeline of the database rise as usual.
+    EpochsRepeat,
 }
 
 /// Whether this fault is planted. Always false without the feature `planted`.

@@ -1,0 +1,268 @@
+use std::time::Duration;
+
+use waterwheel_durable_core::engine::planted::{self, Planted};
+
+use super::observation::Observation;
+use super::unblock::{first, unblocking};
+use super::{
+    Beat, Claim, Database, Failure, Holder, Lease, NodeId, Opening, OwnerId, Session, Terms,
+};
+
+/// A change of who owns the partition.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// This node has opened the partition. The lease tells whether it may deliver.
+    Opened(Opening, Lease),
+    /// This node no longer owns the partition: its engine has to end.
+    Lost,
+}
+
+/// The part of a node that renews its lease of a partition, or waits to take it over.
+#[derive(Debug)]
+pub struct Ownership<D: Database> {
+    db: D,
+    terms: Terms,
+    partition: u8,
+    node: NodeId,
+    session: Option<D::Session>,
+    is_registered: bool,
+    observation: Observation,
+    /// The current opening, or the last one as long as it may be current.
+    opening: Option<(Opening, Lease)>,
+    /// Whether its engine runs.
+    is_open: bool,
+    /// The last opening that was claimed. The claim may succeed although the reply is lost.
+    claimed: Option<OwnerId>,
+    next_beat: Duration,
+    /// The holder from which a take-over is possible now.
+    may_take: Option<Holder>,
+}
+
+impl<D: Database> Ownership<D> {
+    /// Creates a node that owns nothing yet.
+    pub fn new(db: D, partition: u8, terms: Terms) -> Ownership<D> {
+        Ownership {
+            terms,
+            partition,
+            node: NodeId(db.random()),
+            session: None,
+            is_registered: false,
+            observation: Observation::default(),
+            opening: None,
+            is_open: false,
+            claimed: None,
+            next_beat: Duration::ZERO,
+            may_take: None,
+            db,
+        }
+    }
+
+    /// Sends heartbeats until this node opens the partition or loses it. After a loss, it waits as a standby. Has to be called again after each event, since
+    /// the lease ends otherwise. May be cancelled, which closes the connection.
+    pub async fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.turn().await {
+                return event;
+            }
+        }
+    }
+
+    /// Gives the partition back, so that another node opens it at once. Its engine has to have ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`]. Then the lease runs out.
+    pub async fn release(&mut self) -> Result<(), Failure> {
+        if let Some((_, lease)) = self.opening.take() {
+            lease.end();
+        }
+        self.is_open = false;
+        if !self.is_registered {
+            return Ok(());
+        }
+        let mut session = self.connect().await?;
+        session.leave(self.node, self.partition, self.claimed).await
+    }
+
+    async fn turn(&mut self) -> Option<Event> {
+        let was_closed = self.is_open && self.lease().is_some_and(Lease::is_closed);
+        if was_closed {
+            (self.is_open, self.next_beat) = (false, self.db.now());
+        } else if let Some(holder) = self.may_take.take() {
+            return self.take(holder).await;
+        }
+        let now = self.db.now();
+        let wakes_at = match self.takes_at() {
+            Some(at) => at.min(self.next_beat),
+            None => self.next_beat,
+        };
+        if now < wakes_at {
+            let sleep = self.db.sleep_until(wakes_at);
+            match self.lease().filter(|_| self.is_open) {
+                Some(lease) => {
+                    let _ = first(lease.closed(), sleep).await;
+                }
+                None => sleep.await,
+            }
+            return None;
+        }
+        self.next_beat = now + self.terms.beat_every();
+        let (db, fails_at) = (self.db.clone(), now + self.terms.call_within());
+        match first(self.beat(), db.sleep_until(fails_at)).await {
+            Ok(Ok((sent, beat))) => self.handle_beat(sent, beat),
+            Ok(Err(_)) | Err(()) => {
+                // The holder's heartbeats may fail as well.
+                self.observation.reset();
+                self.next_beat = self.db.now() + self.terms.reconnect_every();
+                None
+            }
+        }
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        self.opening.as_ref().map(|(_, lease)| lease)
+    }
+
+    /// When the holder will have been observed for long enough.
+    fn takes_at(&self) -> Option<Duration> {
+        let since = self.observation.since().filter(|_| !self.is_open)?;
+        Some(since + self.terms.ttl)
+    }
+
+    /// Takes the session, or connects. A call that fails or is cancelled drops its session, which may have a transaction open.
+    async fn connect(&mut self) -> Result<D::Session, Failure> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => {
+                // Nothing is known about the time without a session.
+                self.observation.reset();
+                self.db.connect(self.terms.call_within()).await?
+            }
+        };
+        if !self.is_registered {
+            session.register(self.node).await?;
+            self.is_registered = true;
+        }
+        Ok(session)
+    }
+
+    /// Sends a heartbeat. Returns when it was sent.
+    async fn beat(&mut self) -> Result<(Duration, Beat), Failure> {
+        let mut session = self.connect().await?;
+        let sent = self.db.now();
+        let beat = session.beat(self.node, self.partition).await?;
+        self.session = Some(session);
+        let sent = match planted::is(Planted::TrustByReceipt) {
+            true => self.db.now(),
+            false => sent,
+        };
+        Ok((sent, beat))
+    }
+
+    /// Handles the reply to a heartbeat that was sent at this time.
+    fn handle_beat(&mut self, sent: Duration, mut beat: Beat) -> Option<Event> {
+        let now = self.db.now();
+        let until = sent + self.terms.trusted();
+        if !beat.is_registered {
+            if planted::is(Planted::HeartbeatOfNoRows) && self.is_open {
+                self.lease()?.extend(until);
+                return None;
+            }
+            // Another node has declared this one dead: it begins again as a new one.
+            (self.node, self.is_registered) = (NodeId(self.db.random()), false);
+            self.observation.reset();
+            return self.lose();
+        }
+        let holder = &mut beat.holder;
+        // After a failover, the row may miss a take-over that was lost, and the lease of that node may last. Nobody has taken over while a lease of this node
+        // was held.
+        let is_current =
+            holder.timeline == beat.timeline || planted::is(Planted::OldTimelineCounts);
+        let is_own = holder.node == Some(self.node);
+        let mine = self
+            .opening
+            .as_ref()
+            .filter(|(opening, _)| opening.owner == holder.owner && is_own);
+        let is_held = mine.is_some_and(|(_, lease)| lease.is_held(now));
+        if let Some((_, lease)) = mine.filter(|_| self.is_open && (is_held || is_current)) {
+            lease.extend(until);
+            lease.set_unconfirmed(!is_current);
+            return None;
+        }
+        let from = holder.clone();
+        if is_own {
+            // Its own heartbeats say nothing about an opening that it has lost.
+            holder.counter = None;
+        }
+        let is_free = holder.node.is_none() || is_own;
+        self.observation.see(&beat, now);
+        let was_observed = self
+            .observation
+            .since()
+            .is_some_and(|at| at + self.terms.ttl <= now);
+        if was_observed || is_free && is_current || is_held {
+            self.may_take = Some(from);
+        }
+        if self.is_open { self.lose() } else { None }
+    }
+
+    /// Ends the current opening.
+    fn lose(&mut self) -> Option<Event> {
+        if let Some((_, lease)) = self.opening.take() {
+            lease.end();
+        }
+        std::mem::take(&mut self.is_open).then_some(Event::Lost)
+    }
+
+    /// Takes the partition over from this holder, unless it lives.
+    async fn take(&mut self, from: Holder) -> Option<Event> {
+        let sent = self.db.now();
+        let owner = OwnerId(self.db.random());
+        self.claimed = Some(owner);
+        let claim = Claim {
+            partition: self.partition,
+            node: self.node,
+            owner,
+            from,
+        };
+        let taken = self.claim(&claim).await;
+        // Whatever has happened, the next heartbeat tells who holds the partition.
+        self.next_beat = self.db.now();
+        self.observation.reset();
+        match taken {
+            Ok(Some(epoch)) => {
+                let opening = Opening {
+                    partition: self.partition,
+                    node: self.node,
+                    owner,
+                    epoch,
+                };
+                let lease = Lease::default();
+                lease.extend(sent + self.terms.trusted());
+                self.opening = Some((opening, lease.clone()));
+                self.is_open = true;
+                Some(Event::Opened(opening, lease))
+            }
+            Ok(None) => None,
+            Err(_) => {
+                self.next_beat += self.terms.reconnect_every();
+                None
+            }
+        }
+    }
+
+    async fn claim(&mut self, claim: &Claim) -> Result<Option<u64>, Failure> {
+        let Some(mut session) = self.session.take() else {
+            return Ok(None);
+        };
+        let mut epoch = None;
+        let pid = session.begin().await?;
+        let claimed = session.claim(claim);
+        if unblocking(&self.db, self.terms, pid, claimed).await? {
+            let take = session.take(claim);
+            epoch = unblocking(&self.db, self.terms, pid, take).await?;
+        }
+        self.session = Some(session);
+        Ok(epoch.map(|drawn| drawn.epoch))
+    }
+}

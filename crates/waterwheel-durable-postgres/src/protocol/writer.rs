@@ -1,0 +1,274 @@
+use waterwheel_durable_core::engine::planted::{self, Planted};
+use waterwheel_durable_core::store::{Op, Outcome, StoreError};
+
+use super::unblock::unblocking;
+use super::{Commit, Database, Failure, Lease, Opening, Rejection, Session, Terms};
+
+const TAKEN_OVER: &str = "another process owns the timers now";
+const FAILED_OVER: &str = "a failover of the database may have lost earlier commits";
+
+/// Makes the commits of an opening, each carried out once and answered correctly, over as many connections as that takes.
+///
+/// A commit whose reply is lost is sent again, with the same number. It waits for the lost transaction, if that is still in progress, and violates the unique
+/// constraint of the commit rows if that was carried out. A lost transaction that arrives later finds its own commit row, or finds that the row of the commit
+/// before was deleted, which is refused as a gap.
+///
+/// If a call is cancelled, the writer must not be used again.
+#[derive(Debug)]
+pub struct Writer<D: Database> {
+    db: D,
+    terms: Terms,
+    opening: Opening,
+    lease: Lease,
+    session: Option<D::Session>,
+    /// The number of the last commit that was carried out.
+    number: u64,
+    /// The last commit that was carried out, by the number of the caller.
+    last: Option<(u64, Vec<Outcome>)>,
+}
+
+/// The attempts to send a commit.
+#[derive(Debug, Default)]
+struct Attempts {
+    count: u32,
+    looks_for_keys: bool,
+    /// The outcomes of an attempt that may have been carried out.
+    doubt: Option<Vec<Outcome>>,
+}
+
+impl<D: Database> Writer<D> {
+    /// Creates the writer of a new opening.
+    pub fn new(db: D, terms: Terms, opening: Opening, lease: Lease) -> Writer<D> {
+        Writer {
+            db,
+            terms,
+            opening,
+            lease,
+            session: None,
+            number: 0,
+            last: None,
+        }
+    }
+
+    /// Carries out a commit: see [`Store::commit`](waterwheel_durable_core::store::Store::commit). If the database cannot be reached, it tries again for
+    /// one TTL.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub async fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        if let Some((last, outcomes)) = &self.last
+            && *last == number
+        {
+            return Ok(outcomes.clone());
+        }
+        let outcomes = self.send(steps).await?;
+        self.number += 1;
+        self.last = Some((number, outcomes.clone()));
+        Ok(outcomes)
+    }
+
+    /// Finds out, after a failover, whether commits of this opening were lost. Does nothing otherwise. To be called at least once a second: without
+    /// commits, nobody else notices.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub async fn confirm(&mut self) -> Result<(), StoreError> {
+        if !self.lease.is_unconfirmed() {
+            return Ok(());
+        }
+        match self.confirm_once().await {
+            Ok(()) => Ok(()),
+            Err(Rejection::Fenced) => {
+                self.lease.end();
+                Err(StoreError::lost(TAKEN_OVER))
+            }
+            Err(Rejection::Refused(why) | Rejection::Disconnected(why)) => {
+                Err(StoreError::definite(&*why))
+            }
+            Err(_) => Err(StoreError::lost(FAILED_OVER)),
+        }
+    }
+
+    async fn send(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let give_up_at = self.db.now() + self.terms.ttl;
+        let mut attempts = Attempts::default();
+        loop {
+            let rejection = match self.attempt(steps, &mut attempts).await {
+                Ok(outcomes) => return Ok(outcomes),
+                Err(rejection) => rejection,
+            };
+            let is_in_doubt = attempts.doubt.is_some();
+            let lost = |why| match is_in_doubt {
+                true => StoreError::indeterminate(why),
+                false => StoreError::lost(why),
+            };
+            let rejection = match rejection {
+                Rejection::Fenced => {
+                    self.lease.end();
+                    match self.resolve(is_in_doubt).await {
+                        Ok(Some(true)) => return Ok(attempts.doubt.unwrap_or_default()),
+                        Ok(Some(false)) => return Err(StoreError::lost(TAKEN_OVER)),
+                        Ok(None) => return Err(lost(TAKEN_OVER)),
+                        Err(failure) => failure.into(),
+                    }
+                }
+                Rejection::OtherTimeline => match self.confirm_once().await {
+                    Ok(()) => continue,
+                    Err(rejection) => rejection,
+                },
+                rejection => rejection,
+            };
+            let why = match rejection {
+                Rejection::Repeated => {
+                    return attempts.doubt.ok_or_else(|| {
+                        StoreError::indeterminate("another process has written this commit")
+                    });
+                }
+                Rejection::KeyTaken if planted::is(Planted::UniqueViolationIsDone) => {
+                    return Ok(steps.iter().map(assumed).collect());
+                }
+                Rejection::KeyTaken if !attempts.looks_for_keys => {
+                    attempts.looks_for_keys = true;
+                    continue;
+                }
+                Rejection::KeyTaken => "a unique constraint is violated".into(),
+                // The commits after a missing one are missing too, so this one was not carried out.
+                Rejection::Gap => return Err(StoreError::lost(FAILED_OVER)),
+                Rejection::OtherTimeline => return Err(lost(FAILED_OVER)),
+                Rejection::Fenced => return Err(lost(TAKEN_OVER)),
+                Rejection::Refused(why) if !is_in_doubt => return Err(StoreError::definite(&*why)),
+                Rejection::Refused(why) | Rejection::Disconnected(why) => why,
+                Rejection::InDoubt(outcomes, why) => {
+                    if planted::is(Planted::DoubtIsRefusal) {
+                        return Err(StoreError::definite(&*why));
+                    }
+                    attempts.doubt = Some(outcomes);
+                    why
+                }
+            };
+            attempts.count += 1;
+            // A lost reply is followed by another attempt, however long it was waited for.
+            if self.db.now() >= give_up_at && attempts.count > 1 {
+                return Err(match attempts.doubt {
+                    Some(_) => StoreError::indeterminate(&*why),
+                    None => StoreError::definite(&*why),
+                });
+            }
+            if attempts.count > 1 {
+                self.db
+                    .sleep_until(self.db.now() + self.terms.reconnect_every())
+                    .await;
+            }
+        }
+    }
+
+    /// Sends a commit once.
+    async fn attempt(
+        &mut self,
+        steps: &[Op],
+        attempts: &mut Attempts,
+    ) -> Result<Vec<Outcome>, Rejection> {
+        let mut session = self.connect().await?;
+        let number = self.number + 1;
+        let kept = self.terms.kept_commits;
+        let commit = Commit {
+            opening: &self.opening,
+            number,
+            steps,
+            looks_for_keys: attempts.looks_for_keys,
+            keeps_from: number.saturating_sub(kept) / kept * kept,
+        };
+        let sent = if attempts.count > 0 && self.lease.is_held(self.db.now()) {
+            // The lost transaction may have the lock.
+            let pid = session.begin().await?;
+            unblocking(&self.db, self.terms, pid, session.transact(&commit)).await
+        } else {
+            session.transact(&commit).await
+        };
+        if !matches!(
+            &sent,
+            Err(Rejection::Disconnected(_) | Rejection::InDoubt(..))
+        ) {
+            self.session = Some(session);
+        }
+        sent
+    }
+
+    /// Confirms the opening on another timeline of the server, if the lease is held: then no other opening can have begun before the failover.
+    async fn confirm_once(&mut self) -> Result<(), Rejection> {
+        let mut session = self.connect().await?;
+        if !self.lease.is_held(self.db.now()) {
+            return Err(Rejection::OtherTimeline);
+        }
+        let confirmed = session.confirm(&self.opening, self.number).await;
+        if !matches!(
+            &confirmed,
+            Err(Rejection::Disconnected(_) | Rejection::InDoubt(..))
+        ) {
+            self.session = Some(session);
+        }
+        if confirmed.is_ok() {
+            self.lease.set_unconfirmed(false);
+        }
+        confirmed
+    }
+
+    async fn connect(&mut self) -> Result<D::Session, Failure> {
+        match self.session.take() {
+            Some(session) => Ok(session),
+            None => self.db.connect(self.terms.call_within()).await,
+        }
+    }
+
+    /// Another opening has begun: a commit in doubt was carried out before, or never will be. Returns whether it was, or `None` if that is no longer known.
+    async fn resolve(&mut self, is_in_doubt: bool) -> Result<Option<bool>, Failure> {
+        if !is_in_doubt {
+            return Ok(Some(false));
+        }
+        let mut session = self.connect().await?;
+        let number = self.number + 1;
+        let was_committed = session.was_committed(&self.opening, number).await?;
+        self.session = Some(session);
+        Ok(was_committed)
+    }
+
+    /// Makes a call that reads. A lost connection is replaced once.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`], which is definite.
+    pub async fn read<T>(
+        &mut self,
+        mut call: impl AsyncFnMut(&mut D::Session) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let was_connected = self.session.is_some();
+        let reply = match self.read_once(&mut call).await {
+            Err(Failure::Disconnected(_)) if was_connected => self.read_once(&mut call).await,
+            reply => reply,
+        };
+        reply.map_err(|failure| StoreError::definite(failure.to_string()))
+    }
+
+    async fn read_once<T>(
+        &mut self,
+        call: &mut impl AsyncFnMut(&mut D::Session) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut session = self.connect().await?;
+        let reply = call(&mut session).await;
+        if !matches!(reply, Err(Failure::Disconnected(_))) {
+            self.session = Some(session);
+        }
+        reply
+    }
+}
+
+/// The outcome of a step that is assumed by a planted fault.
+fn assumed(op: &Op) -> Outcome {
+    match op {
+        Op::Insert(..) => Outcome::Inserted,
+        Op::Cancel(_) | Op::Discard(_) => Outcome::Cancelled(true),
+        _ => Outcome::Done,
+    }
+}
