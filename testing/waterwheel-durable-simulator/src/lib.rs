@@ -12,11 +12,14 @@
 //! | `calendars` | were the promises about calendars kept? |
 //! | `beat` | when do calendars occur? |
 //!
+//! `cluster/` does the same for several processes on a simulated database.
+//!
 //! `cargo run --release -p waterwheel-durable-simulator -- --seeds 100000` runs seeds. A failing seed is shrunk to a few of its
 //! steps, which are printed with the command that repeats them.
 
 pub mod beat;
 pub mod calendars;
+pub mod cluster;
 mod disk;
 mod life;
 pub mod model;
@@ -25,5 +28,5 @@ mod shrink;
 mod world;
 
 pub use disk::Broken;
-pub use life::{Broke, Life, Step, Tell, run};
+pub use life::{Broke, Fault, Life, Step, Tell, run};
 pub use shrink::{Shrunk, shrink};

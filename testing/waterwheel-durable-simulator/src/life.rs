@@ -4,8 +4,43 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-use crate::disk::Broken;
-use crate::world::World;
+/// The course of a life, step by step.
+pub trait Lives: Sized {
+    type Fault: Fault<World = Self>;
+
+    fn new(seed: u64, broken: Option<Self::Fault>) -> Result<Self, String>;
+
+    /// The number of steps before the final phase.
+    fn length(&mut self) -> usize;
+
+    /// The random state, which determines everything that follows: a step with the same state has the same outcome.
+    fn chance(&self) -> u64;
+
+    fn set_chance(&mut self, state: u64);
+
+    fn step(&mut self) -> Result<(), String>;
+
+    /// Lets everything that is in progress come to an end, without faults.
+    fn rest(&mut self) -> Result<(), String>;
+
+    /// Plays the final phase, in which everything that is left comes due.
+    fn come_to_an_end(&mut self) -> Result<(), String>;
+
+    /// Tells steps in words from now on.
+    fn tells(&mut self);
+
+    /// The last step in words.
+    fn told(&self) -> &str;
+
+    /// Prints the configuration of the life, if it is traced.
+    fn trace_terms(&self) {}
+}
+
+/// A kind of faults that can be planted, and with it a kind of lives.
+pub trait Fault: Copy {
+    #[doc(hidden)]
+    type World: Lives<Fault = Self>;
+}
 
 /// A promise that was broken in the life of a seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +67,16 @@ impl std::error::Error for Broke {}
 /// # Errors
 ///
 /// The promise that was broken.
-pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
+pub fn run<F: Fault>(seed: u64, broken: Option<F>) -> Result<(), Broke> {
     Life::record(seed, broken).1
 }
 
 /// The steps of the life of a seed. Each is identified by the random state before it, so it has the same outcome whichever steps
 /// came before: a life may be repeated without some of them.
 #[derive(Debug)]
-pub struct Life {
+pub struct Life<F> {
     seed: u64,
-    broken: Option<Broken>,
+    broken: Option<F>,
     steps: Vec<u64>,
     /// The random state before the final phase, if the life reached it.
     end: Option<u64>,
@@ -77,16 +112,16 @@ impl FromStr for Step {
     }
 }
 
-impl Life {
+impl<F: Fault> Life<F> {
     /// Runs the life of a seed, and returns its steps and the outcome.
-    pub fn record(seed: u64, broken: Option<Broken>) -> (Life, Result<(), Broke>) {
+    pub fn record(seed: u64, broken: Option<F>) -> (Life<F>, Result<(), Broke>) {
         let mut life = Life {
             seed,
             broken,
             steps: Vec::new(),
             end: None,
         };
-        let lived = World::new(seed, broken).and_then(|mut world| {
+        let lived = F::World::new(seed, broken).and_then(|mut world| {
             let lived = life.live(&mut world);
             world.trace_terms();
             lived
@@ -97,7 +132,7 @@ impl Life {
         (life, lived.map_err(|what| Broke { seed, step, what }))
     }
 
-    fn live(&mut self, world: &mut World) -> Result<(), String> {
+    fn live(&mut self, world: &mut F::World) -> Result<(), String> {
         for _ in 0..world.length() {
             self.steps.push(world.chance());
             world.step()?;
@@ -126,7 +161,7 @@ impl Life {
     pub fn replay(&self, steps: &[Step], mut told: Option<Tell<'_>>) -> Result<(), Broke> {
         let mut step = 0;
         let mut live = || {
-            let mut world = World::new(self.seed, self.broken)?;
+            let mut world = F::World::new(self.seed, self.broken)?;
             world.length();
             if told.is_some() {
                 world.tells();

@@ -1,4 +1,4 @@
-//! `cargo run --release -p waterwheel-durable-simulator -- [--seeds N] [--from SEED] [--steps N,N+]`
+//! `cargo run --release -p waterwheel-durable-simulator -- [--cluster] [--seeds N] [--from SEED] [--steps N,N+]`
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -6,17 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use waterwheel_durable_simulator::{Broke, Life, Step, run, shrink};
+use waterwheel_durable_simulator::{Broke, Broken, Fault, Life, Step, cluster, run, shrink};
 
 /// The number of lives that a thread takes at a time.
 const AT_A_TIME: u64 = 64;
 
-const USAGE: &str = "usage: waterwheel-durable-simulator [--seeds N] [--from SEED] [--steps N,N+]";
+const USAGE: &str =
+    "usage: waterwheel-durable-simulator [--cluster] [--seeds N] [--from SEED] [--steps N,N+]";
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1).peekable();
+    match arguments.next_if_eq("--cluster") {
+        Some(_) => lives::<cluster::Fault>("--cluster ", arguments),
+        None => lives::<Broken>("", arguments),
+    }
+}
+
+/// Runs lives of one kind.
+fn lives<F: Fault>(kind: &str, mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let (mut seeds, mut from) = (100_000_u64, 0_u64);
     let mut steps = None;
-    let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
         let is_known = match flag.as_str() {
@@ -31,11 +40,11 @@ fn main() -> ExitCode {
         }
     }
     if let Some(steps) = steps {
-        return replay(from, &steps);
+        return replay::<F>(from, &steps);
     }
     let start = Instant::now();
-    if let Some(broke) = live(from, from.saturating_add(seeds)) {
-        report(&broke);
+    if let Some(broke) = live::<F>(from, from.saturating_add(seeds)) {
+        report::<F>(kind, &broke);
         return ExitCode::FAILURE;
     }
     println!(
@@ -53,8 +62,8 @@ fn listed(list: &str) -> Option<Vec<Step>> {
 }
 
 /// Runs some of the steps of a life.
-fn replay(seed: u64, steps: &[Step]) -> ExitCode {
-    let (life, _) = Life::record(seed, None);
+fn replay<F: Fault>(seed: u64, steps: &[Step]) -> ExitCode {
+    let (life, _) = Life::record(seed, None::<F>);
     if let Some(step) = steps.iter().find(|it| it.number >= life.len()) {
         eprintln!("seed {seed} has {} steps, and no step {step}", life.len());
         return ExitCode::from(2);
@@ -72,11 +81,11 @@ fn replay(seed: u64, steps: &[Step]) -> ExitCode {
 }
 
 /// Prints the seed that repeats the broken promise, and the few steps that are needed.
-fn report(broke: &Broke) {
-    let repeat = "cargo run --release -p waterwheel-durable-simulator --";
+fn report<F: Fault>(kind: &str, broke: &Broke) {
+    let repeat = format!("cargo run --release -p waterwheel-durable-simulator -- {kind}");
     let seed = broke.seed;
-    eprintln!("{broke}\nrepeat it: {repeat} --seeds 1 --from {seed}");
-    let Some(shrunk) = shrink(seed, None) else {
+    eprintln!("{broke}\nrepeat it: {repeat}--seeds 1 --from {seed}");
+    let Some(shrunk) = shrink(seed, None::<F>) else {
         return eprintln!("it is not broken when the seed is repeated");
     };
     let steps: Vec<String> = shrunk.steps.iter().map(Step::to_string).collect();
@@ -89,11 +98,11 @@ fn report(broke: &Broke) {
         eprintln!("  {told}");
     }
     let steps = steps.join(",");
-    eprintln!("repeat them: {repeat} --from {seed} --steps {steps}");
+    eprintln!("repeat them: {repeat}--from {seed} --steps {steps}");
 }
 
 /// Runs these lives, on all processors. Returns the first one in which a promise was broken.
-fn live(from: u64, to: u64) -> Option<Broke> {
+fn live<F: Fault>(from: u64, to: u64) -> Option<Broke> {
     let (next, first) = (AtomicU64::new(from), Mutex::new(None::<Broke>));
     let broke = |broke: Broke| {
         let Ok(mut first) = first.lock() else { return };
@@ -111,7 +120,8 @@ fn live(from: u64, to: u64) -> Option<Broke> {
                     if seed >= to {
                         return;
                     }
-                    let mut lives = (seed..to.min(seed + AT_A_TIME)).map(|seed| run(seed, None));
+                    let mut lives =
+                        (seed..to.min(seed + AT_A_TIME)).map(|seed| run(seed, None::<F>));
                     if let Some(it) = lives.find_map(Result::err) {
                         return broke(it);
                     }

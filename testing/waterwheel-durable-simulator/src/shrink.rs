@@ -1,7 +1,6 @@
 //! Which few steps are enough to break a promise?
 
-use crate::disk::Broken;
-use crate::life::{Broke, Life, Step};
+use crate::life::{Broke, Fault, Life, Step};
 
 /// A life that is reduced to as few steps as still break the same promise.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub struct Shrunk {
 /// breaks the same promise. Afterwards, each step is needed. If the promise is still broken when the store comes to rest after a step, it does so, and
 /// the steps that did its work are not needed. `None` if the life of the seed breaks no promise.
 #[must_use]
-pub fn shrink(seed: u64, broken: Option<Broken>) -> Option<Shrunk> {
+pub fn shrink<F: Fault>(seed: u64, broken: Option<F>) -> Option<Shrunk> {
     let (life, lived) = Life::record(seed, broken);
     let broke = lived.err()?;
     let shortest = [true, false].into_iter().filter_map(|rests| {
@@ -34,16 +33,16 @@ pub fn shrink(seed: u64, broken: Option<Broken>) -> Option<Shrunk> {
     Some(Shrunk { broke, steps, told })
 }
 
-struct Search<'a> {
-    life: &'a Life,
+struct Search<'a, F> {
+    life: &'a Life<F>,
     promise: String,
     broke: Broke,
     steps: Vec<Step>,
 }
 
-impl Search<'_> {
+impl<F: Fault> Search<'_, F> {
     /// Begins with all steps, if they break the promise.
-    fn new<'a>(life: &'a Life, broke: &Broke, rests: bool) -> Option<Search<'a>> {
+    fn new<'a>(life: &'a Life<F>, broke: &Broke, rests: bool) -> Option<Search<'a, F>> {
         let mut search = Search {
             life,
             promise: promise(&broke.what),

@@ -1,7 +1,7 @@
 //! A simulator that finds no fault is worthless: each of these is planted in the engine or in the store, and found by several of ten thousand seeds.
 
 use waterwheel_durable_core::engine::planted::{Planted, plant};
-use waterwheel_durable_simulator::{Broke, Broken, Life, Shrunk, run, shrink};
+use waterwheel_durable_simulator::{Broke, Broken, Fault, Life, Shrunk, cluster, run, shrink};
 
 const SEEDS: u64 = 10_000;
 /// The minimum number of seeds that find each fault.
@@ -10,7 +10,7 @@ const FIND: usize = 5;
 const LEFT: usize = 20;
 
 /// The first seeds that find the fault. All of them with `RATES=1`, to see how often it is found.
-fn found(broken: Option<Broken>) -> Vec<Broke> {
+fn found<F: Fault>(broken: Option<F>) -> Vec<Broke> {
     let found = (0..SEEDS).filter_map(|seed| run(seed, broken).err());
     let counts_all = std::env::var_os("RATES").is_some();
     found
@@ -18,7 +18,7 @@ fn found(broken: Option<Broken>) -> Vec<Broke> {
         .collect()
 }
 
-fn check(what: &str, found: &[Broke]) {
+fn check<F: Fault>(what: &str, found: &[Broke]) {
     let seeds: Vec<_> = found.iter().map(|broke| broke.seed).collect();
     let (count, last) = (seeds.len(), seeds.last());
     println!("{what}: {count} {last:?}, first {:?}", found.first());
@@ -27,12 +27,13 @@ fn check(what: &str, found: &[Broke]) {
         "of {SEEDS} seeds, only {seeds:?} find {what}"
     );
     for seed in seeds {
-        assert_eq!(run(seed, None), Ok(()), "without {what}, the seed is fine");
+        let without = run(seed, None::<F>);
+        assert_eq!(without, Ok(()), "without {what}, the seed is fine");
     }
 }
 
 /// Shrinks the lives that find a fault to a few steps each, which find it as well. Returns the shortest.
-fn shortest(found: &[Broke], broken: Option<Broken>) -> Option<Shrunk> {
+fn shortest<F: Fault>(found: &[Broke], broken: Option<F>) -> Option<Shrunk> {
     let shrunk = found.iter().take(FIND).map(|broke| {
         let shrunk = shrink(broke.seed, broken).expect("the seed finds it again");
         let (life, _) = Life::record(broke.seed, broken);
@@ -50,19 +51,37 @@ fn check_steps(shrunk: Option<Shrunk>) {
     assert_eq!(shrunk.told.len(), shrunk.steps.len());
 }
 
-fn is_found(fault: Planted) {
+/// Finds a fault of the code in the lives of this kind.
+fn is_found_in<F: Fault>(fault: Planted) {
     plant(Some(fault));
-    let found = found(None);
-    let shrunk = shortest(&found, None);
+    let found = found(None::<F>);
+    let shrunk = shortest(&found, None::<F>);
     plant(None);
-    check(&format!("{fault:?}"), &found);
+    check::<F>(&format!("{fault:?}"), &found);
     check_steps(shrunk);
 }
 
-fn is_found_in_the_store(broken: Broken) {
+fn is_found(fault: Planted) {
+    is_found_in::<Broken>(fault);
+}
+
+fn is_found_in_the_protocol(fault: Planted) {
+    is_found_in::<cluster::Fault>(fault);
+}
+
+/// Finds a fault of the store.
+fn store_fault_is_found<F: Fault + std::fmt::Debug>(broken: F) {
     let found = found(Some(broken));
-    check(&format!("{broken:?}"), &found);
+    check::<F>(&format!("{broken:?}"), &found);
     check_steps(shortest(&found, Some(broken)));
+}
+
+fn is_found_in_the_store(broken: Broken) {
+    store_fault_is_found(broken);
+}
+
+fn is_found_in_the_cluster(broken: cluster::Fault) {
+    store_fault_is_found(broken);
 }
 
 /// Defines a test for each fault, so that they run in parallel.
@@ -114,4 +133,27 @@ faults! { is_found_in_the_store:
     what_is_not_archived_is_found: Broken::ArchiveLost,
     what_expires_too_early_is_found: Broken::ExpiresAll,
     a_setting_that_is_lost_is_found: Broken::SettingsLost,
+}
+
+faults! { is_found_in_the_protocol:
+    a_lease_that_begins_with_its_receipt_is_found: Planted::TrustByReceipt,
+    a_lease_extended_by_a_heartbeat_of_no_rows_is_found: Planted::HeartbeatOfNoRows,
+    a_lease_that_is_trusted_for_a_whole_ttl_is_found: Planted::TrustedForTtl,
+    blockers_that_are_not_terminated_are_found: Planted::BlockersStay,
+    an_observation_that_goes_on_is_found: Planted::ObservationGoesOn,
+    a_partition_that_was_free_before_a_failover_is_found: Planted::OldTimelineCounts,
+    a_lost_reply_that_counts_as_a_refusal_is_found: Planted::DoubtIsRefusal,
+    a_taken_key_that_counts_as_done_is_found: Planted::UniqueViolationIsDone,
+    epochs_that_repeat_after_a_failover_are_found: Planted::EpochsRepeat,
+}
+
+faults! { is_found_in_the_cluster:
+    commits_without_a_fence_are_found: cluster::Fault::NoFence,
+    a_fence_that_does_not_hold_up_a_take_over_is_found: cluster::Fault::FenceForKeyShare,
+    a_fence_that_does_not_hold_up_its_own_opening_is_found: cluster::Fault::FenceForShare,
+    a_fence_on_any_timeline_is_found: cluster::Fault::FenceOfAnyTimeline,
+    an_owner_that_leaves_on_a_new_timeline_is_found: cluster::Fault::LeavesOnNewTimeline,
+    commits_without_a_gap_check_are_found: cluster::Fault::NoGapCheck,
+    a_counter_that_is_not_compared_again_is_found: cluster::Fault::CounterNotComparedAgain,
+    a_delivery_without_a_look_at_the_lease_is_found: cluster::Fault::LeaseNotLookedAt,
 }

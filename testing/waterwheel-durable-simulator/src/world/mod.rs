@@ -28,6 +28,7 @@ use waterwheel_durable_core::store::{Id, Row};
 
 use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk, Replied};
+use crate::life::{Fault, Lives};
 use crate::model::Model;
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
 use commands::Commands;
@@ -66,7 +67,9 @@ enum Action {
     Nothing,
 }
 
-pub(crate) struct World {
+/// A store, an engine, and the oracles.
+#[derive(Debug)]
+pub struct World {
     rng: Rng,
     now: Now,
     disk: Disk,
@@ -138,8 +141,14 @@ pub(crate) struct World {
     config: Config,
 }
 
-impl World {
-    pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
+impl Fault for Broken {
+    type World = World;
+}
+
+impl Lives for World {
+    type Fault = Broken;
+
+    fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
         let mut rng = Rng::with_seed(seed);
         let wall = 1_800_000_000 * SECOND + rng.i64(0..DAY);
         let now = Now {
@@ -229,49 +238,54 @@ impl World {
         Ok(world)
     }
 
-    /// The number of steps of this life before its end.
-    pub(crate) fn length(&mut self) -> usize {
+    fn length(&mut self) -> usize {
         let limit = if self.rng.u32(0..4) == 0 { 1_000 } else { 200 };
         self.rng.usize(20..limit)
     }
 
-    /// The state that determines everything that follows: a step with the same state has the same outcome.
-    pub(crate) fn chance(&self) -> u64 {
+    fn chance(&self) -> u64 {
         self.rng.get_seed()
     }
 
-    pub(crate) fn set_chance(&mut self, state: u64) {
+    fn set_chance(&mut self, state: u64) {
         self.rng.seed(state);
     }
 
-    /// Tells steps in words from now on.
-    pub(crate) fn tells(&mut self) {
-        self.told = Some(String::new());
-    }
-
-    fn tell(&mut self, text: impl FnOnce() -> String) {
-        if let Some(told) = &mut self.told {
-            *told = text();
-        }
-    }
-
-    /// The last step in words.
-    pub(crate) fn told(&self) -> &str {
-        self.told.as_deref().unwrap_or_default()
-    }
-
-    /// Prints the configuration of the life, if it is traced.
-    pub(crate) fn trace_terms(&self) {
-        if self.traces {
-            eprintln!("{:?}\n{:?}", self.config, self.namespaces);
-        }
-    }
-
-    pub(crate) fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), String> {
         let action = self.choose();
         self.tell(|| format!("{action:?}"));
         self.act(action)?;
         self.follow()
+    }
+
+    fn rest(&mut self) -> Result<(), String> {
+        self.store_rests()
+    }
+
+    fn come_to_an_end(&mut self) -> Result<(), String> {
+        self.all_comes_due()
+    }
+
+    fn tells(&mut self) {
+        self.told = Some(String::new());
+    }
+
+    fn told(&self) -> &str {
+        self.told.as_deref().unwrap_or_default()
+    }
+
+    fn trace_terms(&self) {
+        if self.traces {
+            eprintln!("{:?}\n{:?}", self.config, self.namespaces);
+        }
+    }
+}
+
+impl World {
+    fn tell(&mut self, text: impl FnOnce() -> String) {
+        if let Some(told) = &mut self.told {
+            *told = text();
+        }
     }
 
     fn choose(&mut self) -> Action {

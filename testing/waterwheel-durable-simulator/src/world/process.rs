@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Lets the store handle and answer all pending requests without faults.
-    pub(crate) fn rest(&mut self) -> Result<(), String> {
+    pub(super) fn store_rests(&mut self) -> Result<(), String> {
         for _ in 0..1_000 {
             if self.disk.has_replied() {
                 self.reply()?;
@@ -132,7 +132,7 @@ impl World {
     }
 
     /// Plays the final phase, in which everything that is left comes due.
-    pub(crate) fn come_to_an_end(&mut self) -> Result<(), String> {
+    pub(super) fn all_comes_due(&mut self) -> Result<(), String> {
         (self.is_ending, self.has_faults) = (true, false);
         self.disk.set_full(false);
         self.deploy();
