@@ -10,7 +10,7 @@ use waterwheel_durable_core::engine::planted::{self, Planted};
 pub struct Terms {
     /// How long a standby has to see the same counter before it takes over.
     pub ttl: Duration,
-    /// The minimum number of commit rows that an opening keeps.
+    /// The minimum number of commit rows that an opening keeps; at least one.
     pub kept_commits: u64,
 }
 

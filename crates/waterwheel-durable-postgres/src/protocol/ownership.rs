@@ -3,7 +3,7 @@ use std::time::Duration;
 use waterwheel_durable_core::engine::planted::{self, Planted};
 
 use super::observation::Observation;
-use super::unblock::{first, unblocking};
+use super::unblock::unblocking;
 use super::{
     Beat, Claim, Database, Failure, Holder, Lease, NodeId, Opening, OwnerId, Session, Terms,
 };
@@ -99,18 +99,25 @@ impl<D: Database> Ownership<D> {
         if now < wakes_at {
             let sleep = self.db.sleep_until(wakes_at);
             match self.lease().filter(|_| self.is_open) {
-                Some(lease) => {
-                    let _ = first(lease.closed(), sleep).await;
-                }
+                Some(lease) => tokio::select! {
+                    biased;
+                    () = lease.closed() => {}
+                    () = sleep => {}
+                },
                 None => sleep.await,
             }
             return None;
         }
         self.next_beat = now + self.terms.beat_every();
         let (db, fails_at) = (self.db.clone(), now + self.terms.call_within());
-        match first(self.beat(), db.sleep_until(fails_at)).await {
-            Ok(Ok((sent, beat))) => self.handle_beat(sent, beat),
-            Ok(Err(_)) | Err(()) => {
+        let beat = tokio::select! {
+            biased;
+            beat = self.beat() => beat.ok(),
+            () = db.sleep_until(fails_at) => None,
+        };
+        match beat {
+            Some((sent, beat)) => self.handle_beat(sent, beat),
+            None => {
                 // The holder's heartbeats may fail as well.
                 self.observation.reset();
                 self.next_beat = self.db.now() + self.terms.reconnect_every();

@@ -68,8 +68,8 @@ impl<D: Database> Writer<D> {
         Ok(outcomes)
     }
 
-    /// Finds out, after a failover, whether commits of this opening were lost. Does nothing otherwise. To be called at least once a second: without
-    /// commits, nobody else notices.
+    /// Finds out, after a failover, whether commits of this opening were lost. Does nothing otherwise. Call it at least once a second: an owner that makes no
+    /// commits does not notice the loss otherwise.
     ///
     /// # Errors
     ///
@@ -115,7 +115,8 @@ impl<D: Database> Writer<D> {
                     }
                 }
                 Rejection::OtherTimeline => match self.confirm_once().await {
-                    Ok(()) => continue,
+                    // The next attempt is fenced as well, and resolves a doubt.
+                    Ok(()) | Err(Rejection::Fenced) => continue,
                     Err(rejection) => rejection,
                 },
                 rejection => rejection,
@@ -136,8 +137,7 @@ impl<D: Database> Writer<D> {
                 Rejection::KeyTaken => "a unique constraint is violated".into(),
                 // The commits after a missing one are missing too, so this one was not carried out.
                 Rejection::Gap => return Err(StoreError::lost(FAILED_OVER)),
-                Rejection::OtherTimeline => return Err(lost(FAILED_OVER)),
-                Rejection::Fenced => return Err(lost(TAKEN_OVER)),
+                Rejection::OtherTimeline | Rejection::Fenced => return Err(lost(FAILED_OVER)),
                 Rejection::Refused(why) if !is_in_doubt => return Err(StoreError::definite(&*why)),
                 Rejection::Refused(why) | Rejection::Disconnected(why) => why,
                 Rejection::InDoubt(outcomes, why) => {
@@ -172,7 +172,7 @@ impl<D: Database> Writer<D> {
     ) -> Result<Vec<Outcome>, Rejection> {
         let mut session = self.connect().await?;
         let number = self.number + 1;
-        let kept = self.terms.kept_commits;
+        let kept = self.terms.kept_commits.max(1);
         let commit = Commit {
             opening: &self.opening,
             number,
@@ -187,13 +187,18 @@ impl<D: Database> Writer<D> {
         } else {
             session.transact(&commit).await
         };
+        self.keep(session, &sent);
+        sent
+    }
+
+    /// Keeps the session for the next call, unless its connection is lost.
+    fn keep<T>(&mut self, session: D::Session, sent: &Result<T, Rejection>) {
         if !matches!(
-            &sent,
+            sent,
             Err(Rejection::Disconnected(_) | Rejection::InDoubt(..))
         ) {
             self.session = Some(session);
         }
-        sent
     }
 
     /// Confirms the opening on another timeline of the server, if the lease is held: then no other opening can have begun before the failover.
@@ -203,12 +208,7 @@ impl<D: Database> Writer<D> {
             return Err(Rejection::OtherTimeline);
         }
         let confirmed = session.confirm(&self.opening, self.number).await;
-        if !matches!(
-            &confirmed,
-            Err(Rejection::Disconnected(_) | Rejection::InDoubt(..))
-        ) {
-            self.session = Some(session);
-        }
+        self.keep(session, &confirmed);
         if confirmed.is_ok() {
             self.lease.set_unconfirmed(false);
         }

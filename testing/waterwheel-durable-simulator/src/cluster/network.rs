@@ -184,7 +184,7 @@ impl Network {
     }
 
     /// Lets the server work, and sends its replies.
-    pub(super) fn work(&mut self) {
+    fn work(&mut self) {
         self.server.writes_terminated = self.rng.bool();
         for (pid, request, reply) in self.server.run(self.now) {
             self.send(pid, 1, Arrival::Reply(pid, request, reply));

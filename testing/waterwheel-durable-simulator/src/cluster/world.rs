@@ -626,7 +626,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that, without faults, an engine knows each timer that is due.
+    /// Checks that, without faults, each timer that is due is with a handler of the owner.
     fn is_prompt(&mut self) -> Result<(), String> {
         let mut network = self.network.borrow_mut();
         let now = network.now;
@@ -641,7 +641,7 @@ impl World {
             let limit = PageLimit::rows(usize::MAX);
             let rows = timers.load(handler, RowCursor::START, before, limit);
             let rows = rows.unwrap_or_default().into_iter();
-            // Of the timers whose starts are noted, only one is tried at a time.
+            // Timers whose starts are noted are tried one at a time.
             for row in rows.filter(|it| it.start_count() == 0) {
                 let mut nodes = self.nodes.iter().flatten();
                 let is_handled = nodes.any(|node| {
