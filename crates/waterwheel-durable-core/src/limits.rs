@@ -26,7 +26,7 @@ pub fn shown(name: &str) -> String {
     name.chars().take(LONGEST_SHOWN).collect()
 }
 
-/// Whether this is a valid handler name: `name`, or `namespace/name`.
+/// Whether this is a valid handler name: `name`, or `namespace/name`, without NUL, which a database may not be able to store in a text.
 pub fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {
         // Names in the default namespace have no `/`, so that each handler has only one name.
@@ -34,18 +34,23 @@ pub fn is_handler_name(name: &str) -> bool {
         Some((namespace, name)) => is_namespace_name(namespace) && is_namespace_name(name),
         None => true,
     };
-    is_whole && (1..=NAME_LIMIT).contains(&name.len())
+    is_whole && is_name(name)
+}
+
+/// Whether this is a valid name of a calendar.
+pub fn is_name(name: &str) -> bool {
+    (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('\0')
 }
 
 /// Whether this is a valid name of a namespace, or of a handler in it.
 pub fn is_namespace_name(name: &str) -> bool {
-    (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
+    is_name(name) && !name.contains('/')
 }
 
 /// The maximum length of a tag, in bytes.
 pub const TAG_LIMIT: usize = 255;
 
-/// Whether this is a valid tag. A database may not be able to store NUL in a text.
+/// Whether this is a valid tag.
 pub fn is_tag(tag: &str) -> bool {
     (1..=TAG_LIMIT).contains(&tag.len()) && !tag.contains('\0')
 }

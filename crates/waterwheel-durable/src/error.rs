@@ -196,12 +196,12 @@ impl fmt::Display for Error {
             ),
             Error::Name { name } => write!(
                 f,
-                "invalid handler name {:?}: expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes",
+                "invalid handler name {:?}: expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes and no NUL",
                 shown(name)
             ),
             Error::NamespaceName { name } => write!(
                 f,
-                "invalid namespace name {:?}: expected 1 to {LONGEST_NAMESPACE} bytes without `/`",
+                "invalid namespace name {:?}: expected 1 to {LONGEST_NAMESPACE} bytes without `/` and NUL",
                 shown(name)
             ),
             Error::UnknownNamespace { name } => write!(

@@ -9,7 +9,8 @@ use super::stored::Definition;
 use super::zone::timestamp;
 use waterwheel_durable_core::engine::calendar::{FIRST, Misfire, Plan};
 use waterwheel_durable_core::limits::{
-    BEFORE_DEFAULT, CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name, shown,
+    BEFORE_DEFAULT, CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name, is_name,
+    shown,
 };
 
 /// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
@@ -108,12 +109,10 @@ impl Calendar {
     pub(crate) fn ready(self, name: &str) -> Result<Plan, CalendarError> {
         use CalendarField as Field;
 
-        match name.len() {
-            1..=NAME_LIMIT => {}
-            length => {
-                let message = format!("it must have 1 to {NAME_LIMIT} bytes, not {length}");
-                return Err(CalendarError::new(Field::Name, message));
-            }
+        if !is_name(name) {
+            let length = name.len();
+            let message = format!("it must have 1 to {NAME_LIMIT} bytes, not {length}, and no NUL");
+            return Err(CalendarError::new(Field::Name, message));
         }
         let schedule = Schedule::parse(&self.expression, &self.zone);
         let schedule = schedule.map_err(|error| CalendarError::of_schedule(&error))?;
@@ -146,7 +145,9 @@ impl Calendar {
                     shown(handler)
                 ),
                 false => {
-                    format!("expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes")
+                    format!(
+                        "expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes and no NUL"
+                    )
                 }
             };
             return Err(CalendarError::new(Field::Handler, message));
