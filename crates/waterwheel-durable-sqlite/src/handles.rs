@@ -42,7 +42,7 @@ pub(crate) fn page(
     let parts = parts.into_iter().map(|(level, under)| Part {
         level,
         under,
-        after: Some(after_in(level, after)),
+        after: Some(key(PendingCursor::after_in(level, after))),
         rows: VecDeque::new(),
         at_a_time,
     });
@@ -60,19 +60,9 @@ pub(crate) fn page(
     HandlePage::of(all, limit, examined)
 }
 
-/// The bucket and the id after which the page begins in a level.
-fn after_in(level: Level, after: Option<PendingCursor>) -> (i64, i64) {
-    let Some(PendingCursor { bucket, id }) = after else {
-        return (i64::MIN, i64::MIN);
-    };
-    if level == bucket.level {
-        return (bucket.number, stored(id));
-    }
-    let same = level.bucket(bucket.start());
-    match same.start() == bucket.start() && level < bucket.level {
-        true => (same.number, i64::MIN),
-        false => (same.number, i64::MAX),
-    }
+/// The end of the key of a row.
+fn key(PendingCursor { bucket, id }: PendingCursor) -> (i64, i64) {
+    (bucket.number, stored(id))
 }
 
 /// Rows with a common prefix of their keys.

@@ -136,9 +136,7 @@ pub(crate) fn dead_letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusq
 
 /// The level with this number.
 pub(crate) fn level(number: u8) -> rusqlite::Result<Level> {
-    let mut levels = [Level::Second].into_iter().chain(Level::CASCADING);
-    let level = levels.find(|it| it.number() == number);
-    level.ok_or_else(|| damaged("a timer is in a level that does not exist"))
+    Level::from_number(number).ok_or_else(|| damaged("a timer is in a level that does not exist"))
 }
 
 pub(crate) fn misplaced(id: Id) -> rusqlite::Error {

@@ -142,6 +142,13 @@ impl Level {
         }
     }
 
+    /// Returns the level with this [number](Level::number).
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Level> {
+        let mut all = [Level::Second].into_iter().chain(Level::CASCADING);
+        all.find(|level| level.number() == number)
+    }
+
     /// Returns the bucket of this level that contains the due time.
     #[must_use]
     pub const fn bucket(self, due: Due) -> Bucket {

@@ -153,6 +153,26 @@ pub struct PendingCursor {
 }
 
 impl PendingCursor {
+    /// Returns the position in a level after which a page starts that starts after the position `after`, or with the first timer.
+    #[must_use]
+    pub fn after_in(level: Level, after: Option<PendingCursor>) -> PendingCursor {
+        let Some(after) = after else {
+            let number = i64::MIN;
+            let bucket = Bucket { level, number };
+            return PendingCursor {
+                bucket,
+                id: Id::NONE,
+            };
+        };
+        if level == after.bucket.level {
+            return after;
+        }
+        let bucket = level.bucket(after.bucket.start());
+        let is_later = bucket.start() == after.bucket.start() && level < after.bucket.level;
+        let id = if is_later { Id::NONE } else { Id::MAX };
+        PendingCursor { bucket, id }
+    }
+
     fn order(self) -> (Due, Reverse<Level>, Id) {
         (self.bucket.start(), Reverse(self.bucket.level), self.id)
     }
