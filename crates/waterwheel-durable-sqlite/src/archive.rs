@@ -67,17 +67,6 @@ impl Blocks {
         }
     }
 
-    /// Deletes the key in the record of a timer. Returns whether there is such a record.
-    pub(crate) fn erase_key(&mut self, handler: i64, id: i64) -> rusqlite::Result<bool> {
-        for (_, _, block) in self.0.iter_mut().filter(|(of, ..)| *of == handler) {
-            if let Some(without) = without_key(&block.entries, id)? {
-                *block = without;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     pub(crate) fn write(self, connection: &Connection) -> rusqlite::Result<()> {
         for (handler, day, block) in self.0 {
             let last = connection

@@ -124,6 +124,7 @@ impl<'a> Writer<'a> {
                 limit,
             } => match self.handlers.number(handler) {
                 Some(handler) => {
+                    self.write_blocks()?;
                     archive::expire(self.connection, self.keys, handler, *before, *limit)
                 }
                 None => Ok(Outcome::Expired { is_empty: true }),
@@ -486,6 +487,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Writes the records of earlier steps, for a step that reads the archive.
+    fn write_blocks(&mut self) -> rusqlite::Result<()> {
+        std::mem::take(&mut self.blocks).write(self.connection)
+    }
+
     fn erase(&mut self, handler: i64, key: &[u8]) -> rusqlite::Result<Erased> {
         let mut erased = Erased::default();
         let sql = "DELETE FROM dead WHERE handler = ?1 AND key = ?2 RETURNING error";
@@ -500,9 +506,8 @@ impl<'a> Writer<'a> {
             && !self.is_pending(handler, holder)?
         {
             let id = holder.id;
-            // A step before this one may have archived it.
-            erased.is_archived = self.blocks.erase_key(handler, id)?
-                || archive::erase_key(self.connection, handler, id)?;
+            self.write_blocks()?;
+            erased.is_archived = archive::erase_key(self.connection, handler, id)?;
             if erased.is_archived {
                 self.keys.free(name);
             }

@@ -1,6 +1,6 @@
 //! A SQLite file passes the suite of all stores.
 
-use waterwheel_durable_core::conformance::{all, all_reopened};
+use waterwheel_durable_core::conformance::{all, all_reopened, mixed};
 use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable_sqlite::{OpenOptions, Sizes, SqliteStore};
 
@@ -71,4 +71,14 @@ fn a_sqlite_store_that_orders_its_keys_passes_too() {
         ))
     };
     all_reopened(open).expect_all();
+}
+
+#[test]
+fn random_commits_equal_those_of_the_store_in_memory() {
+    let folder = Folder::new();
+    for seed in 0..200 {
+        let path = folder.file(&format!("{seed}.db"));
+        let mut store = SqliteStore::open_with_options(&path, &OFTEN_OPENED).unwrap();
+        mixed(&mut store, seed, 50);
+    }
 }

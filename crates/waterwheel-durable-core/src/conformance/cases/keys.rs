@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use crate::store::{Bucket, Handle, Level, Op, Outcome, Row};
+use crate::store::{Bucket, Erased, Handle, Level, Op, Outcome, Row};
 
 use crate::conformance::rows::{
     DISTANCES, MAIL, NOW, due, handle, id, insert, insert_second, keyed, of, reschedule, row,
@@ -41,6 +41,58 @@ pub(super) fn a_key_may_be_empty(it: &mut Subject<'_>) -> Done {
     it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
     let expected = vec![first, row(2, NOW), row(3, NOW)];
     same("the rows", it.seconds(MAIL)?, expected)
+}
+
+pub(super) fn a_key_may_be_long(it: &mut Subject<'_>) -> Done {
+    // Nothing that can be compressed.
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    let long: Vec<u8> = (0..100_000).map(|_| next()).collect();
+    let first = keyed(&long, row(1, NOW));
+    it.does([(insert_second(&first), Outcome::Inserted)])?;
+    let shorter = keyed(&long[1..], row(2, NOW));
+    it.does([(insert_second(&shorter), Outcome::Inserted)])?;
+    let other = keyed(&long, row(3, NOW));
+    it.does([(insert_second(&other), Outcome::Exists(handle(&first)))])?;
+    let found = it.find(MAIL, &long)?;
+    same("the timer with the key", found, Some(handle(&first)))?;
+    let (at, error) = (due(NOW), "refused".into());
+    it.does([(
+        Op::Bury {
+            row: first,
+            at,
+            error,
+        },
+        Outcome::Done,
+    )])?;
+    let (handler, key) = (MAIL.into(), long.into());
+    let erased = Erased {
+        dead_letters: 1,
+        is_archived: false,
+    };
+    it.does([(Op::Erase { handler, key }, Outcome::Erased(erased))])
+}
+
+pub(super) fn steps_with_a_key_are_done_in_order(it: &mut Subject<'_>) -> Done {
+    let [first, second, third] = [1, 2, 3].map(|count| keyed(b"key", row(count, NOW)));
+    let other = row(4, NOW);
+    it.inserts([&first, &other])?;
+    // A store that carries out similar steps together may free the key too early, or too late.
+    it.does([
+        (Op::Cancel(handle(&other)), Outcome::Cancelled(true)),
+        (insert_second(&second), Outcome::Exists(handle(&first))),
+        (Op::Cancel(handle(&first)), Outcome::Cancelled(true)),
+        (insert_second(&third), Outcome::Inserted),
+        (insert_second(&second), Outcome::Exists(handle(&third))),
+        (Op::Settle(third.clone()), Outcome::Done),
+        (insert_second(&second), Outcome::Inserted),
+    ])?;
+    it.has(&[second])
 }
 
 pub(super) fn a_key_is_of_one_handler(it: &mut Subject<'_>) -> Done {

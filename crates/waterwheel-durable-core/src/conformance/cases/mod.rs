@@ -55,6 +55,8 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_key_belongs_to_one_timer,
         a_key_of_a_moved_timer_names_its_first_handle,
         a_key_may_be_empty,
+        a_key_may_be_long,
+        steps_with_a_key_are_done_in_order,
         a_key_is_of_one_handler,
         a_settle_frees_the_key,
         a_cancel_frees_the_key,
