@@ -146,7 +146,7 @@ fn an_unknown_field_of_a_policy_is_named() {
 async fn a_bad_name_of_a_namespace_is_refused() {
     let (timers, shelf) = in_memory().await;
     let long = "x".repeat(254);
-    for name in ["", "a/b", "/", "a/", &long] {
+    for name in ["", "a/b", "/", "a/", "a\0", &long] {
         let refused = within(timers.create_namespace(name, Policy::default())).await;
         let error = refused.unwrap_err();
         assert_eq!(error, Error::NamespaceName { name: name.into() });

@@ -75,7 +75,7 @@ async fn the_futures_may_be_spawned() {
 async fn a_bad_name_is_refused() {
     let (timers, shelf) = in_memory().await;
     let long = "x".repeat(NAME_LIMIT + 1);
-    for name in ["", &long, "a/b/c", "/a", "a/", "default/a"] {
+    for name in ["", &long, "a/b/c", "/a", "a/", "a\0", "default/a"] {
         let refused = within(timers.at(name, soon()).insert()).await;
         assert_eq!(refused, Err(Error::Name { name: name.into() }));
         let handled = AssertUnwindSafe(|| timers.handle(name, |_| async { Ok(()) }));

@@ -133,6 +133,7 @@ async fn a_wrong_calendar_is_refused_by_the_part_that_is_wrong() {
     let (timers, _, _) = started("2027-07-08T10:30Z").await;
     for (name, calendar, field) in [
         ("", hourly(), CalendarField::Name),
+        ("a\0", hourly(), CalendarField::Name),
         ("c", hourly().zone("Mars/Olympus"), CalendarField::Zone),
     ] {
         let Err(Error::Calendar(error)) = timers.calendar(name, calendar).await else {
