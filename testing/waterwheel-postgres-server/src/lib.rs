@@ -1,0 +1,473 @@
+//! Starts a PostgreSQL server for a test, in a temporary folder. It ends with the process that has started it, however that ends.
+//!
+//! The programs of the server have to be installed: those of the highest version in `/usr/lib/postgresql`, or those in `PATH`.
+
+#![forbid(unsafe_code)]
+
+mod proxy;
+
+pub use proxy::Proxy;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+/// A server that listens on a socket in its folder.
+#[derive(Debug)]
+pub struct Server {
+    program: Program,
+    port: u16,
+    databases: AtomicU32,
+}
+
+/// A server with TLS.
+#[derive(Debug)]
+pub struct Encrypted {
+    /// The server.
+    pub server: Server,
+    /// Its port.
+    pub port: u16,
+    /// The file with the certificate that has signed that of the server.
+    pub root: PathBuf,
+}
+
+/// PgBouncer in transaction mode, before a server.
+#[derive(Debug)]
+pub struct Pooler(Program);
+
+/// A program with a folder of its own.
+#[derive(Debug)]
+struct Program {
+    folder: PathBuf,
+    account: Account,
+    /// Ends the program and removes the folder, once the pipe to it is closed.
+    guard: Option<Child>,
+}
+
+impl Program {
+    fn new() -> Result<Program, NotStarted> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |it| it.subsec_nanos());
+        let folder = format!("waterwheel-pg-{}-{count}-{now}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        fs::create_dir(&folder)?;
+        let account = Account::current(&folder)?;
+        account.own(&folder)?;
+        Ok(Program {
+            folder,
+            account,
+            guard: None,
+        })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Starts it, and waits until it listens on this port. The signal ends it at once.
+    fn start(&mut self, command: &[&OsStr], port: u16, signal: &str) -> Result<(), NotStarted> {
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD, "guard", signal]).arg(&self.folder);
+        guard.args(command).stdin(Stdio::piped());
+        self.guard = Some(self.account.run(&mut guard, &self.folder).spawn()?);
+        let until = Instant::now() + Duration::from_secs(60);
+        let ready = tool("pg_isready")?;
+        let port = port.to_string();
+        while !Command::new(&ready)
+            .args(["-q", "-p", &port, "-h"])
+            .arg(&self.folder)
+            .status()?
+            .success()
+        {
+            if Instant::now() > until {
+                let log = fs::read_to_string(self.folder.join("log"));
+                return Err(NotStarted(log.unwrap_or_default()));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        match &mut self.guard {
+            Some(guard) => {
+                drop(guard.stdin.take());
+                let _ = guard.wait();
+            }
+            None => {
+                let _ = fs::remove_dir_all(&self.folder);
+            }
+        }
+    }
+}
+
+/// The server has not started. The message contains its log.
+#[derive(Debug)]
+pub struct NotStarted(String);
+
+impl fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no PostgreSQL server for the test: {}", self.0)
+    }
+}
+
+impl std::error::Error for NotStarted {}
+
+impl From<io::Error> for NotStarted {
+    fn from(error: io::Error) -> NotStarted {
+        NotStarted(error.to_string())
+    }
+}
+
+/// Runs a program in the background, with its output in a file, until the pipe to this shell is closed. Then removes the folder. Signals to the process group
+/// of the test do not end it before.
+const GUARD: &str = r#"
+signal=$1 folder=$2
+shift 2
+"$@" >"$folder/log" 2>&1 </dev/null &
+trap '' HUP INT TERM
+cat >/dev/null
+kill -"$signal" $! 2>/dev/null
+wait
+rm -rf "$folder"
+"#;
+
+/// Only a role named `secured` has a password, and connections to a port are encrypted.
+const ACCESS: &str = "
+local replication all trust
+local all secured scram-sha-256
+local all all trust
+hostssl all secured 127.0.0.1/32 scram-sha-256
+hostssl all all 127.0.0.1/32 trust
+";
+
+/// What a server needs for tests that cut no power.
+const OPTIONS: [&str; 8] = [
+    "-c",
+    "listen_addresses=",
+    "-c",
+    "fsync=off",
+    "-c",
+    "max_connections=200",
+    "-c",
+    "max_wal_size=4GB",
+];
+
+impl Server {
+    /// The server of this process.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn of_process() -> &'static Server {
+        static SERVER: LazyLock<Server> = LazyLock::new(|| match Server::start(&[]) {
+            Ok(server) => server,
+            Err(error) => panic!("{error}"),
+        });
+        &SERVER
+    }
+
+    /// Starts a server with these command-line options.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start(options: &[&str]) -> Result<Server, NotStarted> {
+        Server::create(Program::new()?, PORT, options)
+    }
+
+    /// Creates the files of a server, and starts it.
+    fn create(program: Program, port: u16, options: &[&str]) -> Result<Server, NotStarted> {
+        let mut init = Command::new(tool("initdb")?);
+        init.args([
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-U",
+            USER,
+            "--no-sync",
+            "-D",
+        ]);
+        init.arg(program.data());
+        run(program.account.run(&mut init, &program.folder))?;
+        fs::write(program.data().join("pg_hba.conf"), ACCESS)?;
+        Server::run(program, port, options)
+    }
+
+    fn run(mut program: Program, port: u16, options: &[&str]) -> Result<Server, NotStarted> {
+        let (postgres, data) = (tool("postgres")?, program.data());
+        let folder = program.folder.clone();
+        let mut command: Vec<&OsStr> = vec![postgres.as_os_str(), "-D".as_ref(), data.as_os_str()];
+        command.extend(["-k".as_ref(), folder.as_os_str()]);
+        command.extend(OPTIONS.iter().chain(options).map(OsStr::new));
+        program.start(&command, port, "QUIT")?;
+        Ok(Server {
+            program,
+            port,
+            databases: AtomicU32::new(0),
+        })
+    }
+
+    /// Starts a standby of this server, which receives its WAL.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start_standby(&self) -> Result<Server, NotStarted> {
+        let program = Program::new()?;
+        let mut copy = Command::new(tool("pg_basebackup")?);
+        copy.args(["-R", "--checkpoint=fast", "-d"]);
+        copy.arg(self.url("postgres")).arg("-D").arg(program.data());
+        run(program.account.run(&mut copy, &program.folder))?;
+        Server::run(program, PORT, &[])
+    }
+
+    /// Starts a server that also listens on a port of `localhost`. Connections to the port have to be encrypted.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start_encrypted() -> Result<Encrypted, NotStarted> {
+        let failed = |error: rcgen::Error| NotStarted(error.to_string());
+        let key = KeyPair::generate().map_err(failed)?;
+        let mut authority = CertificateParams::new([]).map_err(failed)?;
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root = authority.self_signed(&key).map_err(failed)?.pem();
+        let issuer = Issuer::new(authority, key);
+        let key = KeyPair::generate().map_err(failed)?;
+        let own = CertificateParams::new(["localhost".into()]).map_err(failed)?;
+        let own = own.signed_by(&key, &issuer).map_err(failed)?.pem();
+
+        let program = Program::new()?;
+        let file = |name: &str, content: String| -> Result<PathBuf, NotStarted> {
+            let file = program.folder.join(name);
+            fs::write(&file, content)?;
+            program.account.own(&file)?;
+            Ok(file)
+        };
+        let root = file("root.pem", root)?;
+        let (own, key) = (file("own.pem", own)?, file("key.pem", key.serialize_pem())?);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+        // Free until the server takes it, unless another process does.
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let setting = |name: &str, value: &Path| format!("{name}={}", value.display());
+        let (own, key) = (
+            setting("ssl_cert_file", &own),
+            setting("ssl_key_file", &key),
+        );
+        let port_setting = format!("port={port}");
+        let options = [
+            "listen_addresses=127.0.0.1",
+            "ssl=on",
+            &own,
+            &key,
+            &port_setting,
+        ];
+        let options: Vec<_> = options.into_iter().flat_map(|it| ["-c", it]).collect();
+        Ok(Encrypted {
+            server: Server::create(program, port, &options)?,
+            port,
+            root,
+        })
+    }
+
+    /// Creates an empty database, and returns its URL.
+    ///
+    /// # Panics
+    ///
+    /// If the server refuses that.
+    pub fn database(&self) -> String {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{number}");
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    /// Carries out statements in a database, and returns what `psql` prints.
+    ///
+    /// # Panics
+    ///
+    /// If a statement fails.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let done = self.try_sql(database, sql);
+        done.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Carries out statements in a database, and returns what `psql` prints.
+    ///
+    /// # Errors
+    ///
+    /// The message, if a statement fails.
+    pub fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
+        let psql = tool("psql").map_err(|error| error.to_string())?;
+        let mut psql = Command::new(psql);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d"]);
+        let done = psql.arg(self.url(database)).args(["-c", sql]).output();
+        let done = done.map_err(|error| format!("psql: {error}"))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match done.status.success() {
+            true => Ok(text(&done.stdout)),
+            false => Err(text(&done.stderr)),
+        }
+    }
+
+    /// Returns the folder of its socket, which stands for a host in a connection string.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.program.folder.to_str().unwrap_or_default()
+    }
+
+    /// Returns the URL of a database.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        url_at(&self.program.folder, self.port, database)
+    }
+}
+
+impl Pooler {
+    /// Starts a pooler before a server.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start(server: &Server) -> Result<Pooler, NotStarted> {
+        let mut program = Program::new()?;
+        let folder = program.folder.clone();
+        let (own, other) = (folder.display(), server.program.folder.display());
+        let config = format!(
+            "[databases]
+            * = host={other} port={}
+            [pgbouncer]
+            unix_socket_dir = {own}
+            listen_port = {POOLER_PORT}
+            auth_type = trust
+            auth_file = {own}/users
+            pool_mode = transaction
+            default_pool_size = 20
+            max_client_conn = 200",
+            server.port
+        );
+        let config = config.replace("            ", "");
+        let file = folder.join("config");
+        fs::write(&file, config)?;
+        fs::write(folder.join("users"), format!("\"{USER}\" \"\""))?;
+        let pooler = tool("pgbouncer")?;
+        program.start(&[pooler.as_os_str(), file.as_os_str()], POOLER_PORT, "TERM")?;
+        Ok(Pooler(program))
+    }
+
+    /// Returns the URL of a database behind the pooler, given its URL at the server.
+    #[must_use]
+    pub fn url(&self, url: &str) -> String {
+        url_at(&self.0.folder, POOLER_PORT, database_of(url))
+    }
+}
+
+/// Returns the name of the database in a URL.
+#[must_use]
+pub fn database_of(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or(url)
+}
+
+fn url_at(folder: &Path, port: u16, database: &str) -> String {
+    let socket = folder.display().to_string().replace('/', "%2F");
+    format!("postgres://{USER}@{socket}:{port}/{database}")
+}
+
+const PORT: u16 = 5_432;
+
+const POOLER_PORT: u16 = 6_432;
+
+/// The role that owns the databases.
+const USER: &str = "waterwheel";
+
+/// Runs a program to its end.
+fn run(command: &mut Command) -> Result<(), NotStarted> {
+    let done = command.output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(NotStarted(
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )),
+    }
+}
+
+/// Finds a program.
+fn tool(name: &str) -> Result<PathBuf, NotStarted> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions.flatten().map(|it| it.path()).max_by_key(version);
+    let in_path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = newest.map(|it| it.join("bin")).into_iter();
+    let folders = folders
+        .chain(std::env::split_paths(&in_path))
+        .chain(["/usr/sbin".into()]);
+    let mut candidates = folders.map(|it| it.join(name));
+    candidates.find(|it| it.exists()).ok_or_else(|| {
+        NotStarted(format!(
+            "`{name}` is not installed: on Debian, `apt-get install postgresql pgbouncer`"
+        ))
+    })
+}
+
+/// The account that runs the server, which refuses to be run by root.
+#[derive(Debug, Clone, Copy)]
+enum Account {
+    Own,
+    Other(u32, u32),
+}
+
+impl Account {
+    /// Decides by the owner of a folder that this process has created.
+    fn current(folder: &Path) -> Result<Account, NotStarted> {
+        if fs::metadata(folder)?.uid() != 0 {
+            return Ok(Account::Own);
+        }
+        let accounts = fs::read_to_string("/etc/passwd")?;
+        let ids = accounts.lines().find_map(|line| {
+            let mut fields = line.strip_prefix("postgres:")?.split(':').skip(1);
+            let (uid, gid) = (fields.next()?.parse(), fields.next()?.parse());
+            Some((uid.ok()?, gid.ok()?))
+        });
+        match ids {
+            Some((uid, gid)) => Ok(Account::Other(uid, gid)),
+            None => Err(NotStarted(
+                "root cannot run it, and there is no account `postgres`".into(),
+            )),
+        }
+    }
+
+    /// Gives it a file or folder.
+    fn own(self, path: &Path) -> io::Result<()> {
+        match self {
+            Account::Own => Ok(()),
+            Account::Other(uid, gid) => chown(path, Some(uid), Some(gid)),
+        }
+    }
+
+    /// Lets a program run in the folder under this account.
+    fn run<'a>(self, command: &'a mut Command, folder: &Path) -> &'a mut Command {
+        if let Account::Other(uid, gid) = self {
+            command.uid(uid).gid(gid);
+        }
+        command.current_dir(folder)
+    }
+}

@@ -1,0 +1,134 @@
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use crate::{NotStarted, PORT, Program, Server, database_of, url_at};
+
+/// Forwards connections to a server, and swallows the replies to some commits.
+#[derive(Debug)]
+pub struct Proxy {
+    program: Program,
+    state: Arc<State>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether the reply to the next commit is swallowed.
+    swallows: AtomicBool,
+    swallowed: AtomicU32,
+    is_stopped: AtomicBool,
+}
+
+impl Proxy {
+    /// Starts a proxy before a server.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start(server: &Server) -> Result<Proxy, NotStarted> {
+        let program = Program::new()?;
+        let own = socket(&program.folder, PORT);
+        let other = socket(&server.program.folder, server.port);
+        let listener = UnixListener::bind(own)?;
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
+        let thread = thread::spawn(move || {
+            for client in listener.incoming() {
+                if shared.is_stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                if let (Ok(client), Ok(server)) = (client, UnixStream::connect(&other)) {
+                    // If it fails, the client finds its connection closed.
+                    let _ = forward(client, server, &shared);
+                }
+            }
+        });
+        Ok(Proxy {
+            program,
+            state,
+            thread: Some(thread),
+        })
+    }
+
+    /// Returns the URL of a database behind the proxy, given its URL at the server.
+    #[must_use]
+    pub fn url(&self, url: &str) -> String {
+        url_at(&self.program.folder, PORT, database_of(url))
+    }
+
+    /// Closes the connection of the next `COMMIT` once the server has replied, instead of forwarding the reply.
+    pub fn swallow_next_commit(&self) {
+        self.state.swallows.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns how many replies were swallowed.
+    #[must_use]
+    pub fn swallowed(&self) -> u32 {
+        self.state.swallowed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.state.is_stopped.store(true, Ordering::Relaxed);
+        // Wakes the thread.
+        let _ = UnixStream::connect(socket(&self.program.folder, PORT));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn socket(folder: &Path, port: u16) -> PathBuf {
+    folder.join(format!(".s.PGSQL.{port}"))
+}
+
+/// Forwards in both directions, each by a thread that ends with the connection.
+fn forward(mut client: UnixStream, mut server: UnixStream, state: &Arc<State>) -> io::Result<()> {
+    let swallows = Arc::new(AtomicBool::new(false));
+    let (mut to_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    let (mine, shared) = (Arc::clone(&swallows), Arc::clone(state));
+    thread::spawn(move || {
+        each_chunk(&mut client, |chunk| {
+            if contains(chunk, b"COMMIT\0") && shared.swallows.swap(false, Ordering::Relaxed) {
+                mine.store(true, Ordering::Relaxed);
+            }
+            to_server.write_all(chunk)
+        });
+        let _ = to_server.shutdown(Shutdown::Both);
+    });
+    let shared = Arc::clone(state);
+    thread::spawn(move || {
+        each_chunk(&mut server, |chunk| {
+            let is_end = contains(chunk, b"COMMIT\0") || contains(chunk, b"ROLLBACK\0");
+            if is_end && swallows.load(Ordering::Relaxed) {
+                shared.swallowed.fetch_add(1, Ordering::Relaxed);
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            to_client.write_all(chunk)
+        });
+        let _ = to_client.shutdown(Shutdown::Both);
+        let _ = server.shutdown(Shutdown::Both);
+    });
+    Ok(())
+}
+
+/// Reads until the end, or until an error.
+fn each_chunk(from: &mut UnixStream, mut call: impl FnMut(&[u8]) -> io::Result<()>) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if call(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+}
+
+/// Whether a chunk has these bytes. They are short, and the only end of a message, so they are not split.
+fn contains(chunk: &[u8], bytes: &[u8]) -> bool {
+    chunk.windows(bytes.len()).any(|it| it == bytes)
+}
