@@ -205,11 +205,21 @@ impl From<Failure> for Rejection {
     }
 }
 
+impl Failure {
+    /// Returns the message of its cause.
+    #[must_use]
+    pub fn why(&self) -> Arc<str> {
+        match self {
+            Failure::Disconnected(why) | Failure::Refused(why) => Arc::clone(why),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Disconnected(why) => {
-                write!(f, "the connection to the database is lost: {why}")
+                write!(f, "cannot reach the database: {why}")
             }
             Failure::Refused(why) => write!(f, "the database has refused a statement: {why}"),
         }

@@ -1,0 +1,281 @@
+//! The tables of this version, and how they are created.
+
+use crate::connection::Connection;
+use crate::error::{Error, get};
+use crate::statement::Statement;
+
+/// The version of the tables that this version of the store creates. It also uses those of a newer version whose changes it need not know.
+pub(crate) const VERSION: i32 = 1;
+
+/// Timers are loaded in the order of `timers_seconds`, and cascade in that of `timers_buckets`. A move changes indexed columns, so that updates in place are
+/// impossible except for `starts`, and the default fill factor is kept.
+///
+/// Commits insert the changes of counts, and every so often these are added to the counts. If each commit updated counters, it would walk through all versions of
+/// these rows that an old snapshot keeps alive.
+const TABLES: &str = r#"
+    CREATE SCHEMA IF NOT EXISTS waterwheel;
+
+    -- The version, and that of the oldest store that may use the tables.
+    CREATE TABLE waterwheel.version (version integer NOT NULL, oldest integer NOT NULL);
+
+    CREATE TABLE waterwheel.nodes (
+        id bigint PRIMARY KEY,
+        counter bigint NOT NULL
+    ) WITH (fillfactor = 50);
+
+    CREATE TABLE waterwheel.partitions (
+        partition smallint PRIMARY KEY,
+        timeline integer NOT NULL,
+        node bigint,
+        owner bigint NOT NULL DEFAULT 0,
+        previous bigint NOT NULL DEFAULT 0,
+        opened bigint NOT NULL DEFAULT 0,
+        epoch bigint NOT NULL DEFAULT 0,
+        epoch_timeline integer NOT NULL
+    ) WITH (fillfactor = 50);
+
+    CREATE TABLE waterwheel.commits (
+        partition smallint NOT NULL,
+        epoch bigint NOT NULL,
+        number bigint NOT NULL,
+        PRIMARY KEY (partition, epoch, number)
+    );
+
+    CREATE TABLE waterwheel.handlers (
+        partition smallint NOT NULL,
+        number integer NOT NULL,
+        name text COLLATE "C" NOT NULL,
+        PRIMARY KEY (partition, number),
+        UNIQUE (partition, name)
+    );
+
+    CREATE TABLE waterwheel.timers (
+        id bigint PRIMARY KEY,
+        bucket bigint NOT NULL,
+        due bigint NOT NULL,
+        first_due bigint NOT NULL,
+        starts bigint NOT NULL DEFAULT 0,
+        failures bigint NOT NULL DEFAULT 0,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        level smallint NOT NULL,
+        key bytea,
+        tag text COLLATE "C",
+        retries bytea,
+        payload bytea NOT NULL
+    );
+    CREATE INDEX timers_seconds ON waterwheel.timers (partition, handler, bucket, id) WHERE level = 0;
+    CREATE INDEX timers_buckets ON waterwheel.timers (partition, level, bucket, id) WHERE level > 0;
+    CREATE INDEX timers_tags ON waterwheel.timers (partition, tag, id) WHERE tag IS NOT NULL;
+
+    -- Maps a key to an index entry of bounded size: an entry of a B-tree has at most 2 704 bytes. Distinct keys have distinct names.
+    CREATE FUNCTION waterwheel.key_name(key bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+        SELECT CASE WHEN octet_length(key) <= 256 THEN '\x00'::bytea || key ELSE '\x01'::bytea || sha256(key) END
+    $$;
+
+    CREATE TABLE waterwheel.keys (
+        id bigint NOT NULL,
+        first_due bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        name bytea NOT NULL,
+        PRIMARY KEY (partition, handler, name)
+    );
+
+    CREATE TABLE waterwheel.dead (
+        id bigint NOT NULL,
+        due bigint NOT NULL,
+        first_due bigint NOT NULL,
+        starts bigint NOT NULL,
+        failures bigint NOT NULL,
+        at bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        key bytea,
+        tag text COLLATE "C",
+        retries bytea,
+        payload bytea NOT NULL,
+        error bytea NOT NULL,
+        kind bytea NOT NULL,
+        PRIMARY KEY (partition, id)
+    );
+    CREATE INDEX dead_keys ON waterwheel.dead (partition, handler, waterwheel.key_name(key)) WHERE key IS NOT NULL;
+
+    CREATE TABLE waterwheel.archive (
+        day bigint NOT NULL,
+        block bigint NOT NULL,
+        index bigint NOT NULL,
+        id bigint NOT NULL,
+        due bigint NOT NULL,
+        at bigint NOT NULL,
+        failures bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        key bytea,
+        PRIMARY KEY (partition, handler, day, block, index)
+    );
+    CREATE INDEX archive_keys ON waterwheel.archive (id) WHERE key IS NOT NULL;
+
+    CREATE TABLE waterwheel.settings (
+        partition smallint NOT NULL,
+        name text COLLATE "C" NOT NULL,
+        value bytea NOT NULL,
+        PRIMARY KEY (partition, name)
+    );
+
+    CREATE TABLE waterwheel.pending_counts (
+        bucket bigint NOT NULL,
+        count bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        level smallint NOT NULL,
+        PRIMARY KEY (partition, handler, level, bucket)
+    );
+    CREATE INDEX pending_counts_zeros ON waterwheel.pending_counts (partition) WHERE count = 0;
+
+    CREATE TABLE waterwheel.pending_changes (
+        bucket bigint NOT NULL,
+        count bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        level smallint NOT NULL
+    );
+    CREATE INDEX pending_changes_partition ON waterwheel.pending_changes (partition);
+
+    CREATE TABLE waterwheel.dead_counts (
+        count bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        kind bytea NOT NULL,
+        PRIMARY KEY (partition, handler, kind)
+    );
+    CREATE INDEX dead_counts_zeros ON waterwheel.dead_counts (partition) WHERE count = 0;
+
+    CREATE TABLE waterwheel.dead_changes (
+        count bigint NOT NULL,
+        handler integer NOT NULL,
+        partition smallint NOT NULL,
+        kind bytea NOT NULL
+    );
+    CREATE INDEX dead_changes_partition ON waterwheel.dead_changes (partition);
+
+    -- The timeline of the server, which a failover increments.
+    CREATE FUNCTION waterwheel.timeline() RETURNS integer LANGUAGE sql AS $$
+        SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
+    $$;
+
+    -- A heartbeat. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
+    CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint)
+    RETURNS TABLE (is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer)
+    LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+        UPDATE waterwheel.nodes SET counter = nodes.counter + 1 WHERE id = of_node;
+        is_registered := FOUND;
+        timeline := waterwheel.timeline();
+        SELECT it.node, nodes.counter, it.owner, it.timeline INTO node, counter, owner, written_on
+            FROM waterwheel.partitions it LEFT JOIN waterwheel.nodes ON nodes.id = it.node
+            WHERE it.partition = of_partition;
+        RETURN NEXT;
+    END $$;
+
+    -- The fence, and the commit row. The lock excludes a take-over, and any other transaction of the opening. The commit row is inserted by a
+    -- statement of its own, since one that has waited for the lock would not see what was committed meanwhile.
+    CREATE FUNCTION waterwheel.begin_commit(of_partition smallint, of_owner bigint, of_epoch bigint, new_number bigint, keeps_from bigint)
+    RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE
+        held record;
+    BEGIN
+        SELECT owner, timeline INTO held FROM waterwheel.partitions WHERE partition = of_partition FOR NO KEY UPDATE;
+        IF held.owner IS DISTINCT FROM of_owner THEN
+            RAISE EXCEPTION 'another process has taken the timers over' USING ERRCODE = 'WW001';
+        END IF;
+        IF held.timeline <> waterwheel.timeline() THEN
+            RAISE EXCEPTION 'the database has failed over' USING ERRCODE = 'WW002';
+        END IF;
+        INSERT INTO waterwheel.commits (partition, epoch, number)
+            SELECT of_partition, of_epoch, new_number
+            WHERE EXISTS (SELECT FROM waterwheel.commits WHERE partition = of_partition AND epoch = of_epoch AND number = new_number - 1);
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'the previous commit is missing' USING ERRCODE = 'WW003';
+        END IF;
+        IF keeps_from > 0 THEN
+            DELETE FROM waterwheel.commits WHERE partition = of_partition AND epoch = of_epoch AND number < keeps_from;
+        END IF;
+    END $$;
+
+    INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline)
+        SELECT 0, waterwheel.timeline(), waterwheel.timeline();
+    INSERT INTO waterwheel.version (version, oldest) VALUES (1, 1);
+"#;
+
+/// Creates the tables, unless they exist. Concurrent calls wait for each other.
+pub(crate) async fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    connection.begin_transaction().await?;
+    let lock = Statement::new("SELECT pg_advisory_xact_lock(8463527409187)");
+    connection.query(lock).await?;
+    if version(connection).await?.is_none() {
+        connection.script(TABLES).await?;
+    }
+    connection.commit().await
+}
+
+/// Lets a role use the tables, without the right to change them or their version.
+pub(crate) async fn grant(connection: &mut Connection, role: &str) -> Result<(), Error> {
+    let role = format!("\"{}\"", role.replace('"', "\"\""));
+    let sql = format!(
+        "GRANT USAGE ON SCHEMA waterwheel TO {role};
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waterwheel TO {role};
+        REVOKE INSERT, UPDATE, DELETE ON waterwheel.version FROM {role}"
+    );
+    connection.script(&sql).await
+}
+
+/// Checks what the tables and the statements need of a database.
+pub(crate) async fn check(connection: &mut Connection) -> Result<(), Error> {
+    let sql =
+        "SELECT current_setting('server_encoding'), current_setting('server_version_num')::integer";
+    let rows = connection.query(Statement::new(sql)).await?;
+    let (encoding, version) = match rows.first() {
+        Some(row) => (get::<String>(row, 0)?, get::<i32>(row, 1)?),
+        None => (String::new(), 0),
+    };
+    if encoding != "UTF8" {
+        let message = format!("the database has the encoding {encoding}: create one with UTF8");
+        return Err(Error::Unexpected(message.into()));
+    }
+    if version < OLDEST_SERVER {
+        let (version, oldest) = (version / 10_000, OLDEST_SERVER / 10_000);
+        let message = format!("the server is PostgreSQL {version}: {oldest} or later is needed");
+        return Err(Error::Unexpected(message.into()));
+    }
+    Ok(())
+}
+
+/// The oldest version of the server whose statements are known to be supported.
+const OLDEST_SERVER: i32 = 140_000;
+
+/// The version of the tables, and that of the oldest store that may use them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Version {
+    pub(crate) version: i32,
+    pub(crate) oldest: i32,
+}
+
+/// Returns the version of the tables, or `None` if there are none.
+pub(crate) async fn version(connection: &mut Connection) -> Result<Option<Version>, Error> {
+    let exists = Statement::new("SELECT to_regclass('waterwheel.version') IS NOT NULL");
+    let exists: bool = connection.one(exists).await?;
+    if !exists {
+        return Ok(None);
+    }
+    let rows = Statement::new("SELECT version, oldest FROM waterwheel.version");
+    match &connection.query(rows).await?[..] {
+        [row] => Ok(Some(Version {
+            version: get(row, 0)?,
+            oldest: get(row, 1)?,
+        })),
+        _ => Err(Error::Unexpected(
+            "the table `version` does not have one row".into(),
+        )),
+    }
+}

@@ -1,0 +1,132 @@
+use std::collections::hash_map::RandomState;
+use std::error::Error;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::connection::Connection;
+use crate::error::words;
+use crate::names::Names;
+use crate::protocol::{Database, Failure, Terms};
+use crate::tls::Tls;
+
+/// A PostgreSQL server, and the clock of this machine.
+#[derive(Clone)]
+pub(crate) struct Server(Arc<Shared>);
+
+struct Shared {
+    access: Access,
+    terms: Terms,
+    names: Arc<Names>,
+}
+
+/// How the server is reached.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) tls: Tls,
+    /// Returns the password for the next connection.
+    pub(crate) password: Option<Arc<Password>>,
+}
+
+pub(crate) type Password = dyn Fn() -> Result<String, Box<dyn Error + Send + Sync>> + Send + Sync;
+
+impl fmt::Debug for Access {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("hosts", &self.config.get_hosts())
+            .field("database", &self.config.get_dbname())
+            .field("user", &self.config.get_user())
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    pub(crate) fn new(access: Access, terms: Terms) -> Server {
+        let names = Arc::default();
+        Server(Arc::new(Shared {
+            access,
+            terms,
+            names,
+        }))
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.0.terms
+    }
+
+    /// The names of the current opening.
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.0.names
+    }
+}
+
+impl Database for Server {
+    type Session = Connection;
+
+    fn now(&self) -> Duration {
+        since_boot()
+    }
+
+    async fn sleep_until(&self, at: Duration) {
+        // The time of tokio's clock excludes suspensions, so a sleep may be too long by those; it is never too short.
+        tokio::time::sleep(at.saturating_sub(self.now())).await;
+    }
+
+    fn random(&self) -> u64 {
+        // Each of these has other keys, drawn from the operating system for each thread.
+        let random = RandomState::new().build_hasher().finish();
+        let now = self.now().as_nanos() as u64;
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(random ^ now);
+        hasher.finish().max(1)
+    }
+
+    async fn connect(&self, deadline: Duration) -> Result<Connection, Failure> {
+        let Shared {
+            access:
+                Access {
+                    config,
+                    tls,
+                    password,
+                },
+            terms,
+            names,
+        } = &*self.0;
+        let mut config = config.clone();
+        if let Some(password) = password {
+            let password = password().map_err(|error| {
+                Failure::Disconnected(format!("no password: {}", words(&*error)).into())
+            })?;
+            config.password(password);
+        }
+        let names = Arc::clone(names);
+        let connected = Connection::connect(&config, tls, terms.idle_within(), deadline, names);
+        Ok(connected.await?)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.0.access).finish()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn since_boot() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
+
+/// On platforms whose boot clock excludes suspensions, a suspended owner may take its lease for valid.
+#[cfg(not(target_os = "linux"))]
+fn since_boot() -> Duration {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}

@@ -1,0 +1,247 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use waterwheel_durable_core::store::{
+    ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
+    PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
+};
+
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::protocol::{Failure, Lease, Writer};
+use crate::read::Reads;
+use crate::server::Server;
+
+/// The only partition so far.
+const PARTITION: u8 = 0;
+
+/// The deadline of a read, as a multiple of that of other calls.
+const READ_WITHIN: u32 = 4;
+
+/// Durable timers in a PostgreSQL database. They have one owner at a time: [`begin`](Store::begin) waits until no other process owns them, and after a take-over,
+/// commits fail for good. Dropping the store gives them back, so that another process owns them at once.
+#[derive(Debug)]
+pub struct PostgresStore {
+    server: Server,
+    /// `None` once it is dropped.
+    runtime: Option<Runtime>,
+    limit: Option<u64>,
+    /// An upper bound on the stored timers and dead letters.
+    rows: u64,
+    current: Option<(Writer<Server>, Lease)>,
+    owner: Owner,
+}
+
+impl PostgresStore {
+    pub(crate) fn new(
+        server: Server,
+        runtime: Runtime,
+        limit: Option<u64>,
+    ) -> io::Result<PostgresStore> {
+        let owner = Owner::start(server.clone(), PARTITION)?;
+        Ok(PostgresStore {
+            server,
+            runtime: Some(runtime),
+            limit,
+            rows: 0,
+            current: None,
+            owner,
+        })
+    }
+
+    /// Carries out a call with the writer.
+    fn with<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Writer<Server>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match (&mut self.current, &self.runtime) {
+            (Some((writer, _)), Some(runtime)) => runtime.block_on(call(writer)),
+            _ => Err(StoreError::definite("`begin` has not been called")),
+        }
+    }
+
+    fn read<T>(
+        &mut self,
+        mut call: impl AsyncFnMut(Reads<'_>) -> Result<T, Error>,
+    ) -> Result<T, StoreError> {
+        let read = async |connection: &mut Connection| {
+            connection.begin_long_call(READ_WITHIN);
+            let reads = Reads {
+                connection,
+                partition: PARTITION,
+            };
+            call(reads).await.map_err(Failure::from)
+        };
+        self.with(async |writer| writer.read(read).await)
+    }
+
+    /// How many timers may be inserted.
+    fn room(&mut self, limit: u64, inserts: u64) -> u64 {
+        // If it fails, the bound is as good as before, and the commit itself will tell.
+        if self.rows.saturating_add(inserts) > limit
+            && let Ok(rows) = self.count_rows()
+        {
+            self.rows = rows;
+        }
+        limit.saturating_sub(self.rows)
+    }
+
+    fn count_rows(&mut self) -> Result<u64, StoreError> {
+        self.read(async |mut reads| reads.count_rows().await)
+    }
+}
+
+impl Store for PostgresStore {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        if let Some((_, lease)) = self.current.take() {
+            lease.close();
+        }
+        let Some((opening, lease)) = self.owner.opened() else {
+            return Err(StoreError::indeterminate(
+                "the thread that owns the timers has ended",
+            ));
+        };
+        let writer = Writer::new(
+            self.server.clone(),
+            self.server.terms(),
+            opening,
+            lease.clone(),
+        );
+        self.current = Some((writer, lease));
+        let table = self.read(async |mut reads| reads.names().await)?;
+        *self.server.names().lock() = table;
+        if self.limit.is_some() {
+            self.rows = self.count_rows()?;
+        }
+        Ok(opening.epoch)
+    }
+
+    fn partition(&self) -> u8 {
+        PARTITION
+    }
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let mut room = u64::MAX;
+        if let Some(limit) = self.limit {
+            let inserts = inserts(steps);
+            if inserts > 0 {
+                room = self.room(limit, inserts);
+                self.rows = self.rows.saturating_add(inserts.min(room));
+            }
+        }
+        self.server.names().lock().room = room;
+        let outcomes = self.with(async |writer| writer.commit(number, steps).await);
+        let mut names = self.server.names().lock();
+        match &outcomes {
+            Ok(_) => names.set_all_stored(),
+            Err(_) => names.forget_not_stored(),
+        }
+        outcomes
+    }
+
+    fn maintain(&mut self) -> Result<(), StoreError> {
+        self.with(async |writer| writer.confirm().await)
+    }
+
+    fn load(
+        &mut self,
+        handler: &str,
+        after: RowCursor,
+        before: i64,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.read(async |mut reads| reads.load(handler, after, before, limit).await)
+    }
+
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
+        self.read(async |mut reads| reads.first_second(handler, from).await)
+    }
+
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
+        self.read(async |mut reads| reads.first_bucket(level).await)
+    }
+
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
+        Ok(self.server.names().lock().stored())
+    }
+
+    fn dead(
+        &mut self,
+        scope: Scope<'_>,
+        after: Id,
+        limit: PageLimit,
+    ) -> Result<DeadLetters, StoreError> {
+        self.read(async |mut reads| reads.dead(scope, after, limit).await)
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        self.read(async |mut reads| reads.find(handler, key).await)
+    }
+
+    fn get(&mut self, handle: &Handle) -> Result<Option<Row>, StoreError> {
+        self.read(async |mut reads| reads.get(handle).await)
+    }
+
+    fn handles(
+        &mut self,
+        scope: Scope<'_>,
+        after: Option<PendingCursor>,
+        limit: usize,
+    ) -> Result<HandlePage, StoreError> {
+        self.read(async |mut reads| reads.handles(scope, after, limit).await)
+    }
+
+    fn counts(&mut self) -> Result<Counts, StoreError> {
+        self.read(async |mut reads| reads.counts().await)
+    }
+
+    fn tagged(&mut self, tag: &str, after: Id, limit: usize) -> Result<Vec<Handle>, StoreError> {
+        self.read(async |mut reads| reads.tagged(tag, after, limit).await)
+    }
+
+    fn archived(
+        &mut self,
+        handler: &str,
+        after: ArchiveCursor,
+        before: i64,
+        limit: usize,
+    ) -> Result<Vec<(ArchiveCursor, Archived)>, StoreError> {
+        self.read(async |mut reads| reads.archived(handler, after, before, limit).await)
+    }
+
+    fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError> {
+        self.read(async |mut reads| reads.first_archived(handler).await)
+    }
+
+    fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
+        self.read(async |mut reads| reads.settings().await)
+    }
+
+    /// It has no commands so far; the call finds out whether a failover has lost commits.
+    fn commands_every(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.current = None;
+        // Dropping it panics in a task.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The number of timers that a commit may insert. A redriven dead letter is counted already.
+fn inserts(steps: &[Op]) -> u64 {
+    let count = steps.iter().map(|op| match op {
+        Op::Insert(..) => 1,
+        Op::All(steps) => inserts(steps),
+        _ => 0,
+    });
+    count.sum()
+}

@@ -1,0 +1,18 @@
+//! A store in a PostgreSQL database, as its users and its operators see it. The tests start a server.
+//!
+//! | file | question |
+//! |---|---|
+//! | `conformance` | does it pass the suite of all stores, also behind a pooler? |
+//! | `opening` | which databases are opened, and what does the error of a refused one say? |
+//! | `access` | which servers does it trust, and how does it get a password? |
+//! | `fence` | what happens to commits after a take-over or a failover, and to those whose replies are lost? |
+//! | `counts` | do the counts stay right and few? |
+//! | `full` | what is refused beyond the limit, and what continues? |
+
+mod access;
+mod conformance;
+mod counts;
+mod database;
+mod fence;
+mod full;
+mod opening;

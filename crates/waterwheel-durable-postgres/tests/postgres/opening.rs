@@ -1,0 +1,135 @@
+//! Opening a database, and errors that say what to do.
+
+use std::thread;
+use std::time::Duration;
+
+use waterwheel_durable_core::store::Store;
+use waterwheel_durable_postgres::Postgres;
+use waterwheel_postgres_server::{Server, database_of};
+
+use crate::database::{Database, postgres};
+
+#[test]
+fn a_database_without_tables_is_refused() {
+    let url = Server::of_process().database();
+    let error = postgres(&url).open().unwrap_err();
+    let text = "the database has no waterwheel tables: run `waterwheel migrate`";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn tables_of_another_version_are_refused_unless_they_allow_this_one() {
+    let database = Database::new();
+    // A version that only adds something: a service of this one goes on during a rolling upgrade.
+    database.sql("UPDATE waterwheel.version SET version = 2");
+    let mut store = database.open();
+    store.begin().unwrap();
+    store.commit(1, &[]).unwrap();
+    database.at(&database.url).migrate().unwrap();
+    assert_eq!(
+        database.sql("SELECT version FROM waterwheel.version"),
+        "2\n"
+    );
+    for (version, advice) in [(0, "run `waterwheel migrate`"), (2, "upgrade waterwheel")] {
+        database.sql(&format!(
+            "UPDATE waterwheel.version SET version = {version}, oldest = {version}"
+        ));
+        let error = database.at(&database.url).open().unwrap_err().to_string();
+        let begin = format!("the schema has version {version}, but this waterwheel ");
+        assert!(
+            error.starts_with(&begin) && error.ends_with(advice),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_an_error() {
+    let error = Postgres::new("host=/nowhere user=nobody").unwrap();
+    let error = error.open().unwrap_err().to_string();
+    assert!(error.contains("No such file or directory"), "{error}");
+    let error = Postgres::new("hst=x").unwrap_err().to_string();
+    assert!(error.contains("unknown option `hst`"), "{error}");
+}
+
+#[test]
+fn tables_are_created_once_by_any_number_of_processes() {
+    let url = Server::of_process().database();
+    let postgres = postgres(&url);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| postgres.migrate().unwrap());
+        }
+    });
+    postgres.open().unwrap().begin().unwrap();
+}
+
+/// Another process owns the timers until it ends.
+#[test]
+fn a_store_waits_until_its_timers_are_given_back() {
+    let database = Database::new();
+    let mut first = database.open();
+    let epoch = first.begin().unwrap();
+    let mut second = database.open();
+    let waiting = thread::spawn(move || second.begin().unwrap());
+    // The second one has looked at the owner.
+    while database.sql("SELECT count(*) FROM waterwheel.nodes WHERE counter > 0") != "2\n" {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!waiting.is_finished());
+    first.commit(1, &[]).unwrap();
+    drop(first);
+    assert!(waiting.join().unwrap() > epoch);
+}
+
+/// As of a server with a name that moves to the primary, and of one that does not.
+#[test]
+fn a_standby_is_not_taken_for_the_primary() {
+    let primary = Server::start(&[]).unwrap();
+    let (url, standby) = (primary.database(), primary.start_standby().unwrap());
+    let name = database_of(&url);
+    postgres(&url).migrate().unwrap();
+    let caught_up = |sql: &str| standby.try_sql(name, sql).is_ok_and(|count| count == "1\n");
+    while !caught_up("SELECT count(*) FROM waterwheel.version") {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let error = postgres(&standby.url(name)).open().unwrap_err().to_string();
+    assert!(error.contains("database does not allow writes"), "{error}");
+    let (first, second) = (standby.host(), primary.host());
+    let both = format!("host={first},{second} user=waterwheel dbname={name}");
+    let mut store = postgres(&both).open().unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[]).unwrap();
+}
+
+/// A database is also opened by a task, which must not block on a runtime of its own.
+#[tokio::test]
+async fn a_task_may_create_and_open_a_database() {
+    let database = Database::new();
+    let store = database.open();
+    drop(store);
+}
+
+#[test]
+fn a_server_that_cannot_store_every_text_is_refused() {
+    let url = Server::of_process().database();
+    let name = database_of(&url);
+    let latin = format!("CREATE DATABASE {name}_latin TEMPLATE template0 ENCODING 'LATIN1'");
+    Server::of_process().sql("postgres", &latin);
+    let error = postgres(&format!("{url}_latin")).migrate().unwrap_err();
+    let text = "the database has the encoding LATIN1: create one with UTF8";
+    assert!(error.to_string().ends_with(text), "{error}");
+}
+
+#[test]
+fn a_ttl_without_use_is_refused() {
+    for (ttl, text) in [(0, "0ns"), (5_000_000, "5000000s")] {
+        let ttl = Duration::from_secs(ttl);
+        let postgres = Postgres::new("host=/nowhere user=nobody").unwrap().ttl(ttl);
+        let error = postgres.open().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("invalid TTL {text}: expected 300ms to 3600s")
+        );
+    }
+}
