@@ -46,7 +46,7 @@ pub(crate) enum Request<'a> {
 /// would be carried out nevertheless. `SET TRANSACTION` refuses a standby. The planner's costs favour index lookups over sequential scans, except on small tables.
 fn begin_with(idle_within: Duration, deadline: Duration) -> String {
     // The client gives up first.
-    let (idle, deadline) = (idle_within.as_millis(), 4 * deadline.as_millis());
+    let (idle, deadline) = (idle_within.as_millis(), 2 * deadline.as_millis());
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED;
         SET TRANSACTION READ WRITE;

@@ -18,9 +18,6 @@ use crate::server::Server;
 /// The only partition so far.
 const PARTITION: u8 = 0;
 
-/// The deadline of a read, as a multiple of that of other calls.
-const READ_WITHIN: u32 = 4;
-
 /// Durable timers in a PostgreSQL database. They have one owner at a time: [`begin`](Store::begin) waits until no other process owns them, and after a take-over,
 /// commits fail for good. Dropping the store gives them back, so that another process owns them at once.
 #[derive(Debug)]
@@ -68,7 +65,7 @@ impl PostgresStore {
         mut call: impl AsyncFnMut(Reads<'_>) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
         let read = async |connection: &mut Connection| {
-            connection.begin_long_call(READ_WITHIN);
+            connection.begin_call();
             let reads = Reads {
                 connection,
                 partition: PARTITION,

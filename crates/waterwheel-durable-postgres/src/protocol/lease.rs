@@ -30,6 +30,12 @@ impl Terms {
         self.ttl / 6
     }
 
+    /// The time after which a commit or a read has failed. It may carry megabytes.
+    #[must_use]
+    pub fn commit_within(self) -> Duration {
+        self.ttl
+    }
+
     /// The time after which a heartbeat or another call has failed. A lease outlasts one failed heartbeat.
     #[must_use]
     pub fn call_within(self) -> Duration {

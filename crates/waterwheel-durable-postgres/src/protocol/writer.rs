@@ -218,7 +218,7 @@ impl<D: Database> Writer<D> {
     async fn connect(&mut self) -> Result<D::Session, Failure> {
         match self.session.take() {
             Some(session) => Ok(session),
-            None => self.db.connect(self.terms.call_within()).await,
+            None => self.db.connect(self.terms.commit_within()).await,
         }
     }
 
