@@ -24,7 +24,8 @@ pub(crate) struct Connection {
     /// Transfers messages while the runtime runs.
     driver: JoinHandle<()>,
     deadline: Duration,
-    /// The deadline of the current call.
+    /// How long the current call may take, and its deadline.
+    within: Duration,
     until: Instant,
     /// Begins a transaction with the settings that the statements depend on.
     begin: Arc<str>,
@@ -76,6 +77,7 @@ impl Connection {
             client,
             driver,
             deadline,
+            within: deadline,
             until,
             begin: begin_with(idle_within, deadline).into(),
             names,
@@ -91,7 +93,8 @@ impl Connection {
 
     /// Begins a call that may take a multiple of the deadline.
     pub(crate) fn begin_long_call(&mut self, times: u32) {
-        self.until = Instant::now() + self.deadline * times;
+        self.within = self.deadline * times;
+        self.until = Instant::now() + self.within;
     }
 
     /// Begins a transaction, and returns the backend that serves it.
@@ -188,7 +191,7 @@ impl Connection {
 
 impl Connection {
     fn no_reply(&self) -> Error {
-        Error::no_reply(self.deadline)
+        Error::no_reply(self.within)
     }
 }
 
@@ -255,7 +258,7 @@ async fn reply(client: &Client, begin: &str, request: Request<'_>) -> Result<Vec
     Ok(Vec::new())
 }
 
-/// Completes all futures. Their first polls, each of which sends a request, are in order, which `join_all` does not promise.
+/// Completes all futures. The first poll of each sends its request, so these polls are in order, which `join_all` does not promise.
 async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {

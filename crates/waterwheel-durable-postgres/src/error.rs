@@ -25,8 +25,8 @@ pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Erro
 }
 
 impl Error {
-    pub(crate) fn no_reply(deadline: Duration) -> Error {
-        Error::Lost(format!("no reply within {deadline:?} or longer").into())
+    pub(crate) fn no_reply(within: Duration) -> Error {
+        Error::Lost(format!("no reply within {within:?}").into())
     }
 
     /// The error of a statement after which the connection is not used again.

@@ -3,8 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// The names of the handlers of a partition, and their numbers in the tables, which begin at 1. Shared by the connections of an opening, one of which is
-/// used at a time.
+/// Maps the names of a partition's handlers to their numbers in the tables, which begin at 1. The connections of an opening share it, and use it one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Mutex<Table>);
 

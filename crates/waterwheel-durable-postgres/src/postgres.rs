@@ -43,7 +43,7 @@ impl Postgres {
         let (config, tls) = tls::split(config).map_err(InvalidConfig)?;
         let config = tokio_postgres::Config::from_str(&config);
         let mut config = config.map_err(|error| InvalidConfig(words(&error)))?;
-        // Of several hosts, only the primary.
+        // If there are several hosts, the primary is used.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
             config.application_name("waterwheel");

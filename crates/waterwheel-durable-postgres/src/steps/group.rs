@@ -7,7 +7,7 @@ use crate::names::Table;
 /// The kind of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Inserts of which none has a key that is taken.
+    /// Inserts whose keys are expected to be free.
     Insert,
     /// Inserts whose keys are looked for.
     InsertUnlessTaken,
@@ -192,7 +192,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// What a step reads or writes, unless it is carried out alone.
+/// The objects of a step that is not carried out alone.
 fn objects(op: &Op) -> [Option<Object<'_>>; 2] {
     match op {
         Op::Insert(row, _)

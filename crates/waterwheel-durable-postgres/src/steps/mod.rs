@@ -1,6 +1,6 @@
 //! How the steps of a commit are carried out.
 //!
-//! Steps of a kind form groups, each of which is a few statements over arrays. A step joins an earlier group if no group since then has a step with the
+//! Steps of a kind form groups. A group is carried out by a few statements over arrays. A step joins an earlier group if no group since then has a step with the
 //! same timer, key or setting; a group contains each of them at most once. Most steps have an outcome that is known before, so that all statements
 //! are sent together, with `COMMIT`.
 //!
@@ -15,6 +15,7 @@ mod replies;
 mod statements;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio_postgres::Row;
 use waterwheel_durable_core::store::{Bucket, Op, Outcome, PendingCount};
@@ -32,7 +33,7 @@ pub(crate) struct Plan<'a> {
     steps: &'a [Op],
     groups: Vec<Group<'a>>,
     /// The handlers whose names may not be in the database.
-    new_names: Vec<(i32, std::sync::Arc<str>)>,
+    new_names: Vec<(i32, Arc<str>)>,
     /// The outcomes, without the nesting of `Op::All`.
     outcomes: Vec<Option<Outcome>>,
     /// The changes of the counts that no statement counts.
@@ -48,7 +49,7 @@ pub(crate) struct Plan<'a> {
     is_finished: bool,
 }
 
-/// The changes of the counts are added to the counts by one of so many commits, beginning with the first one.
+/// How many commits there are between those that add the changes of the counts to the counts. The first one does.
 const SUM_UP_EVERY: u64 = 64;
 
 impl<'a> Plan<'a> {

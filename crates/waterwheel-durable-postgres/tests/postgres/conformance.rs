@@ -43,7 +43,7 @@ fn a_postgres_store_behind_a_pooler_passes_too() {
     all(make).expect_all();
 }
 
-/// `WATERWHEEL_SEEDS` sets the number of seeds, each of which has 50 commits.
+/// `WATERWHEEL_SEEDS` sets the number of seeds. Each has 50 commits.
 #[test]
 fn random_commits_equal_those_of_the_store_in_memory() {
     let seeds = std::env::var("WATERWHEEL_SEEDS").map_or(20, |it| it.parse().unwrap());

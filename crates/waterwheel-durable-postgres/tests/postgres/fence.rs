@@ -73,7 +73,7 @@ fn an_owner_that_holds_its_lease_goes_on_after_a_failover() {
 #[test]
 fn a_standby_takes_over_from_a_node_whose_counter_stands_still() {
     let database = Database::new();
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(6);
     let postgres = database.at(&database.url).ttl(ttl);
     database.sql("INSERT INTO waterwheel.nodes VALUES (7, 5); UPDATE waterwheel.partitions SET node = 7, owner = 8");
     let since = Instant::now();
@@ -99,7 +99,7 @@ fn a_connection_that_blocks_a_take_over_is_terminated() {
         }
         database
             .at(&database.url)
-            .ttl(Duration::from_secs(2))
+            .ttl(Duration::from_secs(6))
             .open()
             .unwrap()
             .begin()
