@@ -122,13 +122,15 @@ impl<'a> Writer<'a> {
                 handler,
                 before,
                 limit,
-            } => match self.handlers.number(handler) {
-                Some(handler) => {
-                    self.write_blocks()?;
-                    archive::expire(self.connection, self.keys, handler, *before, *limit)
+            } => {
+                self.write_blocks()?;
+                match self.handlers.number(handler) {
+                    Some(handler) => {
+                        archive::expire(self.connection, self.keys, handler, *before, *limit)
+                    }
+                    None => Ok(Outcome::Expired { is_empty: true }),
                 }
-                None => Ok(Outcome::Expired { is_empty: true }),
-            },
+            }
             Op::Start(row) => self.start(row),
             Op::Cancel(handle) => {
                 let row = self.take(handle)?;
@@ -173,10 +175,13 @@ impl<'a> Writer<'a> {
                 let row = self.unbury(*id)?;
                 Ok(Outcome::Cancelled(row.is_some()))
             }
-            Op::Erase { handler, key } => match self.handlers.number(handler) {
-                Some(handler) => self.erase(handler, key).map(Outcome::Erased),
-                None => Ok(Outcome::Erased(Erased::default())),
-            },
+            Op::Erase { handler, key } => {
+                self.write_blocks()?;
+                match self.handlers.number(handler) {
+                    Some(handler) => self.erase(handler, key).map(Outcome::Erased),
+                    None => Ok(Outcome::Erased(Erased::default())),
+                }
+            }
             Op::Cascade { bucket, now, limit } => self.cascade(*bucket, *now, *limit),
             Op::Set(name, value) => self.set(name, value.as_deref()),
             Op::Reply(number, answer) => {
@@ -505,9 +510,7 @@ impl<'a> Writer<'a> {
         if let Some(holder) = self.keys.find(self.connection, name)?
             && !self.is_pending(handler, holder)?
         {
-            let id = holder.id;
-            self.write_blocks()?;
-            erased.is_archived = archive::erase_key(self.connection, handler, id)?;
+            erased.is_archived = archive::erase_key(self.connection, handler, holder.id)?;
             if erased.is_archived {
                 self.keys.free(name);
             }
