@@ -10,9 +10,13 @@ fn output(arguments: &str) -> Output {
 }
 
 fn run(arguments: &str) -> (bool, String) {
-    let Output { status, stdout, .. } = output(arguments);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = output(arguments);
     let text = String::from_utf8(stdout).unwrap();
-    println!("{text}");
+    println!("{text}{}", String::from_utf8_lossy(&stderr));
     (status.success(), text)
 }
 

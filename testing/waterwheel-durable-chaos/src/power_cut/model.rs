@@ -20,7 +20,8 @@ pub(super) struct Model {
     store: MemoryStore,
     epoch: u64,
     commits: u64,
-    /// The number of timers that each commit has archived: a store lets those of a commit expire together.
+    /// The number of timers in each archive block, all of which expire together. A step that reads the archive ends the
+    /// blocks of its commit.
     blocks: BTreeMap<Place, VecDeque<usize>>,
     pending: BTreeMap<Place, usize>,
     /// Commands of other processes, whether they were taken, and their answers.
@@ -52,6 +53,7 @@ impl Model {
                 let place = (Arc::clone(&row.handler), at.day());
                 *self.pending.entry(place).or_default() += 1;
             }
+            Op::Expire { .. } | Op::Erase { .. } => self.end_blocks(),
             Op::Reply(number, answer) => {
                 if let Some(command) = self.commands.get_mut(&number.cast_signed()) {
                     command.1 = Some(answer.to_string());
@@ -80,14 +82,14 @@ impl Model {
             .unwrap_or(Outcome::Done)
     }
 
-    /// Ends the commit, all of whose steps were done.
-    pub(super) fn end_commit(&mut self) {
+    /// Notes the archive blocks that end with a commit, or within it.
+    pub(super) fn end_blocks(&mut self) {
         for (place, count) in std::mem::take(&mut self.pending) {
             self.blocks.entry(place).or_default().push_back(count);
         }
     }
 
-    /// Counts the timers that expire: those of whole commits, until they reach the limit.
+    /// Counts the timers that expire: those of whole blocks, until they reach the limit.
     fn expire(&mut self, handler: &Arc<str>, before: i64, limit: usize) -> usize {
         let mut gone = 0;
         let days = self

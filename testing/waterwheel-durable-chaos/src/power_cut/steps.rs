@@ -33,8 +33,8 @@ impl Life<'_> {
             refused.push(full.step(&step, true));
             steps.push(step);
         }
-        done.end_commit();
-        full.end_commit();
+        done.end_blocks();
+        full.end_blocks();
         self.under_way = Some(UnderWay {
             done: (done, outcomes),
             full: (full, refused),
