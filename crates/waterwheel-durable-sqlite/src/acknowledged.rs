@@ -211,9 +211,11 @@ impl Found {
             Err(error) => return Err(io(error)),
             Ok(_) => {
                 let bytes = (files.read)(&name, 0, LENGTH).map_err(io)?;
-                // A power cut may leave zeros in a file that was not synced.
+                // A power cut may leave zeros in a file that was not synced, and a full disk a part of the first note.
                 let is_blank = bytes.iter().all(|byte| *byte == 0);
-                (!is_blank).then(|| Note::read(&bytes).ok_or_else(|| name.clone()))
+                let begins = MAGIC.to_le_bytes().iter().zip(&bytes).all(|(a, b)| a == b);
+                let is_part = bytes.len() < LENGTH && begins;
+                (!is_blank && !is_part).then(|| Note::read(&bytes).ok_or_else(|| name.clone()))
             }
         };
         let wal = wal_of(path);

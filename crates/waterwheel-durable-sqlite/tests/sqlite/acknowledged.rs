@@ -665,16 +665,17 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
 }
 
 #[test]
-fn a_note_that_is_missing_blank_or_damaged() {
+fn a_note_that_is_missing_blank_partial_or_damaged() {
     let (_folder, path, copy) = paths();
     let store = filled(&path, 3);
     let note = beside(&copy, "-acknowledged");
-    for way in ["missing", "blank", "damaged"] {
+    for way in ["missing", "blank", "partial", "damaged"] {
         killed(&path, &copy);
         fs::remove_file(beside(&copy, "-wal")).unwrap();
         match way {
             "missing" => fs::remove_file(&note).unwrap(),
             "blank" => fs::write(&note, [0; 72]).unwrap(),
+            "partial" => fs::write(&note, &fs::read(&note).unwrap()[..53]).unwrap(),
             _ => {
                 let mut bytes = fs::read(&note).unwrap();
                 bytes[20] ^= 1;
