@@ -49,7 +49,7 @@ fn a_full_store_refuses_inserts() {
     ];
     let all = Outcome::All(vec![inserted.clone(), Outcome::Done]);
     assert_eq!(store.commit(3, &steps).unwrap(), [Outcome::Done, all, full]);
-    // What leaves makes room.
+    // Each timer that is gone makes room for another one.
     let steps = [Op::Cancel(first), Op::Discard(row(2).id)];
     let cancelled = Outcome::Cancelled(true);
     assert_eq!(
