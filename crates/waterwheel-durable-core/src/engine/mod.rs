@@ -18,6 +18,7 @@
 //! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
 //! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
 //! | `io` | which values go in and come out? |
+//! | `view` | what do others see of it? |
 //! | `planted` | which fault is planted, to test the simulator? |
 
 mod buckets;
@@ -35,6 +36,7 @@ mod retention;
 mod store_link;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::sync::Arc;
 
@@ -76,6 +78,7 @@ use store_link::{Callers, Purpose, StoreLink};
 /// - **Requests**, from callers and as [commands](Engine::handle_command) from other processes. Each has a [`Token`], and gets one [`Answer`] with it.
 /// - **Handlers**: [`add_handler`](Engine::add_handler), and the fate of each [`Delivery`]: [`handle_called`](Engine::handle_called) and
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
+/// - **The lease**: [`handle_lease`](Engine::handle_lease), if another process may take the store over.
 /// - **Shutdown**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
 ///
 /// # Outputs
@@ -418,8 +421,8 @@ impl Engine {
         self.namespaces.count_lateness(handler, late.unsigned_abs());
     }
 
-    /// Withdraws a delivery whose handler was not called because the wall clock was set back. The timer waits for its time again: no attempt is used up,
-    /// nothing is written, and its place becomes free.
+    /// Withdraws a delivery whose handler was not called because the wall clock was set back, or because the [lease](Engine::handle_lease) is not held. The
+    /// timer waits for its time again: no attempt is used up, nothing is written, and its place becomes free.
     pub fn handle_withdrawn(&mut self, delivery: &Delivery) {
         if let Some(namespace) = self.give_back(delivery.row.id) {
             self.namespaces[namespace].was_not_called(delivery.at);
@@ -472,6 +475,13 @@ impl Engine {
         is_retried
     }
 
+    /// Tells whether the [lease](crate::store::Lease) of the store is held. While it is not, no deliveries begin.
+    pub fn handle_lease(&mut self, is_held: bool) {
+        if self.link.set_lease(is_held) {
+            self.advance();
+        }
+    }
+
     /// Begins no more deliveries, and accepts no more requests.
     pub fn handle_stop(&mut self) {
         self.link.stop();
@@ -504,6 +514,12 @@ impl Engine {
             return store;
         }
         let now = self.link.now;
+        let running = self.memory.loaded.running();
+        let delivers_at = [
+            self.namespaces.rates_let_at(running),
+            self.poison.tries_at(now),
+        ];
+        let delivers_at = delivers_at.into_iter().flatten().min();
         let wall = [self.buckets.cascades_at(), self.memory.loads_at()];
         let wall = wall.into_iter().flatten().min();
         [
@@ -512,99 +528,11 @@ impl Engine {
             wall.map(|at| now.boot_at(at)),
             self.calendars.wakes_at(now),
             self.retention.expires_at(),
-            self.namespaces.rates_let_at(self.memory.loaded.running()),
-            self.poison.tries_at(now),
+            delivers_at.filter(|_| self.link.may_deliver()),
         ]
         .into_iter()
         .flatten()
         .min()
-    }
-}
-
-/// Getters.
-impl Engine {
-    /// The time that the engine was last told.
-    #[must_use]
-    pub fn now(&self) -> Now {
-        self.link.now
-    }
-
-    /// The engine's counts and gauges.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats {
-            in_memory: self.memory.loaded.len(),
-            in_wheel: self.memory.loaded.filed(),
-            held: self.memory.held(),
-            held_bytes: self.memory.held_bytes(),
-            running: self.memory.loaded.running(),
-            jumps: self.clocks.jumps,
-            refusals: self.link.refusals.count,
-            full: self.link.refusals.full,
-            is_full: self.link.refusals.is_full,
-        }
-    }
-
-    /// Whether no delivery is running and nothing has to be written.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.memory.loaded.running() == 0 && self.link.is_clear()
-    }
-
-    /// Whether nothing has to be written, apart from what the store has refused and is asked again later.
-    #[must_use]
-    pub fn is_written(&self) -> bool {
-        self.link.is_written()
-    }
-
-    /// The number of ended deliveries whose outcome is not written yet, or 0 if the store has failed. Their timers are delivered again after a restart.
-    #[must_use]
-    pub fn unsettled(&self) -> usize {
-        self.link.unsettled()
-    }
-
-    /// Whether the store has failed, so nothing more is done.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.link.has_failed()
-    }
-
-    /// Whether a handler of this name was added.
-    #[must_use]
-    pub fn has_handler(&self, name: &str) -> bool {
-        self.memory.has_handler(name)
-    }
-
-    /// Whether a namespace has a delivery that would begin if it had a free place.
-    #[must_use]
-    pub fn waits_for_place(&self, namespace: &str) -> bool {
-        let queues = self.namespaces.get(namespace).into_iter();
-        let mut queues = queues.flat_map(|it| it.queues());
-        queues.any(|queue| self.memory.has_ready(*queue))
-    }
-
-    pub fn namespaces(&self) -> &Namespaces {
-        &self.namespaces
-    }
-
-    /// When a namespace's oldest waiting overdue timer was due, as far as the engine knows: exactly for timers in memory, and to the second for the
-    /// others. The caller passes the present wall-clock time, because an idle engine, as with a paused namespace, may not have been told the time for a while.
-    pub fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
-        let queues = namespace.queues().iter();
-        queues
-            .filter_map(|queue| self.memory.oldest_overdue(*queue, present))
-            .min()
-    }
-
-    /// All calendars, in order of their names.
-    pub fn calendars(&self) -> impl Iterator<Item = calendar::Info> {
-        self.calendars.infos()
-    }
-
-    /// The number of times a handler queue was checked since the last call: for timers to load or to begin, or for records to expire.
-    #[cfg(test)]
-    fn take_checks(&mut self) -> usize {
-        std::mem::take(&mut self.memory.checks) + std::mem::take(&mut self.retention.checks)
     }
 }
 
@@ -629,7 +557,9 @@ impl Engine {
             self.memory.load(namespaces, link);
             self.buckets.cascade(link);
             self.retention.expire(namespaces, link);
-            self.deliveries().deliver();
+            if self.link.may_deliver() {
+                self.deliveries().deliver();
+            }
         } else if self.link.is_clear()
             && (self.is_abandoned || self.memory.loaded.running() == 0)
             && let Some(op) = self.poison.clean_end()
@@ -650,7 +580,7 @@ impl Engine {
 
     /// Begins deliveries in a place that has become free in this handler queue.
     fn deliver_after(&mut self, queue: usize) {
-        if !self.link.is_stopping() {
+        if self.link.may_deliver() {
             self.deliveries().deliver_after(queue);
         }
     }
@@ -785,13 +715,13 @@ impl Engine {
         let now = self.link.now;
         let namespace = &mut self.namespaces[at];
         namespace.has_started();
-        let is_closed = self.link.is_stopping() || namespace.is_closed();
-        let may_call = !is_closed && namespace.may_call(now.boot_micros);
+        let is_open = self.link.may_deliver() && !namespace.is_closed();
+        let may_call = is_open && namespace.may_call(now.boot_micros);
         self.poison.started(row);
         if may_call && now.is_past(row.due) {
             self.deliveries().call(row, at);
         } else {
-            // It may no longer begin: a pause, a stop, a slower rate or a clock that was set back came in between.
+            // It may no longer begin: a pause, a stop, a lost lease, a slower rate or a clock that was set back came in between.
             self.give_back(row.id);
         }
     }

@@ -35,6 +35,7 @@ pub(super) struct StoreLink {
     pub(super) refusals: Refusals,
     /// Whether no more requests are accepted.
     is_stopping: bool,
+    is_lease_held: bool,
     /// Why the store has failed, if it has.
     failure: Option<Arc<str>>,
 }
@@ -91,6 +92,7 @@ impl StoreLink {
             commands: HashSet::default(),
             refusals: Refusals::default(),
             is_stopping: false,
+            is_lease_held: true,
             failure: None,
         }
     }
@@ -112,6 +114,16 @@ impl StoreLink {
 
     pub(super) fn is_stopping(&self) -> bool {
         self.is_stopping
+    }
+
+    /// Sets whether the lease of the store is held. Returns whether that is new.
+    pub(super) fn set_lease(&mut self, is_held: bool) -> bool {
+        std::mem::replace(&mut self.is_lease_held, is_held) != is_held
+    }
+
+    /// Whether deliveries may begin.
+    pub(super) fn may_deliver(&self) -> bool {
+        !self.is_stopping && self.is_lease_held
     }
 
     pub(super) fn has_failed(&self) -> bool {

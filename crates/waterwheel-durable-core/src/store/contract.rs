@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Handle, HandlePage, Id, Level, Op,
-    Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting,
+    ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Handle, HandlePage, Id, Lease,
+    Level, Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting,
 };
 
 /// The storage of durable timers.
@@ -185,6 +185,12 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
+    /// Returns the lease of the store. Called after [`begin`](Store::begin). A store whose lease may end has to
+    /// [take commands](Store::commands_every), since the service finds out there that the lease is held again.
+    fn lease(&self) -> Lease {
+        Lease::unlimited()
+    }
+
     /// Returns how often to call [`commands`](Store::commands), or `None` if other processes cannot send commands
     /// through this store.
     fn commands_every(&self) -> Option<Duration> {
@@ -307,6 +313,12 @@ impl StoreError {
     #[must_use]
     pub fn is_definite(&self) -> bool {
         self.kind == Kind::Definite
+    }
+
+    /// Returns the message of the cause, without the statement of what was written.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        self.source.to_string()
     }
 
     /// Whether it is certain that nothing was done, even if a retry would not help.
@@ -513,6 +525,11 @@ macro_rules! forward {
         }
     };
     (@commands $this:ident $inner:expr) => {
+        fn lease(&self) -> $crate::store::Lease {
+            let $this = self;
+            $inner.lease()
+        }
+
         fn commands_every(&self) -> Option<std::time::Duration> {
             let $this = self;
             $inner.commands_every()

@@ -8,6 +8,7 @@
 //! | to | use |
 //! |---|---|
 //! | write a store | [`Store`]; `conformance`, with the feature `testing`, tests it |
+//! | tell whether another process may have taken a store over | [`Lease`] |
 //! | describe what is written, and the result | [`Op`], [`Outcome`], [`Erased`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list archived timers | [`Archived`], [`ArchiveCursor`] |
@@ -27,6 +28,7 @@ mod command;
 mod contract;
 mod count;
 mod due;
+mod lease;
 mod memory;
 mod op;
 mod page;
@@ -38,6 +40,7 @@ pub use command::{Command, InvalidCommand, PolicyChange};
 pub use contract::{Hint, Notice, Store, StoreError};
 pub use count::{Counts, DeadCount, PendingCount};
 pub use due::{Bucket, Due, Level};
+pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use op::{Erased, Op, Outcome, Setting};
 pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};

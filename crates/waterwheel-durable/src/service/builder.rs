@@ -275,7 +275,8 @@ fn begin(
     let settings = store.settings().map_err(OpenError::Store)?;
     engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
-    let shared = Shared::new(engine, intake, builder.clock, runtime, timer, builder.hook);
+    let lease = store.lease();
+    let shared = Shared::new(engine, lease, intake, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }
 

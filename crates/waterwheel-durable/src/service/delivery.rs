@@ -118,6 +118,17 @@ impl Delivery {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)
     }
 
+    /// Returns whether no other process can have taken the timers over by now, and may deliver this one again. It is always `true`
+    /// with a store that no other process can take over, such as a SQLite file.
+    ///
+    /// It becomes `false` when this process could not renew its lease in time, because it was suspended or the database was
+    /// unreachable, for example. A handler that runs for long can ask before a step that must not be done twice. This makes a second
+    /// call rarer, but does not exclude it: handlers should be idempotent all the same.
+    #[must_use]
+    pub fn is_lease_held(&self) -> bool {
+        self.timers.shared.lease.is_held()
+    }
+
     /// Returns the service that delivers the timer, to insert or cancel other timers. It does not keep the service
     /// alive unless it is cloned.
     ///

@@ -11,7 +11,9 @@ use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
 use waterwheel_durable_core::policy::Retries;
-use waterwheel_durable_core::store::{Command, Due, Handle, Outcome, Row, Store, StoreError};
+use waterwheel_durable_core::store::{
+    Command, Due, Handle, Lease, Outcome, Row, Store, StoreError,
+};
 
 use super::clock::Clock;
 use super::intake::Intake;
@@ -33,6 +35,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) queue: StoreQueue,
     nudge: Notify,
+    /// Looked at before each delivery.
+    pub(crate) lease: Lease,
     pub(crate) clock: Clock,
     pub(crate) intake: Intake,
     pub(crate) handlers: Handlers,
@@ -48,6 +52,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         engine: Engine,
+        lease: Lease,
         intake: Intake,
         clock: Clock,
         runtime: Runtime,
@@ -58,6 +63,7 @@ impl Shared {
             state: Mutex::new(State::new(engine)),
             queue: StoreQueue::default(),
             nudge: Notify::new(),
+            lease,
             clock,
             intake,
             handlers: Handlers::default(),
@@ -241,15 +247,26 @@ impl Shared {
         self.carry_out_but_next(todo, handler)
     }
 
-    /// Withdraws a delivery whose due time the wall clock no longer shows, before its handler was called. Returns the next one of the same handler, if any.
+    /// Withdraws a delivery before its handler was called, because the wall clock no longer shows its due time or the lease is not held. Returns the next
+    /// one of the same handler, if any.
     pub(super) fn withdraw(
         self: &Arc<Shared>,
         delivery: &Delivery,
         handler: &Handler,
     ) -> Option<Delivery> {
+        let is_held = self.lease.is_held();
         // With the current clocks: by those of the last turn, the timer would be due.
-        let ((), todo) = self.collect(0, |state| state.engine.handle_withdrawn(delivery));
+        let ((), todo) = self.collect(0, |state| {
+            state.engine.handle_lease(is_held);
+            state.engine.handle_withdrawn(delivery);
+        });
         self.carry_out_but_next(todo, handler)
+    }
+
+    /// Lets deliveries begin while the lease is held, and only then.
+    pub(super) fn look_at_lease(self: &Arc<Shared>) {
+        let is_held = self.lease.is_held();
+        self.with(|state| state.engine.handle_lease(is_held));
     }
 
     /// Carries out the actions, but returns the next delivery of this handler instead of spawning a worker for it.

@@ -77,6 +77,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 if !std::mem::take(&mut has_committed) && !has_failed {
                     has_failed = maintain(&mut *store, shared);
                 }
+                unwound(|| shared.look_at_lease());
             }
             Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,

@@ -155,9 +155,10 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, runni
         let due = delivery.row.due.as_millis().saturating_mul(1_000);
         let is_planted =
             planted::is(Planted::CalledThoughEarly) || planted::is(Planted::RoundedDown);
-        let delivery = match wall >= due || is_planted {
+        let may_run = (wall >= due || is_planted) && shared.lease.is_held();
+        let delivery = match may_run {
             true => run(&shared, &handler, delivery.row, wall, running).await,
-            // The clock was set back while the delivery was on its way.
+            // The clock was set back, or the lease ended, while the delivery was on its way.
             false => {
                 drop(running);
                 shared.withdraw(&delivery, &handler)

@@ -19,6 +19,7 @@ mod hooks;
 mod inside;
 mod jumps;
 mod keys;
+mod leases;
 mod limits;
 mod moves;
 mod namespaces;

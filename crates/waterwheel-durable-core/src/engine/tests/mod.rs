@@ -25,6 +25,7 @@
 mod calendars;
 mod commands;
 mod commits;
+mod leases;
 mod many;
 mod memory;
 mod missing;

@@ -3,8 +3,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use waterwheel_durable::store::{
-    Command, Dead, DeadLetters, HandlePage, Hint, Id, Level, MemoryStore, Op, Outcome, PageLimit,
-    PendingCursor, Row, RowCursor, Scope, Store, StoreError, forward,
+    Command, Dead, DeadLetters, HandlePage, Hint, Id, Lease, Level, MemoryStore, Op, Outcome,
+    PageLimit, PendingCursor, Row, RowCursor, Scope, Store, StoreError, forward,
 };
 
 use super::HOUR;
@@ -36,6 +36,9 @@ struct Control {
     lists: usize,
     commands: Vec<(u64, Command)>,
     hint: Option<Hint>,
+    has_no_lease: bool,
+    /// The number of looks at the lease.
+    looks: usize,
 }
 
 /// The fault of a commit.
@@ -82,11 +85,21 @@ impl Shelf {
 
     /// Sends a command, as another process.
     pub(crate) fn send(&self, number: u64, command: Command) {
-        let hint = {
-            let mut control = self.control();
-            control.commands.push((number, command));
-            control.hint.clone()
-        };
+        self.control().commands.push((number, command));
+        self.give_hint();
+    }
+
+    /// Sets whether the lease is held. The service looks at it for itself only before deliveries, unless it is given a hint.
+    pub(crate) fn set_lease(&self, is_held: bool) {
+        self.control().has_no_lease = !is_held;
+    }
+
+    pub(crate) fn looks(&self) -> usize {
+        self.control().looks
+    }
+
+    pub(crate) fn give_hint(&self) {
+        let hint = self.control().hint.clone();
         hint.unwrap().give();
     }
 
@@ -220,6 +233,15 @@ impl Store for Shelf {
     /// So rarely that no test waits for it.
     fn commands_every(&self) -> Option<Duration> {
         Some(HOUR)
+    }
+
+    fn lease(&self) -> Lease {
+        let shelf = self.clone();
+        Lease::new(move || {
+            let mut control = shelf.control();
+            control.looks += 1;
+            !control.has_no_lease
+        })
     }
 
     fn set_hint(&mut self, hint: Hint) {
