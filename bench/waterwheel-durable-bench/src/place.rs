@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::{Builder, Drain, Durable, NewTimer};
+use waterwheel_durable::{Builder, Drain, Durable, NewTimer, Sqlite};
 use waterwheel_durable_sqlite::SqliteStore;
 
 use crate::disk::syncs_a_second;
@@ -42,7 +42,7 @@ impl Place {
     }
 
     pub(crate) async fn open(&self, builder: Builder) -> Result<Durable, Failure> {
-        Ok(builder.open(self.file()).await?)
+        Ok(builder.store(Sqlite::new(self.file())).open().await?)
     }
 
     /// Opens a store that notes how long its commits take.
@@ -52,7 +52,7 @@ impl Place {
         times: &Arc<Longest>,
     ) -> Result<Durable, Failure> {
         let store = SqliteStore::open(self.file())?;
-        Ok(builder.open_store(Timed::new(store, times)).await?)
+        Ok(builder.store(Timed::new(store, times)).open().await?)
     }
 
     /// Measures how many syncs a second the disk makes now.

@@ -13,7 +13,7 @@ use waterwheel_durable_core::store::{
     Bucket, Command, Due, Handle, Notice, Op, Outcome, PolicyChange, Setting, Store,
 };
 use waterwheel_durable_sqlite::{
-    CommandResult, Holder, OpenError, Options, Reader, SqliteStore, send_commands,
+    CommandResult, Holder, OpenError, Reader, Sqlite, SqliteStore, send_commands,
 };
 
 use crate::arguments::Wait;
@@ -106,8 +106,8 @@ fn here(
     if reader.holder() != Holder::None {
         return Ok(None);
     }
-    let options = Options::default().brief().accept_loss(accept_loss);
-    let mut store = match SqliteStore::open_with(reader.path(), &options) {
+    let file = Sqlite::new(reader.path()).brief();
+    let mut store = match file.accept_loss(accept_loss).open() {
         Ok(store) => store,
         Err(OpenError::Held { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

@@ -72,7 +72,7 @@ pub enum OpenError {
     Development,
     /// The file is damaged: a table or a part of one is missing, or cannot be read.
     Corrupt(Box<dyn Error + Send + Sync>),
-    /// Acknowledged work is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file nevertheless.
+    /// Acknowledged work is gone. [`Sqlite::accept_loss`](super::Sqlite::accept_loss) opens the file nevertheless.
     AcknowledgedLost(Loss),
     /// After an unclean exit, the WAL is older than the file, so reading the file with it would give wrong results.
     /// Opening the file as a store deletes it.

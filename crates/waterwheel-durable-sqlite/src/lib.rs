@@ -76,11 +76,11 @@
 //! | an `fsync` fails, in a commit or during a checkpoint | the store fails. Nothing is written or synced any more, not even when it is dropped |
 //! | a read or a write fails, a page or a row is invalid, a value is too large for SQLite | the store fails in the same way |
 //! | the disk is full, or a quota is exhausted | inserts are answered with [`Full`](waterwheel_durable_core::store::Outcome::Full), and everything else continues: see [below](#when-the-disk-is-full) |
-//! | the file has a [limit](Options::limit), and seven eighths of it are used | the same as for a full disk |
+//! | the file has a [limit](Sqlite::limit), and seven eighths of it are used | the same as for a full disk |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has acknowledged |
 //! | another connection writes | after 50 ms the commit is refused, and the store continues |
 //! | another connection keeps a read transaction open | the WAL grows until the transaction ends, and the disk may become full. Then the WAL becomes short again |
-//! | the WAL is missing, truncated or damaged after a crash | if acknowledged commits are gone, the file is [not opened](OpenError::AcknowledgedLost), unless that is [accepted](Options::accept_loss) |
+//! | the WAL is missing, truncated or damaged after a crash | if acknowledged commits are gone, the file is [not opened](OpenError::AcknowledgedLost), unless that is [accepted](Sqlite::accept_loss) |
 //! | the file is damaged, newer, or belongs to another application | it is not opened, and not modified |
 //! | the file is of an older version | it is upgraded, with one transaction for each version, so that it is never between two versions. A reader refuses it |
 //!
@@ -159,6 +159,7 @@ mod read;
 mod reader;
 mod schema;
 mod space;
+mod sqlite;
 mod store;
 mod vacuum;
 mod wal;
@@ -176,10 +177,10 @@ pub use lsm::Sizes;
 pub use meta::EPOCHS_AHEAD;
 #[doc(hidden)]
 pub use options::OpenOptions;
-pub use options::Options;
 pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
+pub use sqlite::Sqlite;
 pub use store::SqliteStore;
 #[doc(hidden)]
 pub use vacuum::Vacuum;

@@ -16,7 +16,7 @@ use super::error::{Loss, OpenError, no_space, of_commit, rolled_back};
 use super::files::{Files, Identity, resolve, wal_of};
 use super::lock::{self, Holder, Lock};
 use super::lsm::KeyIndex;
-use super::options::{OpenOptions, Options};
+use super::options::OpenOptions;
 use super::read::Handlers;
 use super::space::{self, Backoff, Space};
 use super::vacuum::{self, Vacuum};
@@ -91,45 +91,14 @@ impl SqliteStore {
         SqliteStore::open_locked(path.as_ref(), &OpenOptions::DEFAULT)
     }
 
-    /// Opens a file with [`Options`].
-    ///
-    /// # Errors
-    ///
-    /// Same as [`open`](SqliteStore::open). A file that is already larger than its limit is opened, and does not grow
-    /// further.
-    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<SqliteStore, OpenError> {
-        let mut open = OpenOptions {
-            limit: options.limit,
-            accept_loss: options.accept_loss,
-            ..OpenOptions::DEFAULT
-        };
-        if options.is_brief {
-            open.reserve = (0, 0);
-        }
-        SqliteStore::open_locked(path.as_ref(), &open)
-    }
-
-    /// Prepares a file that no process has open for reading: deletes a WAL that must not be applied to it after an
-    /// unclean exit. Does nothing to any other file.
-    ///
-    /// This is for programs that read the file with a [`Reader`](super::Reader) before it is opened as a store.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`open_with`](SqliteStore::open_with), as far as it can be detected without the tables:
-    /// [`AcknowledgedLost`](OpenError::AcknowledgedLost), unless that is accepted.
-    pub fn prepare(path: impl AsRef<Path>, options: &Options) -> Result<(), OpenError> {
-        let path = path.as_ref();
+    /// See [`Sqlite::prepare`](super::Sqlite::prepare).
+    pub(crate) fn prepare(path: &Path, open: &OpenOptions<'_>) -> Result<(), OpenError> {
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
         if !path.is_file() || !acknowledged::is_noted(&path) {
             return Ok(());
         }
-        let open = OpenOptions {
-            accept_loss: options.accept_loss,
-            ..OpenOptions::DEFAULT
-        };
         match Lock::take(&path) {
-            Ok(_lock) => Found::prepare(&path, &open)
+            Ok(_lock) => Found::prepare(&path, open)
                 .map(drop)
                 .map_err(|error| error.of_file(&path, false)),
             // A process has the file open, or this one may not access the lock file, and so may not change anything.
@@ -170,7 +139,10 @@ impl SqliteStore {
         }
     }
 
-    fn open_locked(path: &Path, options: &OpenOptions<'_>) -> Result<SqliteStore, OpenError> {
+    pub(crate) fn open_locked(
+        path: &Path,
+        options: &OpenOptions<'_>,
+    ) -> Result<SqliteStore, OpenError> {
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
         if path.is_dir() {
             return Err(OpenError::io(&path, io::ErrorKind::IsADirectory.into()));

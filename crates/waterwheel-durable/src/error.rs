@@ -1,11 +1,9 @@
 use std::error::Error as StdError;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io};
 
 use waterwheel_durable_core::store::StoreError;
-#[cfg(feature = "sqlite")]
-use waterwheel_durable_sqlite::OpenError as File;
 
 #[cfg(feature = "calendar")]
 use crate::calendar::CalendarError;
@@ -174,16 +172,9 @@ impl Error {
         match error.is_definite() {
             true => Error::Refused(error.to_string().into()),
             // A read writes nothing.
-            false => Error::Failed(cause(error).into()),
+            false => Error::Failed(error.cause().into()),
         }
     }
-}
-
-/// The cause of a store's error, without the statement of what was written.
-pub(crate) fn cause(error: &StoreError) -> String {
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 impl fmt::Display for Error {
@@ -242,7 +233,7 @@ impl fmt::Display for Error {
                 "the payload, its key, tag and retries have {length} bytes, but at most {PAYLOAD_LIMIT} are allowed: store the data in a table of your own, and put its id into the payload"
             ),
             Error::Full => f.write_str(
-                "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; once there is space, inserts succeed again without a restart",
+                "the store is full, and nothing was written: free space on its disk, or raise its `limit`; once there is space, inserts succeed again without a restart",
             ),
             Error::Refused(why) => write!(f, "{why}: try again later"),
             Error::Failed(why) => write!(
@@ -268,154 +259,6 @@ impl StdError for Error {}
 impl From<InvalidPolicy> for Error {
     fn from(InvalidPolicy { field, why }: InvalidPolicy) -> Error {
         Error::Policy { field, why }
-    }
-}
-
-/// A store could not be opened.
-///
-/// The message contains the file, the cause and what to do. The `Debug` output is the same message, since that is what
-/// is printed by a `main` that returns the error and by `unwrap`; `{:#?}` prints the structure.
-#[non_exhaustive]
-pub enum OpenError {
-    /// The file is open in another process, is damaged, or is not a timer database.
-    #[cfg(feature = "sqlite")]
-    File(FileError),
-    /// The store failed immediately after it was opened.
-    Store(StoreError),
-    /// The thread for the store could not be started.
-    Thread(io::Error),
-}
-
-/// The message of a file that could not be opened. The kind of failure is available from the methods of [`OpenError`].
-#[cfg(feature = "sqlite")]
-pub struct FileError {
-    pub(crate) path: std::path::PathBuf,
-    pub(crate) error: File,
-}
-
-#[cfg(feature = "sqlite")]
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Some errors name the file themselves, or the neighbouring file that is the problem.
-        match &self.error {
-            File::Io { .. } | File::Lock { .. } => self.error.fmt(f),
-            error => write!(f, "{}: {error}", self.path.display()),
-        }
-    }
-}
-
-#[cfg(feature = "sqlite")]
-impl fmt::Debug for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match f.alternate() {
-            true => f
-                .debug_struct("FileError")
-                .field("path", &self.path)
-                .field("error", &self.error)
-                .finish(),
-            false => fmt::Display::fmt(self, f),
-        }
-    }
-}
-
-#[cfg(feature = "sqlite")]
-impl StdError for FileError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.error.source()
-    }
-}
-
-#[cfg(feature = "sqlite")]
-impl OpenError {
-    /// Returns whether another service, in this process or another one, has the file open. It can be opened once that
-    /// service has ended.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        matches!(self.file(), Some(File::Held { .. }))
-    }
-
-    /// Returns the id of the process that has the file open, if [that is the cause](OpenError::is_held) and the id is
-    /// known.
-    #[must_use]
-    pub fn holder(&self) -> Option<u32> {
-        match self.file() {
-            Some(File::Held { process, .. }) => *process,
-            _ => None,
-        }
-    }
-
-    /// Returns whether the file is a timer database, but damaged.
-    #[must_use]
-    pub fn is_corrupt(&self) -> bool {
-        matches!(self.file(), Some(File::Corrupt(_)))
-    }
-
-    /// Returns whether acknowledged work is missing from the file.
-    /// [`Builder::accept_loss`](crate::Builder::accept_loss) opens it nevertheless.
-    #[must_use]
-    pub fn is_acknowledged_lost(&self) -> bool {
-        matches!(self.file(), Some(File::AcknowledgedLost(_)))
-    }
-
-    /// Returns whether the file was written by a newer version of this crate.
-    #[must_use]
-    pub fn is_newer(&self) -> bool {
-        matches!(self.file(), Some(File::Newer { .. }))
-    }
-
-    fn file(&self) -> Option<&File> {
-        match self {
-            OpenError::File(error) => Some(&error.error),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Debug for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !f.alternate() {
-            return fmt::Display::fmt(self, f);
-        }
-        match self {
-            #[cfg(feature = "sqlite")]
-            OpenError::File(error) => f.debug_tuple("File").field(error).finish(),
-            OpenError::Store(error) => f.debug_tuple("Store").field(error).finish(),
-            OpenError::Thread(error) => f.debug_tuple("Thread").field(error).finish(),
-        }
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            #[cfg(feature = "sqlite")]
-            OpenError::File(error) => error.fmt(f),
-            OpenError::Store(error) if error.is_definite() => write!(
-                f,
-                "the store refused a request while it was opened, and nothing was written: {}: open it again later",
-                cause(error)
-            ),
-            OpenError::Store(error) => write!(
-                f,
-                "the store failed while it was opened: {}: check the system log for problems with its disk, and open it again",
-                cause(error)
-            ),
-            OpenError::Thread(error) => write!(
-                f,
-                "the thread for the store could not be started: {error}: raise the limit on threads or memory"
-            ),
-        }
-    }
-}
-
-impl StdError for OpenError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            #[cfg(feature = "sqlite")]
-            OpenError::File(error) => error.source(),
-            OpenError::Store(error) => error.source(),
-            OpenError::Thread(error) => Some(error),
-        }
     }
 }
 

@@ -98,7 +98,7 @@ pub enum Event {
         links: u64,
     },
     /// Acknowledged work is missing, and the file was opened without it: see
-    /// [`Builder::accept_loss`](crate::Builder::accept_loss).
+    /// [`Sqlite::accept_loss`](crate::Sqlite::accept_loss).
     #[non_exhaustive]
     AcknowledgedLost {
         /// The file.

@@ -50,7 +50,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | open a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
+//! | open a service on a file, or on another store | [`Durable`], [`Builder`], `Sqlite`, [`OpenError`] |
 //! | separate businesses, each with its own limits | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`Backoff`] |
 //! | change limits at run time, pause a namespace | [`Namespace::policy`], [`Namespace::set_policy`]; [`Namespace::pause`], [`Namespace::resume`]; [`Namespace::drain`] |
 //! | handle due timers | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
@@ -191,9 +191,7 @@ pub use answer::{Cancelled, CancelledTimers, Erased, Inserted, Redriven, Resched
 #[cfg(feature = "calendar")]
 pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo};
 pub use dead_letter::DeadLetter;
-#[cfg(feature = "sqlite")]
-pub use error::FileError;
-pub use error::{Error, OpenError};
+pub use error::Error;
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry, Snooze};
 pub use metrics::{DeliveryLateness, Metrics, NamespaceMetrics};
@@ -217,5 +215,8 @@ pub use waterwheel_durable_core::policy::{Backoff, Policy, Rate};
 pub use waterwheel_durable_core::store;
 #[doc(inline)]
 pub use waterwheel_durable_core::store::{
-    ArchiveCursor, Counts, DeadCount, Handle, Id, PendingCount, PendingCursor, Scope,
+    ArchiveCursor, Counts, DeadCount, Handle, Id, OpenError, PendingCount, PendingCursor, Scope,
 };
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use waterwheel_durable_sqlite::Sqlite;

@@ -40,7 +40,7 @@ async fn service(refuses: bool) -> (Durable, Receiver<()>, Sender<Result<(), Sto
         begins,
         ends,
     };
-    let timers = Durable::builder().open_store(store).await.unwrap();
+    let timers = Durable::builder().store(store).open().await.unwrap();
     (timers, begun, end)
 }
 

@@ -19,7 +19,7 @@ async fn served() -> Durable {
     let (events, mut reported) = unbounded_channel();
     let hook = move |event: &Event| drop(events.send(event.clone()));
     let builder = Durable::builder().on_event(hook);
-    let timers = builder.open_store(MemoryStore::new()).await.unwrap();
+    let timers = builder.store(MemoryStore::new()).open().await.unwrap();
     let shop = timers
         .create_namespace("shop", Policy::default())
         .await

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
-use waterwheel_durable::{Drain, Durable, Event};
+use waterwheel_durable::{Drain, Durable, Event, Sqlite};
 use waterwheel_durable_sqlite::{OpenError, SqliteStore};
 
 use crate::look::{Look, look_at};
@@ -108,12 +108,13 @@ pub(crate) fn accept_loss(file: &Path, given: Option<u64>) -> Result<Option<Stri
     runtime.block_on(async {
         let is_told = Arc::new(AtomicBool::new(false));
         let tells = Arc::clone(&is_told);
-        let builder = Durable::builder().accept_loss(true).on_event(move |event| {
+        let builder = Durable::builder().on_event(move |event| {
             if matches!(event, Event::AcknowledgedLost { .. }) {
                 tells.store(true, Ordering::SeqCst);
             }
         });
-        let timers = match builder.open(file).await {
+        let accepting = Sqlite::new(file).accept_loss(true);
+        let timers = match builder.store(accepting).open().await {
             Ok(timers) => timers,
             Err(error) if error.is_corrupt() => return Ok(Some(error.to_string())),
             Err(error) => return Err(error.to_string()),

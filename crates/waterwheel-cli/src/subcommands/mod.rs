@@ -15,7 +15,7 @@ mod reschedule;
 mod show;
 mod stats;
 
-use waterwheel_durable_sqlite::{Options, Reader, SqliteStore};
+use waterwheel_durable_sqlite::{Reader, Sqlite, SqliteStore};
 
 use crate::arguments::{Action, Arguments, PolicyAction};
 use crate::failure::{Failure, say};
@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     }
     // A stale WAL must be removed before anything is read.
     if let Some(wait) = arguments.action.wait() {
-        let options = Options::default().accept_loss(wait.accept_loss);
-        SqliteStore::prepare(&arguments.file, &options)?;
+        let file = Sqlite::new(&arguments.file);
+        file.accept_loss(wait.accept_loss).prepare()?;
     } else if arguments.file.is_file()
         && let Some(loss) = SqliteStore::lost(&arguments.file)?
     {

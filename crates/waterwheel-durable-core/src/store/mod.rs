@@ -8,6 +8,7 @@
 //! | to | use |
 //! |---|---|
 //! | write a store | [`Store`]; `conformance`, with the feature `testing`, tests it |
+//! | open a store, and describe why it could not be opened | [`OpenStore`], [`OpenError`] |
 //! | tell whether another process may have taken a store over | [`Lease`] |
 //! | describe what is written, and the result | [`Op`], [`Outcome`], [`Erased`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
@@ -31,6 +32,7 @@ mod due;
 mod lease;
 mod memory;
 mod op;
+mod opening;
 mod page;
 mod row;
 
@@ -43,6 +45,7 @@ pub use due::{Bucket, Due, Level};
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use op::{Erased, Op, Outcome, Setting};
+pub use opening::{OpenError, OpenStore};
 pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,

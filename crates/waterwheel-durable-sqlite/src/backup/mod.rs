@@ -18,9 +18,8 @@ pub use self::error::BackupError;
 use super::error::boxed;
 use super::files::{beside, resolve, wal_of};
 use super::meta;
-use super::options::Options;
 use super::reader::Reader;
-use super::store::SqliteStore;
+use super::sqlite::Sqlite;
 
 /// The number of bytes after which a copy is synced, and how often its size is checked.
 const PART: u64 = 4 << 20;
@@ -58,7 +57,7 @@ pub struct Backup {
 /// that already had that name is unchanged.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, BackupError> {
     // Otherwise the copy of a file with lost acknowledged work would look as if nothing was lost.
-    SqliteStore::prepare(&from, &Options::default()).map_err(BackupError::Open)?;
+    Sqlite::new(&from).prepare().map_err(BackupError::Open)?;
     let reader = Reader::open(from).map_err(BackupError::Open)?;
     let to = to.as_ref();
     let path = resolve(to).map_err(|source| BackupError::io(to, source))?;

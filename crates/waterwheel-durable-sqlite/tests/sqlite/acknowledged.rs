@@ -10,7 +10,7 @@ use waterwheel_durable_core::store::{
 };
 use waterwheel_durable_faults::{Call, Content, Disk, Fault, Kind, Moment};
 use waterwheel_durable_sqlite::{
-    Loss, OpenError, OpenOptions, Options, Reader, SqliteStore, backup,
+    Loss, OpenError, OpenOptions, Reader, Sqlite, SqliteStore, backup,
 };
 
 use crate::faulty_disk;
@@ -201,8 +201,7 @@ fn commits_that_are_gone_are_named_and_accepted() {
             Loss::Commits { opening: 2, first: from, last: 17, is_torn: false, .. } if from == first
         );
         assert!(is_it, "{name}: {loss:?}");
-        let options = Options::default().brief().accept_loss(true);
-        let mut store = SqliteStore::open_with(&copy, &options).unwrap();
+        let mut store = Sqlite::new(&copy).brief().accept_loss(true).open().unwrap();
         let told = store.notices();
         assert!(
             matches!(&told[..], [Notice::AcknowledgedLost { loss, .. }] if loss.contains("to 17")),

@@ -1,17 +1,14 @@
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
+use tokio::sync::oneshot;
 use waterwheel::{Timer, Waking};
-use waterwheel_durable_core::store::{Setting, Store, StoreError};
+use waterwheel_durable_core::store::{OpenError, OpenStore, Setting, Store, StoreError};
 
 use super::Durable;
 #[cfg(feature = "calendar")]
 use crate::calendar;
-#[cfg(feature = "sqlite")]
-use crate::error::FileError;
-use crate::error::OpenError;
 use crate::event::{Event, Hook};
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::intake::Intake;
@@ -27,38 +24,36 @@ use waterwheel_durable_core::policy::LONGEST_DELAY;
 /// How long before its start a bucket of a minute cascades into seconds.
 const LONGEST_WINDOW: i64 = 15;
 
-/// The minimum limit of a file: with less, the empty tables would leave no room for inserts.
-#[cfg(feature = "sqlite")]
-const LEAST_DISK_LIMIT: u64 = 1 << 20;
-
-/// Configures and opens a [`Durable`] service.
+/// Configures and opens a [`Durable`] service, on a store of type `S`: without [one](Builder::store), it cannot be opened.
 ///
 /// ```
+/// # #[cfg(feature = "sqlite")]
+/// # mod example {
 /// # use std::time::Duration;
-/// # use waterwheel_durable::{Durable, Event, OpenError};
+/// # use waterwheel_durable::{Durable, OpenError, Sqlite};
 /// # async fn example() -> Result<Durable, OpenError> {
 /// Durable::builder()
+///     .store(Sqlite::new("timers.db").limit(10 << 30))
 ///     .retry_delays([15, 60, 600, 3_600].map(Duration::from_secs))
 ///     .concurrency(256)
-///     .disk_limit(10 << 30)
 ///     .on_event(|event| eprintln!("{event:?}"))
-///     .open("timers.db")
+///     .open()
 ///     .await
+/// # }
 /// # }
 /// ```
 #[derive(Debug, Default)]
 #[must_use = "a builder does nothing until it opens a store"]
-pub struct Builder {
+pub struct Builder<S = ()> {
     config: Config,
     hook: Option<Hook>,
     clock: Clock,
-    #[cfg(feature = "sqlite")]
-    options: waterwheel_durable_sqlite::Options,
+    store: S,
 }
 
 impl Durable {
     /// Opens a SQLite file and creates it if it does not exist. Its directory must exist. Same as
-    /// `Durable::builder().open(path)`.
+    /// `Durable::builder().store(Sqlite::new(path)).open()`.
     ///
     /// # Errors
     ///
@@ -70,7 +65,8 @@ impl Durable {
     /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
-        Durable::builder().open(path).await
+        let file = waterwheel_durable_sqlite::Sqlite::new(path);
+        Durable::builder().store(file).open().await
     }
 
     /// Returns a builder, to configure and open a service.
@@ -79,14 +75,25 @@ impl Durable {
     }
 }
 
-impl Builder {
+impl<S> Builder<S> {
+    /// Sets the store: a file, `Sqlite::new(path)`; a database, `Postgres::new(url)` of the crate `waterwheel-durable-postgres`; a
+    /// [`MemoryStore`](waterwheel_durable_core::store::MemoryStore), for tests; or a store of your own.
+    pub fn store<T: OpenStore>(self, store: T) -> Builder<T> {
+        Builder {
+            config: self.config,
+            hook: self.hook,
+            clock: self.clock,
+            store,
+        }
+    }
+
     /// Sets the default retry schedule, for timers without retries of [their own](crate::NewTimer::retry_delays), of [their
     /// handler](crate::HandlerOptions::retry_delays) or of [their namespace](crate::Policy::retry_delays): the delays after the first, second, … failure of a timer. A failure after the
     /// last delay makes the timer a dead letter; with an empty schedule, the first failure does. A delay longer than a
     /// year counts as a year.
     ///
     /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
-    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
+    pub fn retry_delays(mut self, delays: impl IntoIterator<Item = Duration>) -> Self {
         let delays = delays.into_iter().map(|delay| delay.min(LONGEST_DELAY));
         self.config.retry_delays = delays.collect();
         self
@@ -98,7 +105,7 @@ impl Builder {
     /// A longer window uses more memory, and helps if the store is slow to read. More than 15 s would have no effect:
     /// that is how long before its minute a timer that was inserted minutes ahead is moved to where it can be loaded
     /// from.
-    pub fn window(mut self, window: Duration) -> Builder {
+    pub fn window(mut self, window: Duration) -> Self {
         let seconds = window.as_secs() + u64::from(window.subsec_nanos() > 0);
         self.config.window =
             i64::try_from(seconds).map_or(LONGEST_WINDOW, |it| it.clamp(1, LONGEST_WINDOW));
@@ -109,7 +116,7 @@ impl Builder {
     /// Default: 65 536.
     ///
     /// [`max_bytes_in_memory`](Builder::max_bytes_in_memory) is the limit for all handlers together.
-    pub fn max_in_memory(mut self, timers: usize) -> Builder {
+    pub fn max_in_memory(mut self, timers: usize) -> Self {
         self.config.max_in_memory = timers.max(1);
         self
     }
@@ -124,7 +131,7 @@ impl Builder {
     /// A handler that has little in memory may always load some more, so that no handler can block the others. The
     /// limit may therefore be exceeded by 64 KiB and one timer for each handler (if the limit is less than 2 MiB: by a
     /// 32nd of it and one timer).
-    pub fn max_bytes_in_memory(mut self, bytes: usize) -> Builder {
+    pub fn max_bytes_in_memory(mut self, bytes: usize) -> Self {
         self.config.max_bytes_in_memory = bytes;
         self
     }
@@ -136,35 +143,8 @@ impl Builder {
     /// A handler that hangs occupies its part of the capacity. If that can happen, give its namespace a lower
     /// [concurrency](crate::Policy::concurrency), or the handler an [attempt
     /// limit](crate::HandlerOptions::attempt_limit); otherwise it can leave no capacity for other namespaces.
-    pub fn concurrency(mut self, deliveries: usize) -> Builder {
+    pub fn concurrency(mut self, deliveries: usize) -> Self {
         self.config.concurrency = Some(deliveries.max(1));
-        self
-    }
-
-    /// Sets the maximum size in bytes of the file that is [opened](Builder::open); at least 1 MiB. The WAL and the
-    /// reserve are in addition to that: about 30 MiB together, and more while another process has a long read
-    /// transaction. Default: limited only by the disk.
-    ///
-    /// Once seven eighths are used, inserts fail with [`Error::Full`](crate::Error::Full) until some timers are gone.
-    /// The last eighth is for the work that the other timers need: retries, dead letters, archived records, and timers
-    /// that are moved to finer buckets, which takes space for a while. A file that is already larger than the limit
-    /// does not grow further.
-    #[cfg(feature = "sqlite")]
-    pub fn disk_limit(mut self, bytes: u64) -> Builder {
-        self.options = self.options.limit(bytes.max(LEAST_DISK_LIMIT));
-        self
-    }
-
-    /// Sets whether a file is opened even though acknowledged work is missing from it. By default this is an
-    /// [`OpenError`], so that it does not go unnoticed: after a crash, the `-wal` file was missing, truncated or
-    /// damaged, or the database was replaced by an older file. An
-    /// [`Event::AcknowledgedLost`] reports what is missing. Default: `false`.
-    ///
-    /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
-    /// again. No id is used twice. A damaged database is refused in any case.
-    #[cfg(feature = "sqlite")]
-    pub fn accept_loss(mut self, accept_loss: bool) -> Builder {
-        self.options = self.options.accept_loss(accept_loss);
         self
     }
 
@@ -172,19 +152,22 @@ impl Builder {
     /// the service. It should return quickly. It must not block until the service has done something, since the service
     /// may be waiting for that thread. A panic of the hook is ignored. A hook that holds a [`Durable`] keeps the
     /// service alive until a shutdown, and is dropped then.
-    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.hook = Some(Hook::new(hook));
         self
     }
 
     /// Moves the clocks, for tests.
     #[doc(hidden)]
-    pub fn shifted_clocks(mut self, shift: Arc<Shift>) -> Builder {
+    pub fn shifted_clocks(mut self, shift: Arc<Shift>) -> Self {
         self.clock = Clock::shifted(shift);
         self
     }
+}
 
-    /// Opens a SQLite file and creates it if it does not exist. Its directory must exist.
+impl<S: OpenStore> Builder<S> {
+    /// Opens the store. If the future is dropped, a store that waits, for example for the process that owns it, is not
+    /// opened.
     ///
     /// # Errors
     ///
@@ -193,38 +176,7 @@ impl Builder {
     /// # Panics
     ///
     /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
-    #[cfg(feature = "sqlite")]
-    pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
-        use waterwheel_durable_sqlite::SqliteStore;
-
-        let path = path.as_ref().to_owned();
-        let options = self.options.clone();
-        self.open_by(move || {
-            let store = SqliteStore::open_with(&path, &options);
-            let store = store.map_err(|error| OpenError::File(FileError { path, error }))?;
-            Ok(Box::new(store) as Box<dyn Store>)
-        })
-        .await
-    }
-
-    /// Opens another kind of store.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError`].
-    ///
-    /// # Panics
-    ///
-    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
-    pub async fn open_store(self, store: impl Store + 'static) -> Result<Durable, OpenError> {
-        self.open_by(move || Ok(Box::new(store) as Box<dyn Store>))
-            .await
-    }
-
-    async fn open_by(
-        self,
-        open: impl FnOnce() -> Result<Box<dyn Store>, OpenError> + Send + 'static,
-    ) -> Result<Durable, OpenError> {
+    pub async fn open(self) -> Result<Durable, OpenError> {
         let runtime = Runtime::current();
         // These settings are always valid. This panics if the runtime has no time driver.
         let timer = Timer::builder()
@@ -232,37 +184,42 @@ impl Builder {
             .shards(1)
             // Tokio's clock would add half a millisecond to each delivery.
             .waking(Waking::Thread);
-        let timer = timer.start_on(&runtime).map_err(|error| {
-            let error = io::Error::other(error);
-            OpenError::Thread(error)
-        })?;
-        let (opened, receiver) = tokio::sync::oneshot::channel();
+        let timer = timer.start_on(&runtime).map_err(no_thread)?;
+        let (opened, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("waterwheel-store".into());
-        let thread = thread.spawn(move || match begin(self, (runtime, timer), open) {
-            Ok((store, shared)) => {
-                shared.start_driver();
-                // Even if the caller is gone: dropping the handle closes the store.
-                unwound(|| drop(opened.send(Ok(Durable::of(&shared)))));
-                store_thread::run(store, &shared);
+        let thread = thread.spawn(move || {
+            match begin(self, (runtime, timer), &|| !opened.is_closed()) {
+                Ok((store, shared)) => {
+                    shared.start_driver();
+                    // Even if the caller is gone: dropping the handle closes the store.
+                    unwound(|| drop(opened.send(Ok(Durable::of(&shared)))));
+                    store_thread::run(store, &shared);
+                }
+                Err(error) => unwound(|| drop(opened.send(Err(error)))),
             }
-            Err(error) => unwound(|| drop(opened.send(Err(error)))),
         });
-        thread.map_err(OpenError::Thread)?;
+        thread.map_err(no_thread)?;
         receiver.await.unwrap_or_else(|_| {
             let error = StoreError::indeterminate("it panicked (please report this bug)");
-            Err(OpenError::Store(error))
+            Err(error.into())
         })
     }
 }
 
-fn begin(
-    builder: Builder,
+fn no_thread(error: impl std::fmt::Display) -> OpenError {
+    OpenError::new(format!(
+        "the thread for the store could not be started: {error}: raise the limit on threads or memory"
+    ))
+}
+
+fn begin<S: OpenStore>(
+    builder: Builder<S>,
     (runtime, timer): (Runtime, Timer),
-    open: impl FnOnce() -> Result<Box<dyn Store>, OpenError>,
+    is_wanted: &dyn Fn() -> bool,
 ) -> Result<(Box<dyn Store>, Arc<Shared>), OpenError> {
-    let mut store = open()?;
-    let epoch = store.begin().map_err(OpenError::Store)?;
-    let handlers = store.handlers().map_err(OpenError::Store)?;
+    let mut store = Box::new(builder.store.open_store(is_wanted)?);
+    let epoch = store.begin()?;
+    let handlers = store.handlers()?;
     let (intake, max_bytes_in_memory) = Intake::part_of(builder.config.max_bytes_in_memory);
     let config = Config {
         max_bytes_in_memory,
@@ -272,11 +229,19 @@ fn begin(
         ..builder.config
     };
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
-    let settings = store.settings().map_err(OpenError::Store)?;
+    let settings = store.settings()?;
     engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
     let lease = store.lease();
-    let shared = Shared::new(engine, lease, intake, builder.clock, runtime, timer, builder.hook);
+    let shared = Shared::new(
+        engine,
+        lease,
+        intake,
+        builder.clock,
+        runtime,
+        timer,
+        builder.hook,
+    );
     Ok((store, shared))
 }
 
@@ -306,14 +271,14 @@ mod tests {
 
     #[test]
     fn a_retry_delay_is_a_year_at_most() {
-        let builder = Builder::default().retry_delays([Duration::MAX, Duration::ZERO]);
+        let builder = Durable::builder().retry_delays([Duration::MAX, Duration::ZERO]);
         assert_eq!(builder.config.retry_delays, [LONGEST_DELAY, Duration::ZERO]);
     }
 
     #[test]
     fn a_window_is_as_long_as_far_timers_can_be_loaded_before() {
         for (given, window) in [(0, 1), (1, 1), (1_001, 2), (15_000, 15), (3_600_000, 15)] {
-            let builder = Builder::default().window(Duration::from_millis(given));
+            let builder = Durable::builder().window(Duration::from_millis(given));
             assert_eq!(builder.config.window, window, "{given} ms");
         }
         // Before this time, rows in a bucket of a minute have not moved to a bucket of a second.

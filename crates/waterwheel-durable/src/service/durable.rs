@@ -418,7 +418,7 @@ mod tests {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
         let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
         let store = waterwheel_durable_core::store::MemoryStore::new();
-        let timers = builder.open_store(store).await.unwrap();
+        let timers = builder.store(store).open().await.unwrap();
         let shared = Arc::clone(&timers.shared);
         // This request waits for an answer that never comes.
         let waiting = shared.submit(None, |_, _| {}).unwrap();

@@ -86,7 +86,7 @@ mod tests {
 
     async fn service() -> Durable {
         let builder = Durable::builder().max_bytes_in_memory(100_000 * PARTS);
-        builder.open_store(MemoryStore::new()).await.unwrap()
+        builder.store(MemoryStore::new()).open().await.unwrap()
     }
 
     fn new_timer() -> NewTimer {
@@ -154,7 +154,7 @@ mod tests {
         let timers = service().await;
         let large = || NewTimer::at("mail", SystemTime::now()).bytes([7; 60_000]);
         let builder = Durable::builder().max_bytes_in_memory(0);
-        let min = builder.open_store(MemoryStore::new()).await.unwrap();
+        let min = builder.store(MemoryStore::new()).open().await.unwrap();
         for timers in [timers, min] {
             let all = join_all((0..20).map(|_| timers.insert(large()))).await;
             assert!(all.iter().all(Result::is_ok));

@@ -51,7 +51,7 @@ pub(super) fn event(event: &Event) {
         }
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
         Event::Full => {
-            error!(target: TARGET, "the store is full, so inserts are refused: free space on its disk, or raise its `disk_limit`");
+            error!(target: TARGET, "the store is full, so inserts are refused: free space on its disk, or raise its `limit`");
         }
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
         Event::HardLinked { file, links } => {

@@ -58,7 +58,7 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
 async fn the_bytes_in_memory_are_bounded() {
     let shelf = Shelf::default();
     let builder = Durable::builder().max_bytes_in_memory(100_000);
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     let gate = Gate::of(&timers, "mail");
     let batch = (0..1_000).map(|_| NewTimer::at("mail", soon()).bytes([7; 10_000]));
     within(timers.insert_many(batch)).await.unwrap();

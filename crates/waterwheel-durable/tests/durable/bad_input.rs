@@ -266,7 +266,7 @@ async fn what_is_refused_says_what_is_to_be_done() {
         (since.unwrap_err(), ["the time is more than", "292 million"]),
         (
             full.unwrap_err(),
-            ["raise its `disk_limit`", "again without a restart"],
+            ["raise its `limit`", "again without a restart"],
         ),
     ] {
         let words = error.to_string();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use waterwheel_durable::{
-    Dead, DeadLetter, Durable, Failure, HandlerOptions, Inserted, Retry, Snooze,
+    Dead, DeadLetter, Durable, Failure, HandlerOptions, Inserted, Retry, Snooze, Sqlite,
 };
 
 use crate::support::*;
@@ -89,7 +89,9 @@ async fn a_failure_is_retried_with_each_delay_and_ends_as_a_dead_letter() {
 async fn a_failure_counts_across_a_restart() {
     let place = Place::new();
     let retry_delays = || Durable::builder().retry_delays([millis(50), millis(50)]);
-    let timers = within(retry_delays().open(place.file())).await.unwrap();
+    let timers = within(retry_delays().store(Sqlite::new(place.file())).open())
+        .await
+        .unwrap();
     let failing = |_: &_| Err(Retry::backoff("later"));
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     timers.at("mail", soon()).insert().await.unwrap();
@@ -98,7 +100,9 @@ async fn a_failure_counts_across_a_restart() {
     // On a slow machine, a few more were made by then.
     let made = 1 + u32::try_from(deliveries.rest().await.len()).unwrap();
 
-    let timers = within(retry_delays().open(place.file())).await.unwrap();
+    let timers = within(retry_delays().store(Sqlite::new(place.file())).open())
+        .await
+        .unwrap();
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
     for attempt in made + 1..=3 {
         assert_eq!(deliveries.next().await.attempt, attempt);

@@ -12,7 +12,7 @@ on_both_flavors! {
 /// Opens a service on a store that was used before. Returns it with its events.
 async fn open(shelf: &Shelf) -> (Durable, UnboundedReceiver<Event>) {
     let (builder, events) = reported(Durable::builder());
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     (timers, events)
 }
 

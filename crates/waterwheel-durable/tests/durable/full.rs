@@ -1,6 +1,6 @@
 //! A store without space for inserts: they fail with their own error, and everything else continues.
 
-use waterwheel_durable::{Durable, Error, Event, Inserted, NewTimer};
+use waterwheel_durable::{Durable, Error, Event, Inserted, NewTimer, Sqlite};
 
 use crate::support::*;
 
@@ -64,11 +64,16 @@ async fn fill(timers: &Durable) -> Vec<Inserted> {
     }
 }
 
+async fn open(place: &Place, limit: u64) -> Durable {
+    let file = Sqlite::new(place.file()).limit(limit);
+    within(Durable::builder().store(file).open()).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     const LIMIT: u64 = 2 << 20;
     let place = Place::new();
-    let timers = place.open_by(Durable::builder().disk_limit(LIMIT)).await;
+    let timers = open(&place, LIMIT).await;
     let kept = fill(&timers).await;
     assert!(kept.len() > 20, "{} fit", kept.len());
     // They are delivered, and the same service accepts new inserts.
@@ -93,7 +98,7 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
 #[tokio::test]
 async fn the_least_limit_of_a_file_has_room_for_timers() {
     let place = Place::new();
-    let timers = place.open_by(Durable::builder().disk_limit(0)).await;
+    let timers = open(&place, 0).await;
     let kept = fill(&timers).await.len();
     assert!(kept > 5 && kept < 20, "{kept} fit");
     shut_down(&timers).await;

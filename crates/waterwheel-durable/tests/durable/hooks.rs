@@ -17,7 +17,7 @@ async fn a_hook_that_panics_harms_no_timer() {
         counted.fetch_add(1, Ordering::SeqCst);
         resume_unwind(Box::new("a bug"));
     });
-    let timers = within(timers.open_store(Shelf::default())).await.unwrap();
+    let timers = within(timers.store(Shelf::default()).open()).await.unwrap();
     let mut dead = Deliveries::ended(&timers, "dead", |_| Err(Dead::because("no")));
     let mut deliveries = Deliveries::of(&timers, "mail");
     for events in 1..=5 {
@@ -49,7 +49,7 @@ async fn a_hook_may_use_the_service() {
         runtime.spawn(async move { timers.after("mail", HOUR).insert().await });
     });
     let shelf = Shelf::default();
-    let timers = within(timers.open_store(shelf.clone())).await.unwrap();
+    let timers = within(timers.store(shelf.clone()).open()).await.unwrap();
     service.set(timers.clone()).unwrap();
     timers.at("surprise", soon()).insert().await.unwrap();
     // It was delivered, and only the timer that the hook inserted is left.

@@ -12,7 +12,7 @@ const SECOND: i64 = 1_000_000;
 
 async fn open(shift: &Arc<Shift>, shelf: &Shelf) -> Durable {
     let builder = Durable::builder().shifted_clocks(Arc::clone(shift));
-    within(builder.open_store(shelf.clone())).await.unwrap()
+    within(builder.store(shelf.clone()).open()).await.unwrap()
 }
 
 #[tokio::test]

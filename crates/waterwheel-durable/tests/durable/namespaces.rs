@@ -201,7 +201,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
     shut_down(&timers).await;
     shelf.set("namespace/shop", "{\"retention\":\"long\"}");
     let (builder, mut events) = reported(Durable::builder());
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     let event = within(events.recv()).await.unwrap();
     let shop = timers.namespace("shop").unwrap();
     assert!(

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer};
+use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer, Sqlite};
 
 use crate::failures::the_dead_letter;
 use crate::support::*;
@@ -29,7 +29,7 @@ async fn opens(place: &Place) -> Durable {
 async fn opens_by(place: &Place, builder: impl Fn() -> waterwheel_durable::Builder) -> Durable {
     within(async {
         loop {
-            match builder().open(place.file()).await {
+            match builder().store(Sqlite::new(place.file())).open().await {
                 Ok(timers) => break timers,
                 Err(error) => assert!(error.is_held(), "{error}"),
             }
@@ -200,7 +200,7 @@ fn what_was_with_a_handler_as_the_runtime_ended_is_delivered_again() {
 #[test]
 #[should_panic(expected = "there is no reactor running")]
 fn a_service_is_opened_inside_of_a_runtime() {
-    let _ = block_on(Durable::builder().open_store(Shelf::default()));
+    let _ = block_on(Durable::builder().store(Shelf::default()).open());
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn the_end_of_the_runtime_is_an_event() {
             let builder = Durable::builder().on_event(move |event| {
                 let _ = sender.send(event.clone());
             });
-            let timers = runtime.block_on(builder.open_store(Shelf::default()));
+            let timers = runtime.block_on(builder.store(Shelf::default()).open());
             let timers = timers.unwrap();
             if shuts_down {
                 runtime.block_on(shut_down(&timers));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::{Durable, Event, Retry, Shift};
+use waterwheel_durable::{Durable, Event, Retry, Shift, Sqlite};
 
 use crate::support::*;
 
@@ -10,7 +10,7 @@ use crate::support::*;
 async fn a_timer_without_a_handler_is_reported_and_waits() {
     let shelf = Shelf::default();
     let (builder, mut events) = reported(Durable::builder());
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     let first = timers.at("mail", soon()).insert().await.unwrap();
     match within(events.recv()).await.unwrap() {
         Event::Unhandled { handler, .. } => assert_eq!(&*handler, "mail"),
@@ -36,7 +36,7 @@ async fn a_timer_without_a_handler_is_reported_and_waits() {
 
 #[tokio::test]
 async fn a_name_whose_timers_were_cancelled_is_not_missed() {
-    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = Durable::builder().store(Shelf::default()).open();
     let timers = within(timers).await.unwrap();
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     until(|| timers.metrics().unhandled.len() == 1).await;
@@ -88,7 +88,8 @@ async fn a_payload_that_does_not_parse_waits_for_a_later_handler() {
     let open = || {
         Durable::builder()
             .retry_delays([millis(20); 100])
-            .open(place.file())
+            .store(Sqlite::new(place.file()))
+            .open()
     };
     let timers = within(open()).await.unwrap();
     // This version of the service knows payloads that are numbers.

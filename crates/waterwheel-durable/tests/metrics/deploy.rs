@@ -36,7 +36,7 @@ fn of_the_code() -> BTreeMap<String, BTreeSet<String>> {
         .unwrap();
     let metrics = runtime.block_on(async {
         let builder = Durable::builder();
-        let timers = builder.open_store(MemoryStore::new()).await.unwrap();
+        let timers = builder.store(MemoryStore::new()).open().await.unwrap();
         let metrics = timers.metrics();
         let drain = Drain::within(Duration::from_secs(60));
         timers.shutdown(drain).await.unwrap();

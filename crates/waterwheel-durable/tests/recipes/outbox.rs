@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::tempdir;
-use waterwheel_durable::{Drain, Policy, Shift};
+use waterwheel_durable::{Drain, Policy, Shift, Sqlite};
 
 use super::{FOLDER, PART, note, notes, run, statement, until};
 
@@ -46,7 +46,11 @@ async fn serve(folder: PathBuf, crash_at: Option<i64>) {
         shift.suspend(7_200_000_000);
     }
     let builder = Durable::builder().shifted_clocks(shift);
-    let timers = builder.open(folder.join("timers.db")).await.unwrap();
+    let timers = builder
+        .store(Sqlite::new(folder.join("timers.db")))
+        .open()
+        .await
+        .unwrap();
     let policy = Policy::default().retention(1);
     let shop = timers.create_namespace("shop", policy).await.unwrap();
     let notes = folder.clone();

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use waterwheel_durable::{Drain, Durable, Event, Shift};
 use waterwheel_durable_faults::{Content, Disk};
-use waterwheel_durable_sqlite::{OpenOptions, Options, SqliteStore};
+use waterwheel_durable_sqlite::{OpenOptions, Sqlite, SqliteStore};
 
 use crate::planted::plant;
 use crate::power_cut::{FILE, IN_MEMORY, WAL};
@@ -157,7 +157,11 @@ async fn open(
         });
     // Use the plain call as well: the marks of commits only matter where a kill comes.
     if options.callers == 0 {
-        return builder.open(&options.file).await.map_err(in_words);
+        return builder
+            .store(Sqlite::new(&options.file))
+            .open()
+            .await
+            .map_err(in_words);
     }
     let limit = (options.limit > 0).then_some(options.limit);
     let mut open = OpenOptions {
@@ -176,13 +180,12 @@ async fn open(
             SqliteStore::open_with_options(&options.file, &open)
         }
         None => {
-            let plain = Options::default();
-            let plain = limit.map_or(plain.clone(), |limit| plain.limit(limit));
-            SqliteStore::open_with(&options.file, &plain)
+            let file = Sqlite::new(&options.file);
+            limit.map_or(file.clone(), |limit| file.limit(limit)).open()
         }
     };
     let store = Watched::new(store.map_err(in_words)?, Arc::clone(log));
-    builder.open_store(store).await.map_err(in_words)
+    builder.store(store).open().await.map_err(in_words)
 }
 
 /// Opens the file again after a shutdown, and logs its dead letters.

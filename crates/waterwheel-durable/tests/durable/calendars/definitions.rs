@@ -103,7 +103,7 @@ async fn a_calendar_that_cannot_be_read_stands_still() {
         &stored.replace("Europe/Berlin", "Europe/Atlantis"),
     );
     let (builder, mut events) = reported(Durable::builder().shifted_clocks(Arc::clone(&clock.0)));
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     let event = within(events.recv()).await.unwrap();
     assert!(
         matches!(&event, Event::UnreadableCalendar { calendar, error, .. } if &**calendar == "h" && error.contains("Europe/Atlantis")),

@@ -15,7 +15,7 @@ async fn a_handler_that_fails_holds_up_no_later_occurrence() {
     let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
     let timers = Durable::builder().retry_delays([HOUR * 48, HOUR * 48]);
     let timers = timers.shifted_clocks(Arc::clone(&clock.0));
-    let timers = within(timers.open_store(shelf.clone())).await.unwrap();
+    let timers = within(timers.store(shelf.clone()).open()).await.unwrap();
     let (sender, mut seen) = mpsc::unbounded_channel();
     timers.handle("mail", move |delivery| {
         let occurrence = delivery.occurrence().unwrap();

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc;
 use waterwheel_cron::jiff::Timestamp;
-use waterwheel_durable::{Calendar, Declared, Durable, Shift};
+use waterwheel_durable::{Calendar, Declared, Durable, Shift, Sqlite};
 
 use crate::support::*;
 
@@ -51,12 +51,14 @@ impl Clock {
 
     pub(super) async fn open(&self, shelf: &Shelf) -> Durable {
         let builder = Durable::builder().shifted_clocks(Arc::clone(&self.0));
-        within(builder.open_store(shelf.clone())).await.unwrap()
+        within(builder.store(shelf.clone()).open()).await.unwrap()
     }
 
     pub(super) async fn open_file(&self, path: impl AsRef<Path>) -> Durable {
         let builder = Durable::builder().shifted_clocks(Arc::clone(&self.0));
-        within(builder.open(path)).await.unwrap()
+        within(builder.store(Sqlite::new(path)).open())
+            .await
+            .unwrap()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Calendar, Declared, Durable, HandlerOptions, Misfire, OpenError};
+use waterwheel_durable::{Calendar, Declared, Durable, HandlerOptions, Misfire, OpenError, Sqlite};
 
 use super::{Clock, Occurrences, declare, hourly, next, started, text, time, until_next};
 use crate::support::*;
@@ -173,7 +173,7 @@ fn start(
 ) -> impl Future<Output = Result<Durable, OpenError>> + Send + use<> {
     let builder = Durable::builder().shifted_clocks(Arc::clone(&clock.0));
     let file = place.file();
-    async move { builder.open(file).await }
+    async move { builder.store(Sqlite::new(file)).open().await }
 }
 
 /// Tries to start a service until the file is free.
@@ -182,7 +182,7 @@ fn start_until_free(clock: &Clock, place: &Place) -> impl Future<Output = Durabl
     async move {
         loop {
             let builder = Durable::builder().shifted_clocks(Arc::clone(&clock));
-            match builder.open(&file).await {
+            match builder.store(Sqlite::new(&file)).open().await {
                 Ok(timers) => return timers,
                 Err(error) => assert!(error.is_held(), "{error}"),
             }

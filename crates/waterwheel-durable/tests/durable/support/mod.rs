@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
 use waterwheel_durable::{
     Builder, Delivery, Drain, Durable, Event, Failure, HandlerOptions, Id, Insert, Inserted,
-    NewTimer, Shift,
+    NewTimer, Shift, Sqlite,
 };
 
 pub(crate) use shelf::{Fault, Shelf};
@@ -89,7 +89,7 @@ pub(crate) async fn in_memory() -> (Durable, Shelf) {
 
 pub(crate) async fn in_memory_by(builder: Builder) -> (Durable, Shelf) {
     let shelf = Shelf::default();
-    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let timers = within(builder.store(shelf.clone()).open()).await.unwrap();
     (timers, shelf)
 }
 
@@ -163,7 +163,9 @@ impl Place {
     }
 
     pub(crate) async fn open_by(&self, builder: Builder) -> Durable {
-        within(builder.open(self.file())).await.unwrap()
+        within(builder.store(Sqlite::new(self.file())).open())
+            .await
+            .unwrap()
     }
 }
 
