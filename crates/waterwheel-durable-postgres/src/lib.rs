@@ -1,8 +1,11 @@
-//! A store for durable timers in PostgreSQL.
+//! A store for durable timers in PostgreSQL: `Durable::builder().store(Postgres::new(url)).open()`.
+//!
+//! One process owns the timers of a database, and others wait as its standbys. When the owner ends, is killed or has been unreachable for
+//! [one TTL](Postgres::ttl), one of them takes over. An owner that could not renew its lease in time begins no deliveries.
 //!
 //! | to | use |
 //! |---|---|
-//! | describe the database, create its tables and open its timers | [`Postgres`], [`InvalidConfig`], [`OpenError`] |
+//! | describe the database, create its tables and open its timers | [`Postgres`], [`DatabaseError`] |
 //! | read and write the timers | [`PostgresStore`] |
 //! | understand who owns the timers | [`protocol`] |
 
@@ -23,5 +26,5 @@ mod steps;
 mod store;
 mod tls;
 
-pub use postgres::{InvalidConfig, OpenError, Postgres};
+pub use postgres::{DatabaseError, Postgres};
 pub use store::PostgresStore;

@@ -1,19 +1,66 @@
 use std::fmt;
 use std::io;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::protocol::{Event, Lease, Opening, Ownership};
+use crate::protocol::{Event, Failure, Lease, Opening, Ownership};
 use crate::server::Server;
 
-/// The thread that sends the heartbeats of a node. It does nothing else, so that a busy service does not lose its lease.
+/// How often a caller that waits is asked whether it still does.
+const ASKS_EVERY: Duration = Duration::from_millis(100);
+
+/// The thread that sends the heartbeats of a node, until the node has lost the partition or gives it back. It does nothing else, so that a busy service does not
+/// lose its lease.
 pub(crate) struct Owner {
     events: mpsc::Receiver<Event>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Why a partition was not opened.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    /// Another node holds it.
+    Held,
+    /// The last heartbeat has failed.
+    Failed(Failure),
+    /// The caller no longer waits.
+    Unwanted,
+    /// The thread has ended, since the partition was lost.
+    Ended,
+    /// There is no thread.
+    Io(io::Error),
+}
+
+impl From<io::Error> for NotOpened {
+    fn from(error: io::Error) -> NotOpened {
+        NotOpened::Io(error)
+    }
+}
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotOpened::Held => f.write_str("another process owns the timers"),
+            NotOpened::Failed(failure) => failure.fmt(f),
+            NotOpened::Unwanted => f.write_str("the caller no longer waits for the timers"),
+            NotOpened::Ended => f.write_str("another process has taken the timers over"),
+            NotOpened::Io(error) => write!(f, "cannot start a thread or a runtime: {error}"),
+        }
+    }
+}
+
+/// How long to wait for an opening.
+pub(crate) struct Patience<'a> {
+    /// While another node holds the partition or the database cannot be reached. `None`: without limit.
+    pub(crate) at_most: Option<Duration>,
+    /// Until the database is reached for the first time.
+    pub(crate) unreached: Duration,
+    pub(crate) is_wanted: &'a dyn Fn() -> bool,
 }
 
 impl Owner {
@@ -25,12 +72,14 @@ impl Owner {
             let terms = server.terms();
             let mut ownership = Ownership::new(server, partition, terms);
             loop {
-                tokio::select! {
+                let event = tokio::select! {
                     biased;
                     _ = &mut stopped => break,
-                    event = ownership.next() => if sender.send(event).is_err() {
-                        break;
-                    }
+                    event = ownership.next() => event,
+                };
+                let is_lost = matches!(event, Event::Lost);
+                if sender.send(event).is_err() || is_lost {
+                    break;
                 }
             }
             // If this fails, the lease runs out.
@@ -45,24 +94,48 @@ impl Owner {
         })
     }
 
-    /// Waits until this node has opened the partition. `None`: the thread has ended.
-    pub(crate) fn opened(&self) -> Option<(Opening, Lease)> {
+    /// Waits until this node has opened the partition.
+    pub(crate) fn opened(&self, patience: &Patience<'_>) -> Result<(Opening, Lease), NotOpened> {
+        let begun = Instant::now();
+        let mut is_reached = false;
+        let mut why = None;
         loop {
-            let mut event = self.events.recv().ok()?;
-            while let Ok(next) = self.events.try_recv() {
-                event = next;
+            let news = match self.events.recv_timeout(ASKS_EVERY) {
+                Ok(Event::Opened(opening, lease)) => return Ok((opening, lease)),
+                Ok(Event::Standby) => {
+                    is_reached = true;
+                    Some(NotOpened::Held)
+                }
+                Ok(Event::Failed(failure)) => Some(NotOpened::Failed(failure)),
+                Ok(Event::Lost) | Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Err(NotOpened::Ended),
+            };
+            why = news.or(why);
+            if !(patience.is_wanted)() {
+                return Err(NotOpened::Unwanted);
             }
-            if let Event::Opened(opening, lease) = event {
-                return Some((opening, lease));
+            let limit = match is_reached {
+                true => patience.at_most,
+                false => Some(patience.unreached),
+            };
+            if limit.is_some_and(|limit| begun.elapsed() >= limit)
+                && let Some(why) = why.take()
+            {
+                return Err(why);
             }
         }
+    }
+
+    /// Begins to give the partition back.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
     }
 }
 
 impl Drop for Owner {
     /// Gives the partition back.
     fn drop(&mut self) {
-        drop(self.stop.take());
+        self.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -4,64 +4,60 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::config::TargetSessionAttrs;
+use waterwheel_durable_core::store::{OpenError, OpenStore};
 
 use crate::connection::Connection;
-use crate::error::words;
+use crate::owner::{NotOpened, Patience};
 use crate::protocol::{Database as _, Failure, Terms};
 use crate::schema;
 use crate::server::{Access, Server};
+use crate::session;
 use crate::store::PostgresStore;
-use crate::tls;
 
 /// A PostgreSQL database with durable timers, and how to use it.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use waterwheel_durable_core::store::OpenError;
+/// # use waterwheel_durable_postgres::{Postgres, PostgresStore};
+/// # fn example() -> Result<PostgresStore, OpenError> {
+/// let postgres = Postgres::new("postgres://app@db.example.com/orders?sslmode=verify-full");
+/// postgres.password_file("/run/secrets/orders").wait_at_most(Duration::from_secs(60)).open()
+/// # }
+/// ```
 #[derive(Debug, Clone)]
+#[must_use = "this does nothing until it is opened"]
 pub struct Postgres {
-    access: Access,
+    /// How it is reached, or what is wrong with its description.
+    access: Result<Access, Arc<str>>,
     ttl: Duration,
     limit: Option<u64>,
+    wait_at_most: Option<Duration>,
 }
 
 impl Postgres {
     /// Describes a database by a URL such as `postgres://user@host/database`, or by a
-    /// [connection string](https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING) such as `host=db user=app`.
+    /// [connection string](https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING) such as `host=db user=app`. An
+    /// invalid description is an error when it is used.
     ///
     /// With `sslmode=verify-full`, connections are encrypted, and the certificate of the server is verified: it has to be signed by one in
     /// the file `sslrootcert`, or by one that the system trusts, and name the host. `sslmode=require` means the same here. Without `sslmode`
     /// and `sslrootcert`, connections are not encrypted.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidConfig`].
-    pub fn new(config: &str) -> Result<Postgres, InvalidConfig> {
-        let (config, tls) = tls::split(config).map_err(InvalidConfig)?;
-        let config = tokio_postgres::Config::from_str(&config);
-        let mut config = config.map_err(|error| InvalidConfig(words(&error)))?;
-        // If there are several hosts, the primary is used.
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        if config.get_application_name().is_none() {
-            config.application_name("waterwheel");
-        }
-        let access = Access {
-            config,
-            tls,
-            password: None,
-        };
-        Ok(Postgres {
-            access,
+    pub fn new(config: &str) -> Postgres {
+        Postgres {
+            access: Access::parse(config).map_err(Arc::from),
             ttl: Duration::from_secs(3),
             limit: None,
-        })
+            wait_at_most: None,
+        }
     }
 
     /// Reads the password from this file, for each new connection. White space at its end is ignored.
-    #[must_use]
     pub fn password_file(self, path: impl Into<PathBuf>) -> Postgres {
         let path = path.into();
         self.password_with(move || {
@@ -73,18 +69,18 @@ impl Postgres {
 
     /// Gets the password from this closure, for each new connection: for tokens that expire, for example. It may block, but should take less than
     /// a third of the [TTL](Postgres::ttl).
-    #[must_use]
     pub fn password_with(
         mut self,
         password: impl Fn() -> Result<String, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     ) -> Postgres {
-        self.access.password = Some(Arc::new(password));
+        if let Ok(access) = &mut self.access {
+            access.password = Some(Arc::new(password));
+        }
         self
     }
 
     /// Sets how long a process may be unreachable until another one takes its timers over: 3 s unless set. All processes that use the
     /// database must have the same value.
-    #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Postgres {
         self.ttl = ttl;
         self
@@ -92,9 +88,18 @@ impl Postgres {
 
     /// Sets the maximum number of pending timers and dead letters. Further inserts are refused, as on a full disk; deliveries continue. No
     /// limit unless set: a disk without space for its WAL stops the server.
-    #[must_use]
     pub fn limit(mut self, rows: u64) -> Postgres {
         self.limit = Some(rows);
+        self
+    }
+
+    /// Sets how long opening waits while another process owns the timers: with [`Duration::ZERO`], it fails at once, and the error
+    /// [says](OpenError::is_held) which process that is. Unless this is set, it waits as a standby, for as long as it takes.
+    ///
+    /// A process that has ended without giving the timers back owns them for one [TTL](Postgres::ttl) more. Opening fails in any
+    /// case if the database cannot be used at first. Later it may be unreachable, for example while it is restarted, and the wait goes on.
+    pub fn wait_at_most(mut self, wait: Duration) -> Postgres {
+        self.wait_at_most = Some(wait);
         self
     }
 
@@ -103,8 +108,8 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// [`OpenError`].
-    pub fn migrate(&self) -> Result<(), OpenError> {
+    /// [`DatabaseError`].
+    pub fn migrate(&self) -> Result<(), DatabaseError> {
         self.call(async |connection| {
             connection.begin_long_call(MIGRATE_WITHIN);
             Ok(schema::migrate(connection).await?)
@@ -116,38 +121,70 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// [`OpenError`].
-    pub fn grant(&self, role: &str) -> Result<(), OpenError> {
+    /// [`DatabaseError`].
+    pub fn grant(&self, role: &str) -> Result<(), DatabaseError> {
         self.call(async |connection| Ok(schema::grant(connection, role).await?))
     }
 
-    /// Opens the timers. Blocks while the database is reached; [`begin`](waterwheel_durable_core::store::Store::begin) waits until no other
-    /// process owns them.
+    /// Opens the timers. Blocks until this process owns them, or [for so long](Postgres::wait_at_most).
     ///
     /// # Errors
     ///
     /// [`OpenError`].
     pub fn open(&self) -> Result<PostgresStore, OpenError> {
-        self.call(
-            async |connection| match schema::version(connection).await? {
-                Some(it) if it.version < schema::VERSION => Err(OpenError(Why::Older(it.version))),
-                Some(it) if it.oldest > schema::VERSION => Err(OpenError(Why::Newer(it.version))),
-                Some(_) => Ok(()),
-                None => Err(OpenError(Why::NoTables)),
-            },
-        )?;
-        Ok(PostgresStore::new(self.server(), runtime()?, self.limit)?)
+        self.open_while(&|| true)
+    }
+
+    fn open_while(&self, is_wanted: &dyn Fn() -> bool) -> Result<PostgresStore, OpenError> {
+        self.call(async |connection| {
+            let found = schema::version(connection).await?;
+            let found = found.ok_or(DatabaseError(Why::NoTables))?;
+            if found.oldest > schema::VERSION {
+                return Err(DatabaseError(Why::Newer(found.version)));
+            }
+            if found.version < schema::VERSION {
+                return Err(DatabaseError(Why::Older(found.version)));
+            }
+            Ok(())
+        })?;
+        let patience = Patience {
+            at_most: self.wait_at_most,
+            unreached: self.ttl,
+            is_wanted,
+        };
+        let runtime = runtime().map_err(DatabaseError::from)?;
+        let opened = PostgresStore::open(self.server()?, runtime, self.limit, &patience);
+        opened.map_err(|why| match why {
+            NotOpened::Held => self.held(),
+            why => OpenError::new(why.to_string()),
+        })
+    }
+
+    /// The error that another process owns the timers.
+    fn held(&self) -> OpenError {
+        let holder = self.call(async |connection| Ok(session::holder(connection).await?));
+        match holder {
+            Ok(Some((process, host))) => {
+                let message = format!(
+                    "process {process} on {host} owns the timers in the database: end it first, or wait for it as a standby (`wait_at_most`)"
+                );
+                OpenError::held(process.try_into().ok(), message)
+            }
+            // It has just given them back, or the database has failed over.
+            Ok(None) => OpenError::held(
+                None,
+                "another process owned the timers in the database until now: try again",
+            ),
+            Err(error) => error.into(),
+        }
     }
 
     /// Makes a call on a thread of its own, since the caller may be a task, which must not block on a runtime.
-    fn call(
+    fn call<T: Send>(
         &self,
-        call: impl AsyncFnOnce(&mut Connection) -> Result<(), OpenError> + Send,
-    ) -> Result<(), OpenError> {
-        if !TTLS.contains(&self.ttl) {
-            return Err(OpenError(Why::Ttl(self.ttl)));
-        }
-        let server = self.server();
+        call: impl AsyncFnOnce(&mut Connection) -> Result<T, DatabaseError> + Send,
+    ) -> Result<T, DatabaseError> {
+        let server = self.server()?;
         let run = || {
             runtime()?.block_on(async {
                 let mut connection = server.connect(server.terms().call_within()).await?;
@@ -162,12 +199,25 @@ impl Postgres {
         })
     }
 
-    fn server(&self) -> Server {
+    fn server(&self) -> Result<Server, DatabaseError> {
+        if !TTLS.contains(&self.ttl) {
+            return Err(DatabaseError(Why::Ttl(self.ttl)));
+        }
+        let access = self.access.clone();
+        let access = access.map_err(|why| DatabaseError(Why::Description(why)))?;
         let terms = Terms {
             ttl: self.ttl,
             kept_commits: 1_024,
         };
-        Server::new(self.access.clone(), terms)
+        Ok(Server::new(access, terms))
+    }
+}
+
+impl OpenStore for Postgres {
+    type Store = PostgresStore;
+
+    fn open_store(self, is_wanted: &dyn Fn() -> bool) -> Result<PostgresStore, OpenError> {
+        self.open_while(is_wanted)
     }
 }
 
@@ -181,28 +231,13 @@ fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// The description of a database is invalid.
+/// A database could not be reached, or cannot be used.
 #[derive(Debug)]
-pub struct InvalidConfig(String);
-
-impl fmt::Display for InvalidConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "invalid description of a PostgreSQL database: {}",
-            self.0
-        )
-    }
-}
-
-impl Error for InvalidConfig {}
-
-/// The timers in a database could not be opened.
-#[derive(Debug)]
-pub struct OpenError(Why);
+pub struct DatabaseError(Why);
 
 #[derive(Debug)]
 enum Why {
+    Description(Arc<str>),
     Failed(Failure),
     Io(io::Error),
     NoTables,
@@ -211,27 +246,30 @@ enum Why {
     Newer(i32),
 }
 
-impl From<Failure> for OpenError {
-    fn from(failure: Failure) -> OpenError {
-        OpenError(Why::Failed(failure))
+impl From<Failure> for DatabaseError {
+    fn from(failure: Failure) -> DatabaseError {
+        DatabaseError(Why::Failed(failure))
     }
 }
 
-impl From<io::Error> for OpenError {
-    fn from(error: io::Error) -> OpenError {
-        OpenError(Why::Io(error))
+impl From<io::Error> for DatabaseError {
+    fn from(error: io::Error) -> DatabaseError {
+        DatabaseError(Why::Io(error))
     }
 }
 
-impl From<crate::error::Error> for OpenError {
-    fn from(error: crate::error::Error) -> OpenError {
+impl From<crate::error::Error> for DatabaseError {
+    fn from(error: crate::error::Error) -> DatabaseError {
         Failure::from(error).into()
     }
 }
 
-impl fmt::Display for OpenError {
+impl fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
+            Why::Description(why) => {
+                write!(f, "invalid description of a PostgreSQL database: {why}")
+            }
             Why::Failed(failure) => failure.fmt(f),
             Why::Io(error) => write!(f, "cannot start a thread or a runtime: {error}"),
             Why::Ttl(ttl) => write!(
@@ -257,12 +295,21 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl Error for OpenError {
+impl Error for DatabaseError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Why::Failed(failure) => Some(failure),
             Why::Io(error) => Some(error),
-            Why::NoTables | Why::Ttl(_) | Why::Older(_) | Why::Newer(_) => None,
+            _ => None,
+        }
+    }
+}
+
+impl From<DatabaseError> for OpenError {
+    fn from(error: DatabaseError) -> OpenError {
+        match error.0 {
+            Why::Newer(_) => OpenError::newer(error),
+            _ => OpenError::new(error),
         }
     }
 }

@@ -20,7 +20,9 @@ const TABLES: &str = r#"
 
     CREATE TABLE waterwheel.nodes (
         id bigint PRIMARY KEY,
-        counter bigint NOT NULL
+        counter bigint NOT NULL,
+        host text NOT NULL,
+        process bigint NOT NULL
     ) WITH (fillfactor = 50);
 
     CREATE TABLE waterwheel.partitions (

@@ -2,14 +2,17 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio_postgres::config::TargetSessionAttrs;
 
 use crate::connection::Connection;
 use crate::error::words;
 use crate::names::Names;
 use crate::protocol::{Database, Failure, Terms};
-use crate::tls::Tls;
+use crate::tls::{self, Tls};
 
 /// A PostgreSQL server, and the clock of this machine.
 #[derive(Clone)]
@@ -31,6 +34,25 @@ pub(crate) struct Access {
 }
 
 pub(crate) type Password = dyn Fn() -> Result<String, Box<dyn Error + Send + Sync>> + Send + Sync;
+
+impl Access {
+    /// Reads the description of a database.
+    pub(crate) fn parse(config: &str) -> Result<Access, String> {
+        let (config, tls) = tls::split(config)?;
+        let config = tokio_postgres::Config::from_str(&config);
+        let mut config = config.map_err(|error| words(&error))?;
+        // If there are several hosts, the primary is used.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if config.get_application_name().is_none() {
+            config.application_name("waterwheel");
+        }
+        Ok(Access {
+            config,
+            tls,
+            password: None,
+        })
+    }
+}
 
 impl fmt::Debug for Access {
     /// Without the password.
@@ -113,6 +135,17 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.0.access).finish()
     }
+}
+
+/// The name of this machine, or an empty one if it is not known.
+pub(crate) fn host_name() -> String {
+    #[cfg(unix)]
+    return rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    #[cfg(not(unix))]
+    return std::env::var("COMPUTERNAME").unwrap_or_default();
 }
 
 #[cfg(target_os = "linux")]

@@ -8,6 +8,7 @@ use crate::protocol::{
     Beat, Claim, Commit, Drawn, Failure, Holder, NodeId, Opening, OwnerId, Pid, Rejection, Session,
 };
 use crate::read::drawn;
+use crate::server::host_name;
 use crate::statement::Statement;
 use crate::steps::Plan;
 
@@ -20,12 +21,21 @@ const TAKE: &str = "
     SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4
     WHERE partition = $1";
 
+/// Returns the process that owns the timers, and the name of its machine.
+pub(crate) async fn holder(connection: &mut Connection) -> Result<Option<(i64, String)>, Error> {
+    let sql = "SELECT process, host FROM waterwheel.partitions JOIN waterwheel.nodes ON nodes.id = partitions.node WHERE partition = 0";
+    match connection.query(Statement::new(sql)).await?.first() {
+        Some(row) => Ok(Some((get(row, 0)?, get(row, 1)?))),
+        None => Ok(None),
+    }
+}
+
 impl Session for Connection {
     async fn register(&mut self, node: NodeId) -> Result<(), Failure> {
         self.begin_call();
-        let sql =
-            "INSERT INTO waterwheel.nodes (id, counter) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING";
-        let insert = Statement::new(sql).big(node.0.cast_signed());
+        let sql = "INSERT INTO waterwheel.nodes (id, counter, host, process) VALUES ($1, 0, $2, $3) ON CONFLICT (id) DO NOTHING";
+        let (insert, host) = (Statement::new(sql).big(node.0.cast_signed()), host_name());
+        let insert = insert.text(&host).big(std::process::id().into());
         self.transaction(vec![insert]).await?;
         Ok(())
     }

@@ -1,25 +1,24 @@
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use waterwheel_durable_core::store::{
-    ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
+    self, ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
     PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::owner::Owner;
-use crate::protocol::{Failure, Lease, Writer};
+use crate::owner::{NotOpened, Owner, Patience};
+use crate::protocol::{Database as _, Failure, Lease, Opening, Writer};
 use crate::read::Reads;
 use crate::server::Server;
 
 /// The only partition so far.
 const PARTITION: u8 = 0;
 
-/// Durable timers in a PostgreSQL database. They have one owner at a time: [`begin`](Store::begin) waits until no other process owns them, and after a take-over,
-/// commits fail for good. Dropping the store gives them back, so that another process owns them at once.
+/// Durable timers in a PostgreSQL database, owned by this process. After another one has taken them over, commits fail for good. Dropping the store gives the
+/// timers back, so that another process owns them at once.
 #[derive(Debug)]
 pub struct PostgresStore {
     server: Server,
@@ -28,25 +27,50 @@ pub struct PostgresStore {
     limit: Option<u64>,
     /// An upper bound on the stored timers and dead letters.
     rows: u64,
-    current: Option<(Writer<Server>, Lease)>,
     owner: Owner,
+    /// The opening that the next `begin` uses.
+    opened: Option<(Opening, Lease)>,
+    current: Option<(Writer<Server>, Lease)>,
 }
 
 impl PostgresStore {
-    pub(crate) fn new(
+    /// Waits until this process owns the timers.
+    pub(crate) fn open(
         server: Server,
         runtime: Runtime,
         limit: Option<u64>,
-    ) -> io::Result<PostgresStore> {
+        patience: &Patience<'_>,
+    ) -> Result<PostgresStore, NotOpened> {
         let owner = Owner::start(server.clone(), PARTITION)?;
+        let opened = owner.opened(patience)?;
         Ok(PostgresStore {
             server,
             runtime: Some(runtime),
             limit,
             rows: 0,
-            current: None,
             owner,
+            opened: Some(opened),
+            current: None,
         })
+    }
+
+    /// Ends the current opening, and begins the next one as soon as possible.
+    fn open_again(&mut self) -> Result<(Opening, Lease), NotOpened> {
+        if let Some((_, lease)) = self.current.take() {
+            lease.close();
+        }
+        let patience = Patience {
+            at_most: None,
+            unreached: self.server.terms().ttl,
+            is_wanted: &|| true,
+        };
+        match self.owner.opened(&patience) {
+            Err(NotOpened::Ended) => {
+                self.owner = Owner::start(self.server.clone(), PARTITION)?;
+                self.owner.opened(&patience)
+            }
+            opened => opened,
+        }
     }
 
     /// Carries out a call with the writer.
@@ -54,10 +78,15 @@ impl PostgresStore {
         &mut self,
         call: impl AsyncFnOnce(&mut Writer<Server>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match (&mut self.current, &self.runtime) {
+        let done = match (&mut self.current, &self.runtime) {
             (Some((writer, _)), Some(runtime)) => runtime.block_on(call(writer)),
             _ => Err(StoreError::definite("`begin` has not been called")),
+        };
+        if done.as_ref().is_err_and(|error| !error.is_definite()) {
+            // Another process can have the timers at once.
+            self.owner.stop();
         }
+        done
     }
 
     fn read<T>(
@@ -93,13 +122,11 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     fn begin(&mut self) -> Result<u64, StoreError> {
-        if let Some((_, lease)) = self.current.take() {
-            lease.close();
-        }
-        let Some((opening, lease)) = self.owner.opened() else {
-            return Err(StoreError::indeterminate(
-                "the thread that owns the timers has ended",
-            ));
+        let (opening, lease) = match self.opened.take() {
+            Some(opened) => opened,
+            None => self
+                .open_again()
+                .map_err(|why| StoreError::definite(why.to_string()))?,
         };
         let writer = Writer::new(
             self.server.clone(),
@@ -217,7 +244,15 @@ impl Store for PostgresStore {
         self.read(async |mut reads| reads.settings().await)
     }
 
-    /// It has no commands so far; the call finds out whether a failover has lost commits.
+    fn lease(&self) -> store::Lease {
+        let Some((_, lease)) = &self.current else {
+            return store::Lease::unlimited();
+        };
+        let (lease, server) = (lease.clone(), self.server.clone());
+        store::Lease::new(move || lease.is_held(server.now()))
+    }
+
+    /// It has no commands so far. The service also looks at the lease then, and at whether another process has taken over.
     fn commands_every(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }

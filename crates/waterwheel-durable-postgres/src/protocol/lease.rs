@@ -82,7 +82,13 @@ impl Lease {
     #[must_use]
     pub fn is_held(&self, now: Duration) -> bool {
         let until = Duration::from_micros(self.0.until.load(Ordering::Acquire));
-        now < until && !self.0.has_ended.load(Ordering::Acquire)
+        now < until && !self.has_ended()
+    }
+
+    /// Returns whether it has ended for good: another node has taken over, or may do so.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended.load(Ordering::Acquire)
     }
 
     /// The lease lasts until this time, at least, unless it has ended.
@@ -91,7 +97,7 @@ impl Lease {
         self.0.until.fetch_max(micros, Ordering::AcqRel);
     }
 
-    /// Ends the lease for good: another node has taken over, or may do so.
+    /// Ends the lease for good.
     pub(super) fn end(&self) {
         self.0.has_ended.store(true, Ordering::Release);
     }

@@ -15,6 +15,10 @@ pub enum Event {
     Opened(Opening, Lease),
     /// This node no longer owns the partition: its engine has to end.
     Lost,
+    /// A heartbeat has shown that the partition cannot be opened now, since another node holds it.
+    Standby,
+    /// While this node does not own the partition, a heartbeat or a take-over has failed.
+    Failed(Failure),
 }
 
 /// The part of a node that renews its lease of a partition, or waits to take it over.
@@ -57,8 +61,7 @@ impl<D: Database> Ownership<D> {
         }
     }
 
-    /// Sends heartbeats until this node opens the partition or loses it. After a loss, it waits as a standby. Has to be called again after each event, since
-    /// the lease ends otherwise. May be cancelled, which closes the connection.
+    /// Sends heartbeats until the next event. After a loss, it waits as a standby. Has to be called again after each event, since the lease ends otherwise. May be cancelled, which closes the connection.
     pub async fn next(&mut self) -> Event {
         loop {
             if let Some(event) = self.turn().await {
@@ -112,16 +115,19 @@ impl<D: Database> Ownership<D> {
         let (db, fails_at) = (self.db.clone(), now + self.terms.call_within());
         let beat = tokio::select! {
             biased;
-            beat = self.beat() => beat.ok(),
-            () = db.sleep_until(fails_at) => None,
+            beat = self.beat() => beat,
+            () = db.sleep_until(fails_at) => {
+                let why = format!("no reply within {:?}", self.terms.call_within());
+                Err(Failure::Disconnected(why.into()))
+            }
         };
         match beat {
-            Some((sent, beat)) => self.handle_beat(sent, beat),
-            None => {
+            Ok((sent, beat)) => self.handle_beat(sent, beat),
+            Err(failure) => {
                 // The holder's heartbeats may fail as well.
                 self.observation.reset();
                 self.next_beat = self.db.now() + self.terms.reconnect_every();
-                None
+                (!self.is_open).then_some(Event::Failed(failure))
             }
         }
     }
@@ -210,7 +216,10 @@ impl<D: Database> Ownership<D> {
         if was_observed || is_free && is_current || is_held {
             self.may_take = Some(from);
         }
-        if self.is_open { self.lose() } else { None }
+        if self.is_open {
+            return self.lose();
+        }
+        self.may_take.is_none().then_some(Event::Standby)
     }
 
     /// Ends the current opening.
@@ -251,9 +260,9 @@ impl<D: Database> Ownership<D> {
                 Some(Event::Opened(opening, lease))
             }
             Ok(None) => None,
-            Err(_) => {
+            Err(failure) => {
                 self.next_beat += self.terms.reconnect_every();
-                None
+                Some(Event::Failed(failure))
             }
         }
     }

@@ -68,13 +68,16 @@ impl<D: Database> Writer<D> {
         Ok(outcomes)
     }
 
-    /// Finds out, after a failover, whether commits of this opening were lost. Does nothing otherwise. Call it at least once a second: an owner that makes no
-    /// commits does not notice the loss otherwise.
+    /// Finds out whether another node has taken over, and after a failover, whether commits of this opening were lost. Call it at least once a second: an owner
+    /// that makes no commits does not notice either otherwise.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     pub async fn confirm(&mut self) -> Result<(), StoreError> {
+        if self.lease.has_ended() {
+            return Err(StoreError::lost(TAKEN_OVER));
+        }
         if !self.lease.is_unconfirmed() {
             return Ok(());
         }

@@ -42,7 +42,7 @@ impl Database {
 
 /// Calls may take long on a busy machine.
 pub(crate) fn postgres(url: &str) -> Postgres {
-    Postgres::new(url).unwrap().ttl(Duration::from_secs(30))
+    Postgres::new(url).ttl(Duration::from_secs(30))
 }
 
 pub(crate) fn row(count: u64) -> Row {

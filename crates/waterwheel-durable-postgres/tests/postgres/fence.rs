@@ -1,13 +1,10 @@
 //! Commits are refused after a take-over or a failover, and those whose replies are lost are carried out once.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use fastrand::Rng;
 use waterwheel_durable_core::conformance::mixed;
 use waterwheel_durable_core::store::{Op, Outcome, Store, StoreError, forward};
 use waterwheel_durable_postgres::PostgresStore;
-use waterwheel_postgres_server::{Proxy, Server, database_of};
+use waterwheel_postgres_server::{Proxy, Server};
 
 use crate::database::{Database, insert, row};
 
@@ -68,45 +65,6 @@ fn an_owner_that_holds_its_lease_goes_on_after_a_failover() {
     assert_eq!(outcomes, [Outcome::Inserted]);
     let confirmed = "SELECT timeline = waterwheel.timeline() FROM waterwheel.partitions";
     assert_eq!(database.sql(confirmed), "t\n");
-}
-
-#[test]
-fn a_standby_takes_over_from_a_node_whose_counter_stands_still() {
-    let database = Database::new();
-    let ttl = Duration::from_secs(6);
-    let postgres = database.at(&database.url).ttl(ttl);
-    database.sql("INSERT INTO waterwheel.nodes VALUES (7, 5); UPDATE waterwheel.partitions SET node = 7, owner = 8");
-    let since = Instant::now();
-    postgres.open().unwrap().begin().unwrap();
-    assert!(since.elapsed() >= ttl, "{:?}", since.elapsed());
-    let dead = "SELECT count(*) FROM waterwheel.nodes WHERE id = 7";
-    assert_eq!(database.sql(dead), "0\n");
-}
-
-/// A process that was stopped in the middle of a transaction.
-#[test]
-fn a_connection_that_blocks_a_take_over_is_terminated() {
-    let database = Database::new();
-    let server = Server::of_process();
-    let name = database_of(&database.url);
-    thread::scope(|scope| {
-        let lock = "BEGIN; SELECT FROM waterwheel.partitions FOR UPDATE; SELECT pg_sleep(600)";
-        let blocker = scope.spawn(|| server.try_sql(name, lock));
-        let locked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)' AND wait_event = 'PgSleep'
-            AND datname = current_database()";
-        while database.sql(locked) != "1\n" {
-            thread::sleep(Duration::from_millis(10));
-        }
-        database
-            .at(&database.url)
-            .ttl(Duration::from_secs(6))
-            .open()
-            .unwrap()
-            .begin()
-            .unwrap();
-        let error = blocker.join().unwrap().unwrap_err();
-        assert!(error.contains("terminating connection"), "{error}");
-    });
 }
 
 #[test]

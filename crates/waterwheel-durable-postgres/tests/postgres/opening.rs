@@ -45,10 +45,10 @@ fn tables_of_another_version_are_refused_unless_they_allow_this_one() {
 
 #[test]
 fn a_server_that_is_not_there_is_an_error() {
-    let error = Postgres::new("host=/nowhere user=nobody").unwrap();
+    let error = Postgres::new("host=/nowhere user=nobody");
     let error = error.open().unwrap_err().to_string();
     assert!(error.contains("No such file or directory"), "{error}");
-    let error = Postgres::new("hst=x").unwrap_err().to_string();
+    let error = Postgres::new("hst=x").open().unwrap_err().to_string();
     assert!(error.contains("unknown option `hst`"), "{error}");
 }
 
@@ -62,24 +62,6 @@ fn tables_are_created_once_by_any_number_of_processes() {
         }
     });
     postgres.open().unwrap().begin().unwrap();
-}
-
-/// Another process owns the timers until it ends.
-#[test]
-fn a_store_waits_until_its_timers_are_given_back() {
-    let database = Database::new();
-    let mut first = database.open();
-    let epoch = first.begin().unwrap();
-    let mut second = database.open();
-    let waiting = thread::spawn(move || second.begin().unwrap());
-    // The second one has looked at the owner.
-    while database.sql("SELECT count(*) FROM waterwheel.nodes WHERE counter > 0") != "2\n" {
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert!(!waiting.is_finished());
-    first.commit(1, &[]).unwrap();
-    drop(first);
-    assert!(waiting.join().unwrap() > epoch);
 }
 
 /// As of a server with a name that moves to the primary, and of one that does not.
@@ -125,7 +107,7 @@ fn a_server_that_cannot_store_every_text_is_refused() {
 fn a_ttl_without_use_is_refused() {
     for (ttl, text) in [(0, "0ns"), (5_000_000, "5000000s")] {
         let ttl = Duration::from_secs(ttl);
-        let postgres = Postgres::new("host=/nowhere user=nobody").unwrap().ttl(ttl);
+        let postgres = Postgres::new("host=/nowhere user=nobody").ttl(ttl);
         let error = postgres.open().unwrap_err().to_string();
         assert_eq!(
             error,

@@ -44,8 +44,8 @@ struct Run {
     store: Store,
     engine: Option<Engine>,
     requests: VecDeque<Output>,
-    /// Deliveries that have not begun, since the lease is not held.
-    held: VecDeque<Delivery>,
+    /// Deliveries whose handlers have not been called yet.
+    on_their_way: VecDeque<Delivery>,
     /// The running deliveries, and when they end.
     running: Vec<(u64, Row)>,
     is_stopping: bool,
@@ -217,7 +217,7 @@ impl Node {
                     store: Store::Idle(writer),
                     engine: None,
                     requests: VecDeque::new(),
-                    held: VecDeque::new(),
+                    on_their_way: VecDeque::new(),
                     running: Vec::new(),
                     is_stopping: false,
                 });
@@ -230,6 +230,7 @@ impl Node {
                 }
                 self.follow(promises)?;
             }
+            Event::Standby | Event::Failed(_) => {}
         }
         Ok(())
     }
@@ -337,7 +338,7 @@ impl Node {
             };
             match output {
                 Output::Commit { .. } | Output::Read(..) => run.requests.push_back(output),
-                Output::Deliver(delivery) => run.held.push_back(delivery),
+                Output::Deliver(delivery) => run.on_their_way.push_back(delivery),
                 Output::Answer(token, answer) => promises.answered(token, &answer)?,
                 Output::Failed(_) => {
                     // Answers to requests may follow.
@@ -360,7 +361,7 @@ impl Node {
             && run.is_stopping
             && engine.is_idle()
             && engine.is_written()
-            && run.held.is_empty()
+            && run.on_their_way.is_empty()
         {
             self.stops.set(true);
             self.run = None;
@@ -368,17 +369,26 @@ impl Node {
         Ok(goes_on)
     }
 
-    /// Calls the handlers of deliveries, if the lease is held.
+    /// Calls the handlers of deliveries, if the lease is held. Otherwise it withdraws them, as the shell does.
     fn begin_deliveries(&mut self, promises: &mut Promises) -> Result<bool, String> {
         let now = self.now();
         let Some(run) = &mut self.run else {
             return Ok(false);
         };
-        let is_held = run.lease.is_held(self.client.now());
-        if run.held.is_empty() || self.looks && !is_held {
+        let is_held = run.lease.is_held(self.client.now()) || !self.looks;
+        if let Some(engine) = &mut run.engine {
+            engine.handle_lease(is_held);
+        }
+        if run.on_their_way.is_empty() {
             return Ok(false);
         }
-        while let Some(delivery) = run.held.pop_front() {
+        while let Some(delivery) = run.on_their_way.pop_front() {
+            if !is_held {
+                if let Some(engine) = &mut run.engine {
+                    engine.handle_withdrawn(&delivery);
+                }
+                continue;
+            }
             let row = delivery.row;
             if row.due.as_millis() * 1_000 > now.wall_micros {
                 return Err(format!("early: {row:?}"));
