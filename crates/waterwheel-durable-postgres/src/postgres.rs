@@ -35,7 +35,7 @@ use crate::store::PostgresStore;
 pub struct Postgres {
     /// How it is reached, or what is wrong with its description.
     access: Result<Access, Arc<str>>,
-    ttl: Duration,
+    ttl: Option<Duration>,
     limit: Option<u64>,
     wait_at_most: Option<Duration>,
 }
@@ -51,7 +51,7 @@ impl Postgres {
     pub fn new(config: &str) -> Postgres {
         Postgres {
             access: Access::parse(config).map_err(Arc::from),
-            ttl: Duration::from_secs(3),
+            ttl: None,
             limit: None,
             wait_at_most: None,
         }
@@ -79,10 +79,13 @@ impl Postgres {
         self
     }
 
-    /// Sets how long a process may be unreachable until another one takes its timers over: 3 s unless set. All processes that use the
-    /// database must have the same value.
+    /// Sets how long a process may be unreachable until another one takes its timers over, from 300 ms to an hour, in whole milliseconds. Default: 3 s.
+    ///
+    /// [`migrate`](Postgres::migrate) stores the TTL with the tables that it creates, and all processes use that one: a process that counted on
+    /// its lease for longer than another one waits would deliver the timers of that one. Another value is an error then. To change the TTL,
+    /// end all processes, and set the column `ttl` of the table `waterwheel.version`, in milliseconds.
     pub fn ttl(mut self, ttl: Duration) -> Postgres {
-        self.ttl = ttl;
+        self.ttl = Some(ttl);
         self
     }
 
@@ -110,10 +113,12 @@ impl Postgres {
     ///
     /// [`DatabaseError`].
     pub fn migrate(&self) -> Result<(), DatabaseError> {
-        self.call(async |connection| {
+        let ttl = self.ttl.unwrap_or(TTL);
+        let found = self.call(ttl, async |connection| {
             connection.begin_long_call(MIGRATE_WITHIN);
-            Ok(schema::migrate(connection).await?)
-        })
+            Ok(schema::migrate(connection, ttl).await?)
+        })?;
+        self.check_ttl(found.ttl)
     }
 
     /// Grants a role what a service needs, without the right to change the tables. All services of a database have to use the same role, since one may have
@@ -123,7 +128,9 @@ impl Postgres {
     ///
     /// [`DatabaseError`].
     pub fn grant(&self, role: &str) -> Result<(), DatabaseError> {
-        self.call(async |connection| Ok(schema::grant(connection, role).await?))
+        self.call(self.ttl.unwrap_or(TTL), async |connection| {
+            Ok(schema::grant(connection, role).await?)
+        })
     }
 
     /// Opens the timers. Blocks until this process owns them, or [for so long](Postgres::wait_at_most).
@@ -136,7 +143,8 @@ impl Postgres {
     }
 
     fn open_while(&self, is_wanted: &dyn Fn() -> bool) -> Result<PostgresStore, OpenError> {
-        self.call(async |connection| {
+        let ttl = self.ttl.unwrap_or(TTL);
+        let ttl = self.call(ttl, async |connection| {
             let found = schema::version(connection).await?;
             let found = found.ok_or(DatabaseError(Why::NoTables))?;
             if found.oldest > schema::VERSION {
@@ -145,24 +153,27 @@ impl Postgres {
             if found.version < schema::VERSION {
                 return Err(DatabaseError(Why::Older(found.version)));
             }
-            Ok(())
+            Ok(found.ttl)
         })?;
+        self.check_ttl(ttl)?;
         let patience = Patience {
             at_most: self.wait_at_most,
-            unreached: self.ttl,
+            unreached: ttl,
             is_wanted,
         };
         let runtime = runtime().map_err(DatabaseError::from)?;
-        let opened = PostgresStore::open(self.server()?, runtime, self.limit, &patience);
+        let opened = PostgresStore::open(self.server(ttl)?, runtime, self.limit, &patience);
         opened.map_err(|why| match why {
-            NotOpened::Held => self.held(),
+            NotOpened::Held => self.held(ttl),
             why => OpenError::new(why.to_string()),
         })
     }
 
     /// The error that another process owns the timers.
-    fn held(&self) -> OpenError {
-        let holder = self.call(async |connection| Ok(session::holder(connection).await?));
+    fn held(&self, ttl: Duration) -> OpenError {
+        let holder = self.call(ttl, async |connection| {
+            Ok(session::holder(connection).await?)
+        });
         match holder {
             Ok(Some((process, host))) => {
                 let message = format!(
@@ -182,9 +193,10 @@ impl Postgres {
     /// Makes a call on a thread of its own, since the caller may be a task, which must not block on a runtime.
     fn call<T: Send>(
         &self,
+        ttl: Duration,
         call: impl AsyncFnOnce(&mut Connection) -> Result<T, DatabaseError> + Send,
     ) -> Result<T, DatabaseError> {
-        let server = self.server()?;
+        let server = self.server(ttl)?;
         let run = || {
             runtime()?.block_on(async {
                 let mut connection = server.connect(server.terms().call_within()).await?;
@@ -199,14 +211,22 @@ impl Postgres {
         })
     }
 
-    fn server(&self) -> Result<Server, DatabaseError> {
-        if !TTLS.contains(&self.ttl) {
-            return Err(DatabaseError(Why::Ttl(self.ttl)));
+    /// Checks that this process was not configured with another TTL than the stored one.
+    fn check_ttl(&self, stored: Duration) -> Result<(), DatabaseError> {
+        match self.ttl.filter(|it| *it != stored) {
+            Some(own) => Err(DatabaseError(Why::OtherTtl { own, stored })),
+            None => Ok(()),
+        }
+    }
+
+    fn server(&self, ttl: Duration) -> Result<Server, DatabaseError> {
+        if !TTLS.contains(&ttl) || !ttl.subsec_nanos().is_multiple_of(1_000_000) {
+            return Err(DatabaseError(Why::Ttl(ttl)));
         }
         let access = self.access.clone();
         let access = access.map_err(|why| DatabaseError(Why::Description(why)))?;
         let terms = Terms {
-            ttl: self.ttl,
+            ttl,
             kept_commits: 1_024,
         };
         Ok(Server::new(access, terms))
@@ -220,6 +240,9 @@ impl OpenStore for Postgres {
         self.open_while(is_wanted)
     }
 }
+
+/// The TTL unless another one was set.
+const TTL: Duration = Duration::from_secs(3);
 
 /// The values of the TTL that are useful: calls have a third of it.
 const TTLS: RangeInclusive<Duration> = Duration::from_millis(300)..=Duration::from_secs(3_600);
@@ -242,6 +265,7 @@ enum Why {
     Io(io::Error),
     NoTables,
     Ttl(Duration),
+    OtherTtl { own: Duration, stored: Duration },
     Older(i32),
     Newer(i32),
 }
@@ -274,9 +298,13 @@ impl fmt::Display for DatabaseError {
             Why::Io(error) => write!(f, "cannot start a thread or a runtime: {error}"),
             Why::Ttl(ttl) => write!(
                 f,
-                "invalid TTL {ttl:?}: expected {:?} to {:?}",
+                "invalid TTL {ttl:?}: expected {:?} to {:?}, in whole milliseconds",
                 TTLS.start(),
                 TTLS.end()
+            ),
+            Why::OtherTtl { own, stored } => write!(
+                f,
+                "this process has a TTL of {own:?}, but the database one of {stored:?}: use that one, or end all processes and change it in the table `waterwheel.version`"
             ),
             Why::NoTables => {
                 f.write_str("the database has no waterwheel tables: run `waterwheel migrate`")

@@ -1,5 +1,7 @@
 //! The tables of this version, and how they are created.
 
+use std::time::Duration;
+
 use crate::connection::Connection;
 use crate::error::{Error, get};
 use crate::statement::Statement;
@@ -15,8 +17,8 @@ pub(crate) const VERSION: i32 = 1;
 const TABLES: &str = r#"
     CREATE SCHEMA IF NOT EXISTS waterwheel;
 
-    -- The version, and that of the oldest store that may use the tables.
-    CREATE TABLE waterwheel.version (version integer NOT NULL, oldest integer NOT NULL);
+    -- The version, that of the oldest store that may use the tables, and the TTL of all processes in milliseconds.
+    CREATE TABLE waterwheel.version (version integer NOT NULL, oldest integer NOT NULL, ttl integer NOT NULL);
 
     CREATE TABLE waterwheel.nodes (
         id bigint PRIMARY KEY,
@@ -207,18 +209,32 @@ const TABLES: &str = r#"
 
     INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline)
         SELECT 0, waterwheel.timeline(), waterwheel.timeline();
-    INSERT INTO waterwheel.version (version, oldest) VALUES (1, 1);
 "#;
 
-/// Creates the tables, unless they exist. Concurrent calls wait for each other.
-pub(crate) async fn migrate(connection: &mut Connection) -> Result<(), Error> {
+/// Creates the tables, unless they exist. Concurrent calls wait for each other. Returns the version of the tables.
+pub(crate) async fn migrate(connection: &mut Connection, ttl: Duration) -> Result<Version, Error> {
     connection.begin_transaction().await?;
     let lock = Statement::new("SELECT pg_advisory_xact_lock(8463527409187)");
     connection.query(lock).await?;
-    if version(connection).await?.is_none() {
-        connection.script(TABLES).await?;
-    }
-    connection.commit().await
+    let found = match version(connection).await? {
+        Some(found) => found,
+        None => {
+            connection.script(TABLES).await?;
+            let new = Version {
+                version: VERSION,
+                oldest: 1,
+                ttl,
+            };
+            let insert =
+                "INSERT INTO waterwheel.version (version, oldest, ttl) VALUES ($1, $2, $3)";
+            let insert = Statement::new(insert).int(new.version).int(new.oldest);
+            let millis = i32::try_from(ttl.as_millis()).unwrap_or(i32::MAX);
+            connection.query(insert.int(millis)).await?;
+            new
+        }
+    };
+    connection.commit().await?;
+    Ok(found)
 }
 
 /// Lets a role use the tables, without the right to change them or their version.
@@ -256,11 +272,12 @@ pub(crate) async fn check(connection: &mut Connection) -> Result<(), Error> {
 /// The oldest version of the server whose statements are known to be supported.
 const OLDEST_SERVER: i32 = 140_000;
 
-/// The version of the tables, and that of the oldest store that may use them.
+/// The version of the tables, that of the oldest store that may use them, and the TTL of all processes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Version {
     pub(crate) version: i32,
     pub(crate) oldest: i32,
+    pub(crate) ttl: Duration,
 }
 
 /// Returns the version of the tables, or `None` if there are none.
@@ -270,11 +287,12 @@ pub(crate) async fn version(connection: &mut Connection) -> Result<Option<Versio
     if !exists {
         return Ok(None);
     }
-    let rows = Statement::new("SELECT version, oldest FROM waterwheel.version");
+    let rows = Statement::new("SELECT version, oldest, ttl FROM waterwheel.version");
     match &connection.query(rows).await?[..] {
         [row] => Ok(Some(Version {
             version: get(row, 0)?,
             oldest: get(row, 1)?,
+            ttl: Duration::from_millis(get::<i32>(row, 2)?.unsigned_abs().into()),
         })),
         _ => Err(Error::Unexpected(
             "the table `version` does not have one row".into(),

@@ -149,14 +149,14 @@ pub(crate) fn host_name() -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn since_boot() -> Duration {
+pub(crate) fn since_boot() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
 /// On platforms whose boot clock excludes suspensions, a suspended owner may take its lease for valid.
 #[cfg(not(target_os = "linux"))]
-fn since_boot() -> Duration {
+pub(crate) fn since_boot() -> Duration {
     use std::sync::OnceLock;
     use std::time::Instant;
 

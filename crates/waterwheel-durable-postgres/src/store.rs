@@ -10,9 +10,9 @@ use waterwheel_durable_core::store::{
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::owner::{NotOpened, Owner, Patience};
-use crate::protocol::{Database as _, Failure, Lease, Opening, Writer};
+use crate::protocol::{Failure, Lease, Opening, Writer};
 use crate::read::Reads;
-use crate::server::Server;
+use crate::server::{Server, since_boot};
 
 /// The only partition so far.
 const PARTITION: u8 = 0;
@@ -248,8 +248,8 @@ impl Store for PostgresStore {
         let Some((_, lease)) = &self.current else {
             return store::Lease::unlimited();
         };
-        let (lease, server) = (lease.clone(), self.server.clone());
-        store::Lease::new(move || lease.is_held(server.now()))
+        let lease = lease.clone();
+        store::Lease::new(move || lease.is_held(since_boot()))
     }
 
     /// It has no commands so far. The service also looks at the lease then, and at whether another process has taken over.

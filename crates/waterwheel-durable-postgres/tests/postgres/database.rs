@@ -5,21 +5,27 @@ use waterwheel_durable_postgres::{Postgres, PostgresStore};
 use waterwheel_postgres_server::{Server, database_of};
 
 /// A database with the tables.
+#[derive(Clone)]
 pub(crate) struct Database {
     pub(crate) url: String,
+    ttl: Duration,
 }
 
 impl Database {
     pub(crate) fn new() -> Database {
+        Database::with_ttl(TTL)
+    }
+
+    pub(crate) fn with_ttl(ttl: Duration) -> Database {
         let url = Server::of_process().database();
-        let database = Database { url };
+        let database = Database { url, ttl };
         database.at(&database.url).migrate().unwrap();
         database
     }
 
     /// How the database is reached by this URL.
     pub(crate) fn at(&self, url: &str) -> Postgres {
-        postgres(url)
+        Postgres::new(url).ttl(self.ttl)
     }
 
     pub(crate) fn open(&self) -> PostgresStore {
@@ -41,8 +47,10 @@ impl Database {
 }
 
 /// Calls may take long on a busy machine.
+const TTL: Duration = Duration::from_secs(30);
+
 pub(crate) fn postgres(url: &str) -> Postgres {
-    Postgres::new(url).ttl(Duration::from_secs(30))
+    Postgres::new(url).ttl(TTL)
 }
 
 pub(crate) fn row(count: u64) -> Row {

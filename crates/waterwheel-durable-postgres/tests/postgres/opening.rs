@@ -105,13 +105,32 @@ fn a_server_that_cannot_store_every_text_is_refused() {
 
 #[test]
 fn a_ttl_without_use_is_refused() {
-    for (ttl, text) in [(0, "0ns"), (5_000_000, "5000000s")] {
-        let ttl = Duration::from_secs(ttl);
+    for (ttl, text) in [
+        (0, "0ns"),
+        (5_000_000_000_000, "5000000s"),
+        (1_000_500, "1.0005s"),
+    ] {
+        let ttl = Duration::from_micros(ttl);
         let postgres = Postgres::new("host=/nowhere user=nobody").ttl(ttl);
         let error = postgres.open().unwrap_err().to_string();
         assert_eq!(
             error,
-            format!("invalid TTL {text}: expected 300ms to 3600s")
+            format!("invalid TTL {text}: expected 300ms to 3600s, in whole milliseconds")
         );
     }
+}
+
+#[test]
+fn all_processes_use_the_ttl_that_the_tables_were_created_with() {
+    let database = Database::with_ttl(Duration::from_secs(20));
+    let other = Postgres::new(&database.url).ttl(Duration::from_secs(21));
+    let text = "this process has a TTL of 21s, but the database one of 20s: ";
+    for error in [
+        other.open().unwrap_err().to_string(),
+        other.migrate().unwrap_err().to_string(),
+    ] {
+        assert!(error.starts_with(text), "{error}");
+    }
+    database.sql("UPDATE waterwheel.version SET ttl = 21000");
+    other.open().unwrap().begin().unwrap();
 }

@@ -52,9 +52,9 @@ fn a_store_waits_until_its_timers_are_given_back() {
 
 #[test]
 fn a_standby_takes_over_from_a_node_whose_counter_stands_still() {
-    let database = Database::new();
+    let database = Database::with_ttl(Duration::from_secs(6));
     let ttl = Duration::from_secs(6);
-    let postgres = database.at(&database.url).ttl(ttl);
+    let postgres = database.at(&database.url);
     database.sql("INSERT INTO waterwheel.nodes VALUES (7, 5, 'a-host', 4711); UPDATE waterwheel.partitions SET node = 7, owner = 8");
     let since = Instant::now();
     postgres.open().unwrap().begin().unwrap();
@@ -66,7 +66,7 @@ fn a_standby_takes_over_from_a_node_whose_counter_stands_still() {
 /// A process that was stopped in the middle of a transaction.
 #[test]
 fn a_connection_that_blocks_a_take_over_is_terminated() {
-    let database = Database::new();
+    let database = Database::with_ttl(Duration::from_secs(6));
     let server = Server::of_process();
     let name = database_of(&database.url);
     thread::scope(|scope| {
@@ -77,13 +77,7 @@ fn a_connection_that_blocks_a_take_over_is_terminated() {
         while database.sql(locked) != "1\n" {
             thread::sleep(Duration::from_millis(10));
         }
-        database
-            .at(&database.url)
-            .ttl(Duration::from_secs(6))
-            .open()
-            .unwrap()
-            .begin()
-            .unwrap();
+        database.at(&database.url).open().unwrap().begin().unwrap();
         let error = blocker.join().unwrap().unwrap_err();
         assert!(error.contains("terminating connection"), "{error}");
     });
@@ -120,9 +114,9 @@ fn an_owner_is_named_by_an_opening_that_does_not_wait() {
 /// Nothing is as it should be, but the database can be reached.
 #[test]
 fn an_opening_ends_if_no_heartbeat_succeeds() {
-    let database = Database::new();
+    let database = Database::with_ttl(Duration::from_secs(2));
     database.sql("ALTER FUNCTION waterwheel.beat RENAME TO other");
-    let error = database.postgres().ttl(Duration::from_secs(2)).open();
+    let error = database.postgres().open();
     let error = error.unwrap_err();
     assert!(!error.is_held());
     let error = error.to_string();
@@ -138,8 +132,8 @@ fn a_dropped_opening_no_longer_waits() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let opening = Durable::builder().store(database.postgres()).open();
-        let url = database.url.clone();
-        let waiting = spawn_blocking(move || Database { url }.until_nodes(2));
+        let other = database.clone();
+        let waiting = spawn_blocking(move || other.until_nodes(2));
         tokio::select! {
             opened = opening => panic!("{opened:?}"),
             waiting = waiting => waiting.unwrap(),
@@ -162,12 +156,8 @@ fn an_opening_that_is_not_wanted_ends() {
 /// It was stopped for longer than one TTL, for example.
 #[test]
 fn an_owner_that_makes_no_commits_notices_that_it_was_replaced() {
-    let database = Database::new();
-    let mut store = database
-        .postgres()
-        .ttl(Duration::from_secs(2))
-        .open()
-        .unwrap();
+    let database = Database::with_ttl(Duration::from_secs(2));
+    let mut store = database.postgres().open().unwrap();
     store.begin().unwrap();
     assert!(store.lease().is_held());
     store.maintain().unwrap();
@@ -206,13 +196,9 @@ fn a_store_that_has_failed_gives_the_timers_back() {
 /// As if the network between this process and the database was interrupted.
 #[test]
 fn a_lease_that_is_not_renewed_ends_and_may_begin_again() {
-    let database = Database::new();
+    let database = Database::with_ttl(Duration::from_secs(3));
     let name = database_of(&database.url);
-    let mut store = database
-        .postgres()
-        .ttl(Duration::from_secs(3))
-        .open()
-        .unwrap();
+    let mut store = database.postgres().open().unwrap();
     store.begin().unwrap();
     let lease = store.lease();
     assert!(lease.is_held());
@@ -265,9 +251,9 @@ async fn a_standby_delivers_what_the_owner_has_left() {
 
 #[tokio::test]
 async fn a_service_that_was_replaced_says_so() {
-    let database = Database::new();
+    let database = Database::with_ttl(Duration::from_secs(2));
     let (sender, mut events) = mpsc::unbounded_channel();
-    let postgres = database.postgres().ttl(Duration::from_secs(2));
+    let postgres = database.postgres();
     let builder = Durable::builder().store(postgres);
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = builder.open().await.unwrap();

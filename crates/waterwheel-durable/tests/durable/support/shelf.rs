@@ -236,11 +236,14 @@ impl Store for Shelf {
     }
 
     fn lease(&self) -> Lease {
-        let shelf = self.clone();
+        // It stays with the handles of the service after the store is dropped.
+        let inside = Arc::downgrade(&self.0);
         Lease::new(move || {
-            let mut control = shelf.control();
-            control.looks += 1;
-            !control.has_no_lease
+            inside.upgrade().is_none_or(|inside| {
+                let mut control = inside.control.lock().unwrap();
+                control.looks += 1;
+                !control.has_no_lease
+            })
         })
     }
 
