@@ -86,7 +86,10 @@ impl Owner {
             let _ = ownership.release().await;
         };
         let thread = thread::Builder::new().name("waterwheel-lease".into());
-        let thread = thread.spawn(move || runtime.block_on(run))?;
+        let thread = thread.spawn(move || {
+            runtime.block_on(run);
+            runtime.shutdown_background();
+        })?;
         Ok(Owner {
             events,
             stop: Some(stop),

@@ -67,8 +67,8 @@ impl Postgres {
         })
     }
 
-    /// Gets the password from this closure, for each new connection: for tokens that expire, for example. It may block, but should take less than
-    /// a third of the [TTL](Postgres::ttl).
+    /// Gets the password from this closure, for each new connection: for tokens that expire, for example. It may block: it is called on a thread of its
+    /// own. A connection fails if it takes longer than a third of the [TTL](Postgres::ttl).
     pub fn password_with(
         mut self,
         password: impl Fn() -> Result<String, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
@@ -198,12 +198,15 @@ impl Postgres {
     ) -> Result<T, DatabaseError> {
         let server = self.server(ttl)?;
         let run = || {
-            runtime()?.block_on(async {
+            let runtime = runtime()?;
+            let done = runtime.block_on(async {
                 let mut connection = server.connect(server.terms().call_within()).await?;
                 connection.begin_call();
                 schema::check(&mut connection).await?;
                 call(&mut connection).await
-            })
+            });
+            runtime.shutdown_background();
+            done
         };
         thread::scope(|scope| match scope.spawn(run).join() {
             Ok(done) => done,

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::config::TargetSessionAttrs;
 
 use crate::connection::Connection;
@@ -119,13 +121,12 @@ impl Database for Server {
             names,
         } = &*self.0;
         let mut config = config.clone();
+        let until = Instant::now() + deadline;
         if let Some(password) = password {
-            let password = password().map_err(|error| {
-                Failure::Disconnected(format!("no password: {}", words(&*error)).into())
-            })?;
-            config.password(password);
+            config.password(password_of(password, until).await?);
         }
         let names = Arc::clone(names);
+        let deadline = until.saturating_duration_since(Instant::now());
         let connected = Connection::connect(&config, tls, terms.idle_within(), deadline, names);
         Ok(connected.await?)
     }
@@ -135,6 +136,19 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.0.access).finish()
     }
+}
+
+/// Calls user code, which may block for long, on another thread.
+async fn password_of(password: &Arc<Password>, until: Instant) -> Result<String, Failure> {
+    let password = Arc::clone(password);
+    let called = timeout_at(until, spawn_blocking(move || password())).await;
+    let why = match called {
+        Ok(Ok(Ok(password))) => return Ok(password),
+        Ok(Ok(Err(error))) => words(&*error),
+        Ok(Err(panic)) => words(&panic),
+        Err(_) => "it did not come in time".to_owned(),
+    };
+    Err(Failure::Disconnected(format!("no password: {why}").into()))
 }
 
 /// The name of this machine, or an empty one if it is not known.

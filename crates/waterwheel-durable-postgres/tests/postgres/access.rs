@@ -1,11 +1,13 @@
 //! Passwords and encrypted connections.
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use waterwheel_durable_core::conformance::mixed;
 use waterwheel_durable_core::store::Store;
+use waterwheel_durable_postgres::Postgres;
 use waterwheel_postgres_server::{Encrypted, Server, database_of};
 
 use crate::database::{Database, postgres};
@@ -74,6 +76,27 @@ fn a_password_is_read_for_each_connection() {
     opened.open().unwrap().begin().unwrap();
     assert!(calls.load(Ordering::Relaxed) > 1);
     assert!(!format!("{opened:?}").contains("secret"));
+}
+
+#[test]
+fn a_password_that_does_not_come_is_an_error() {
+    let (keep, never) = mpsc::channel::<()>();
+    let never = Mutex::new(never);
+    let opened = Postgres::new(&Server::of_process().database());
+    let opened = opened.ttl(Duration::from_secs(3)).password_with(move || {
+        let _ = never.lock().unwrap().recv();
+        Ok(String::new())
+    });
+    let error = opened.migrate().unwrap_err().to_string();
+    let text = "cannot reach the database: no password: it did not come in time";
+    assert_eq!(error, text);
+    drop(keep);
+    let opened = opened.password_with(|| panic!("a bug"));
+    let error = opened.migrate().unwrap_err().to_string();
+    assert!(
+        error.contains("no password: ") && error.contains("a bug"),
+        "{error}"
+    );
 }
 
 #[test]

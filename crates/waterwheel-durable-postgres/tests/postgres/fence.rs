@@ -32,6 +32,31 @@ fn the_earlier_of_two_openings_is_refused_for_good() {
     );
 }
 
+/// The reply to the commit was lost, and the owner was then replaced.
+#[test]
+fn a_commit_in_doubt_is_looked_for_after_a_take_over() {
+    let database = Database::new();
+    let proxy = Proxy::start(Server::of_process()).unwrap();
+    let mut store = database.at(&proxy.url(&database.url)).open().unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[insert(&row(1))]).unwrap();
+    // The end of the transaction changes the owner.
+    database.sql(&format!(
+        "CREATE FUNCTION replace() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {TAKE_OVER}; RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER replace AFTER INSERT ON waterwheel.commits DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION replace()"
+    ));
+    proxy.swallow_next_commit();
+    let outcomes = store.commit(2, &[insert(&row(2))]).unwrap();
+    assert_eq!((outcomes, proxy.swallowed()), (vec![Outcome::Inserted], 1));
+    let error = store.commit(3, &[insert(&row(3))]).unwrap_err();
+    assert!(!error.is_definite(), "{error}");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM waterwheel.timers"),
+        "2\n"
+    );
+}
+
 /// As after the promotion of a standby that does not have it.
 #[test]
 fn a_commit_after_a_lost_one_is_refused() {
