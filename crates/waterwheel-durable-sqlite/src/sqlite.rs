@@ -22,7 +22,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Describes a file. It is created when it is opened and does not exist; its directory must exist.
+    /// Describes a file. Opening creates it if it does not exist; its directory must exist.
     pub fn new(path: impl AsRef<Path>) -> Sqlite {
         Sqlite {
             path: path.as_ref().to_owned(),
@@ -46,7 +46,7 @@ impl Sqlite {
     }
 
     /// Opens the file for a few commits only: the store creates no reserve. It therefore writes no more than the
-    /// commits, and leaves no reserve owned by another user to the process that opens the file next.
+    /// commits, and leaves no reserve owned by another user to the process that opens the file next. Not for services.
     pub fn brief(mut self) -> Sqlite {
         self.is_brief = true;
         self

@@ -117,6 +117,11 @@ pub enum Event {
         /// The error of the operating system.
         error: Arc<str>,
     },
+    /// This process could not renew its lease of the store in time, because the database is unreachable or the process was suspended, for example. No
+    /// deliveries begin, since another process may have taken the timers over. If one has, the store [fails](Event::Failed).
+    LeaseLost,
+    /// The lease of the store is held again: deliveries continue.
+    LeaseHeld,
     /// The store failed. Nothing is delivered or accepted until it is opened again.
     #[non_exhaustive]
     Failed {
@@ -154,6 +159,8 @@ impl Event {
             Output::Refused(error) => Event::Refused { error },
             Output::Full => Event::Full,
             Output::HasSpace => Event::HasSpace,
+            Output::LeaseLost => Event::LeaseLost,
+            Output::LeaseHeld => Event::LeaseHeld,
             Output::Failed(error) => Event::Failed { error },
             Output::Commit { .. }
             | Output::Read(..)

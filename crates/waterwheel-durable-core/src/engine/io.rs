@@ -127,6 +127,10 @@ pub enum Output {
     Full,
     /// The store has space again after [`Full`](Output::Full): a timer was inserted.
     HasSpace,
+    /// The lease of the store is no longer held: no deliveries begin.
+    LeaseLost,
+    /// The lease of the store is held again.
+    LeaseHeld,
     /// The store has failed, for this reason, and the engine does nothing more.
     Failed(Arc<str>),
 }

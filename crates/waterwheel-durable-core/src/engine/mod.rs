@@ -18,7 +18,7 @@
 //! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
 //! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
 //! | `io` | which values go in and come out? |
-//! | `view` | what do others see of it? |
+//! | `view` | what can be read of it? |
 //! | `planted` | which fault is planted, to test the simulator? |
 
 mod buckets;

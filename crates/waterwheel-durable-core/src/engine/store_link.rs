@@ -118,7 +118,14 @@ impl StoreLink {
 
     /// Sets whether the lease of the store is held. Returns whether that is new.
     pub(super) fn set_lease(&mut self, is_held: bool) -> bool {
-        std::mem::replace(&mut self.is_lease_held, is_held) != is_held
+        let is_new = std::mem::replace(&mut self.is_lease_held, is_held) != is_held;
+        if is_new && !self.has_failed() {
+            self.put_out(match is_held {
+                true => Output::LeaseHeld,
+                false => Output::LeaseLost,
+            });
+        }
+        is_new
     }
 
     /// Whether deliveries may begin.

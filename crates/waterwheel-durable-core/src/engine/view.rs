@@ -1,4 +1,4 @@
-//! What others see of the engine.
+//! Read-only accessors of the engine.
 
 use super::calendar;
 use super::{Engine, Namespace, Namespaces, Now, Stats};

@@ -185,19 +185,24 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
-    /// Returns the lease of the store. Called after [`begin`](Store::begin). A store whose lease may end has to
-    /// [take commands](Store::commands_every), since the service finds out there that the lease is held again.
+    /// Returns the lease of the store. Called after [`begin`](Store::begin). A store that forwards its calls to another store has to
+    /// forward this one too. A store whose lease may end has to be [polled](Store::commands_every), since the service finds out then
+    /// that the lease is held again.
     fn lease(&self) -> Lease {
         Lease::unlimited()
     }
 
-    /// Returns how often to call [`commands`](Store::commands), or `None` if other processes cannot send commands
-    /// through this store.
+    /// Gives the store up, since the service has failed: nothing is written any more, and reads may follow. A store that
+    /// another process can take over makes that possible at once, although the service may still be open for long.
+    fn give_up(&mut self) {}
+
+    /// Returns how often the store is polled: for [commands](Store::commands), [maintenance](Store::maintain) and its
+    /// [lease](Store::lease). `None` if none of these is needed without a commit.
     fn commands_every(&self) -> Option<Duration> {
         None
     }
 
-    /// Passes in a hint, which the store may give when there may be commands, so that they do not wait for the next
+    /// Passes in a hint, which the store may give when there may be commands, or when its lease is held again, so that they do not wait for the next
     /// regular call. Called once, before all calls of [`commands`](Store::commands).
     fn set_hint(&mut self, hint: Hint) {
         drop(hint);
@@ -221,7 +226,15 @@ pub trait Store: Send {
     }
 }
 
-/// Tells the service that its store may have [commands](Store::commands).
+impl<S: Store + ?Sized> Store for Box<S> {
+    crate::store::forward!(this => (**this); begin maintain reads);
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        (**self).commit(number, steps)
+    }
+}
+
+/// Tells the service that its store may have [commands](Store::commands), or that its [lease](Store::lease) is held again.
 #[derive(Clone)]
 pub struct Hint(Arc<dyn Fn() + Send + Sync>);
 
@@ -528,6 +541,11 @@ macro_rules! forward {
         fn lease(&self) -> $crate::store::Lease {
             let $this = self;
             $inner.lease()
+        }
+
+        fn give_up(&mut self) {
+            let $this = self;
+            $inner.give_up();
         }
 
         fn commands_every(&self) -> Option<std::time::Duration> {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells whether a store belongs to this process at the moment. The service looks at it before each delivery.
+/// Tells whether a store belongs to this process at the moment. The service checks it before each delivery.
 ///
 /// A store that another process can take over, once this one has not been heard from for some time, has a lease that is no longer
 /// held by then. Otherwise a process that was stopped for a while would deliver timers that belong to the other one by now.

@@ -3,9 +3,9 @@ use std::fmt;
 
 use super::{Store, StoreError};
 
-/// Opens a store, for `Durable::builder().store(…)`. A store is what it opens itself.
+/// Opens a store, for `Durable::builder().store(…)`. Every [`Store`] implements this trait too, and opens as itself.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no store",
+    message = "`{Self}` cannot be opened as a store",
     label = "set a store with `.store(…)`, such as `Sqlite::new(path)` or `MemoryStore::new()`"
 )]
 pub trait OpenStore: Send + 'static {

@@ -24,7 +24,7 @@ use waterwheel_durable_core::policy::LONGEST_DELAY;
 /// How long before its start a bucket of a minute cascades into seconds.
 const LONGEST_WINDOW: i64 = 15;
 
-/// Configures and opens a [`Durable`] service, on a store of type `S`: without [one](Builder::store), it cannot be opened.
+/// Configures and opens a [`Durable`] service. `S` is the store: set it with [`store`](Builder::store) before [`open`](Builder::open).
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]

@@ -410,14 +410,43 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::time::Duration;
 
+    use tokio::sync::oneshot;
+    use waterwheel_durable_core::store::{MemoryStore, Op, Outcome, StoreError, forward};
+
     use super::*;
     use crate::Event;
+
+    /// A store that another process takes over once it is given up.
+    struct Shared {
+        store: MemoryStore,
+        given_up: Option<oneshot::Sender<()>>,
+    }
+
+    impl Store for Shared {
+        forward!(it => it.store; begin maintain load first_second first_bucket handlers dead find get handles counts rest);
+
+        fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+            self.store.commit(number, steps)
+        }
+
+        fn commands_every(&self) -> Option<Duration> {
+            Some(Duration::from_millis(10))
+        }
+
+        fn give_up(&mut self) {
+            drop(self.given_up.take());
+        }
+    }
 
     #[tokio::test]
     async fn an_engine_that_panics_leaves_no_caller_waiting() {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
         let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
-        let store = waterwheel_durable_core::store::MemoryStore::new();
+        let (sender, given_up) = oneshot::channel();
+        let store = Shared {
+            store: MemoryStore::new(),
+            given_up: Some(sender),
+        };
         let timers = builder.store(store).open().await.unwrap();
         let shared = Arc::clone(&timers.shared);
         // This request waits for an answer that never comes.
@@ -427,6 +456,7 @@ mod tests {
         assert!(matches!(waiting.await, Ok(Answer::Unknown(_))));
         let event = events.recv().await;
         assert!(matches!(event, Some(Event::Failed { .. })), "{event:?}");
+        assert!(given_up.await.is_err());
         let due = SystemTime::now();
         let late = timers.at("mail", due).insert().await;
         assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");

@@ -254,19 +254,23 @@ impl Shared {
         delivery: &Delivery,
         handler: &Handler,
     ) -> Option<Delivery> {
-        let is_held = self.lease.is_held();
         // With the current clocks: by those of the last turn, the timer would be due.
         let ((), todo) = self.collect(0, |state| {
-            state.engine.handle_lease(is_held);
+            // Read under the lock, so that no older reading replaces a newer one.
+            state.engine.handle_lease(self.lease.is_held());
             state.engine.handle_withdrawn(delivery);
         });
         self.carry_out_but_next(todo, handler)
     }
 
+    /// Whether the store or the engine has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.lock().failure.is_some()
+    }
+
     /// Lets deliveries begin while the lease is held, and only then.
     pub(super) fn look_at_lease(self: &Arc<Shared>) {
-        let is_held = self.lease.is_held();
-        self.with(|state| state.engine.handle_lease(is_held));
+        self.with(|state| state.engine.handle_lease(self.lease.is_held()));
     }
 
     /// Carries out the actions, but returns the next delivery of this handler instead of spawning a worker for it.

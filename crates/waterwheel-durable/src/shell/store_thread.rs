@@ -12,6 +12,7 @@ use crate::event::Event;
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
+    let mut is_given_up = false;
     // Whether there was a commit since the last job for commands.
     let mut has_committed = false;
     if let Some(every) = store.commands_every() {
@@ -25,6 +26,10 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     }
     report(&mut *store, shared);
     loop {
+        if !is_given_up && (has_failed || shared.has_failed()) {
+            is_given_up = true;
+            unwound(|| store.give_up());
+        }
         match shared.queue.next() {
             Job::Commit {
                 request,

@@ -53,6 +53,10 @@ pub(super) fn event(event: &Event) {
         Event::Full => {
             error!(target: TARGET, "the store is full, so inserts are refused: free space on its disk, or raise its `limit`");
         }
+        Event::LeaseLost => {
+            error!(target: TARGET, "the lease of the store was not renewed in time, so no deliveries begin: check the database and the network");
+        }
+        Event::LeaseHeld => info!(target: TARGET, "the lease of the store is held again"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
         Event::HardLinked { file, links } => {
             warn!(target: TARGET, file = &**file, links, "the file has another name, a hard link: delete that name");

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
 use tokio::sync::Notify;
-use waterwheel_durable::Cancelled;
+use waterwheel_durable::{Cancelled, Durable, Event};
 
 use crate::support::*;
 
 #[tokio::test]
 async fn a_handler_is_called_only_while_the_lease_is_held() {
-    let (timers, shelf) = in_memory().await;
+    let (builder, mut events) = reported(Durable::builder());
+    let (timers, shelf) = in_memory_by(builder).await;
     let mut deliveries = Deliveries::of(&timers, "mail");
     added(timers.at("mail", soon())).await;
     deliveries.next().await;
@@ -19,6 +20,7 @@ async fn a_handler_is_called_only_while_the_lease_is_held() {
     let looks = shelf.looks();
     let first = added(timers.at("mail", soon())).await;
     until(|| shelf.looks() > looks && timers.metrics().running == 0).await;
+    assert_eq!(within(events.recv()).await, Some(Event::LeaseLost));
     // Everything else continues.
     let second = added(timers.at("mail", UNIX_EPOCH)).await;
     let cancelled = within(timers.cancel(&second)).await;
@@ -26,6 +28,7 @@ async fn a_handler_is_called_only_while_the_lease_is_held() {
     assert!(deliveries.so_far().is_empty());
     shelf.set_lease(true);
     shelf.give_hint();
+    assert_eq!(within(events.recv()).await, Some(Event::LeaseHeld));
     let seen = deliveries.next().await;
     assert_eq!((seen.id, seen.attempt), (first.handle().id, 1));
     shut_down(&timers).await;

@@ -94,7 +94,9 @@ impl World {
                 | Output::UnreadableCalendar(..)
                 | Output::Refused(_)
                 | Output::Full
-                | Output::HasSpace => {}
+                | Output::HasSpace
+                | Output::LeaseLost
+                | Output::LeaseHeld => {}
             }
         }
         match self.writes {

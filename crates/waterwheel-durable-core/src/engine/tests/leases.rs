@@ -25,6 +25,8 @@ fn deliveries_wait_for_the_lease() {
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty() && it.engine.is_idle());
+    it.lease(true);
+    assert_eq!(it.reports, ["the lease is lost", "the lease is held"]);
 }
 
 #[test]

@@ -246,6 +246,8 @@ impl Subject {
                 }
                 Output::Full => self.reports.push("full".to_owned()),
                 Output::HasSpace => self.reports.push("not full".to_owned()),
+                Output::LeaseLost => self.reports.push("the lease is lost".to_owned()),
+                Output::LeaseHeld => self.reports.push("the lease is held".to_owned()),
                 Output::Failed(_) => {}
             }
         }

@@ -39,6 +39,7 @@ struct Control {
     has_no_lease: bool,
     /// The number of looks at the lease.
     looks: usize,
+    given_up: usize,
 }
 
 /// The fault of a commit.
@@ -96,6 +97,10 @@ impl Shelf {
 
     pub(crate) fn looks(&self) -> usize {
         self.control().looks
+    }
+
+    pub(crate) fn given_up(&self) -> usize {
+        self.control().given_up
     }
 
     pub(crate) fn give_hint(&self) {
@@ -245,6 +250,10 @@ impl Store for Shelf {
                 !control.has_no_lease
             })
         })
+    }
+
+    fn give_up(&mut self) {
+        self.control().given_up += 1;
     }
 
     fn set_hint(&mut self, hint: Hint) {
