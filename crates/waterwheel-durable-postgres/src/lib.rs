@@ -1,7 +1,9 @@
 //! A store for durable timers in PostgreSQL: `Durable::builder().store(Postgres::new(url)).open()`.
 //!
-//! One process owns the timers of a database, and others wait as its standbys. When the owner ends, is killed or has been unreachable for
-//! [one TTL](Postgres::ttl), one of them takes over. An owner that could not renew its lease in time begins no deliveries.
+//! One process owns the timers of a database, and others wait as its standbys. When the owner shuts down, crashes or is unreachable for
+//! [one TTL](Postgres::ttl), a standby takes over. An owner that could not renew its lease in time begins no deliveries. Handlers that
+//! run in a process whose store has failed, or that is cut off from the database, continue, so until they end, more deliveries than a limit of
+//! concurrency allows may run, and a timer may be delivered twice.
 //!
 //! | to | use |
 //! |---|---|

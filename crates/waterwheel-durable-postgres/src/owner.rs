@@ -1,11 +1,14 @@
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
+use waterwheel_durable_core::store::Hint;
 
 use crate::protocol::{Event, Failure, Lease, Opening, Ownership};
 use crate::server::Server;
@@ -13,9 +16,13 @@ use crate::server::Server;
 /// How often a caller that waits is asked whether it still does.
 const ASKS_EVERY: Duration = Duration::from_millis(100);
 
+/// How long giving the partition back may delay the end of a service.
+const RELEASES_WITHIN: Duration = Duration::from_secs(5);
+
 /// The thread that sends the heartbeats of a node, until the node has lost the partition or gives it back. It does nothing else, so that a busy service does not
 /// lose its lease.
 pub(crate) struct Owner {
+    hint: Arc<Mutex<Option<Hint>>>,
     events: mpsc::Receiver<Event>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -30,7 +37,7 @@ pub(crate) enum NotOpened {
     Failed(Failure),
     /// The caller no longer waits.
     Unwanted,
-    /// The thread has ended, since the partition was lost.
+    /// The thread has ended: the partition was lost, if it was opened before.
     Ended,
     /// There is no thread.
     Io(io::Error),
@@ -48,7 +55,9 @@ impl fmt::Display for NotOpened {
             NotOpened::Held => f.write_str("another process owns the timers"),
             NotOpened::Failed(failure) => failure.fmt(f),
             NotOpened::Unwanted => f.write_str("the caller no longer waits for the timers"),
-            NotOpened::Ended => f.write_str("another process has taken the timers over"),
+            NotOpened::Ended => {
+                f.write_str("the thread for the lease has ended (please report this bug)")
+            }
             NotOpened::Io(error) => write!(f, "cannot start a thread or a runtime: {error}"),
         }
     }
@@ -68,6 +77,8 @@ impl Owner {
         let (sender, events) = mpsc::channel();
         let (stop, mut stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
+        let hint = Arc::new(Mutex::new(None::<Hint>));
+        let regained = Arc::clone(&hint);
         let run = async move {
             let terms = server.terms();
             let mut ownership = Ownership::new(server, partition, terms);
@@ -77,13 +88,21 @@ impl Owner {
                     _ = &mut stopped => break,
                     event = ownership.next() => event,
                 };
+                if let Event::Regained = event {
+                    let hint = regained.lock().unwrap_or_else(PoisonError::into_inner);
+                    let hint = hint.clone();
+                    if let Some(hint) = hint {
+                        hint.give();
+                    }
+                    continue;
+                }
                 let is_lost = matches!(event, Event::Lost);
                 if sender.send(event).is_err() || is_lost {
                     break;
                 }
             }
             // If this fails, the lease runs out.
-            let _ = ownership.release().await;
+            let _ = timeout(RELEASES_WITHIN, ownership.release()).await;
         };
         let thread = thread::Builder::new().name("waterwheel-lease".into());
         let thread = thread.spawn(move || {
@@ -91,6 +110,7 @@ impl Owner {
             runtime.shutdown_background();
         })?;
         Ok(Owner {
+            hint,
             events,
             stop: Some(stop),
             thread: Some(thread),
@@ -105,12 +125,13 @@ impl Owner {
         loop {
             let news = match self.events.recv_timeout(ASKS_EVERY) {
                 Ok(Event::Opened(opening, lease)) => return Ok((opening, lease)),
-                Ok(Event::Standby) => {
+                Ok(Event::Standby { is_held }) => {
                     is_reached = true;
-                    Some(NotOpened::Held)
+                    why = why.filter(|why| matches!(why, NotOpened::Held));
+                    is_held.then_some(NotOpened::Held)
                 }
                 Ok(Event::Failed(failure)) => Some(NotOpened::Failed(failure)),
-                Ok(Event::Lost) | Err(RecvTimeoutError::Timeout) => None,
+                Ok(Event::Lost | Event::Regained) | Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Err(NotOpened::Ended),
             };
             why = news.or(why);
@@ -127,6 +148,11 @@ impl Owner {
                 return Err(why);
             }
         }
+    }
+
+    /// Sets the hint that is given when the lease is held again.
+    pub(crate) fn set_hint(&self, hint: Hint) {
+        *self.hint.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
     }
 
     /// Begins to give the partition back.

@@ -96,11 +96,12 @@ impl Postgres {
         self
     }
 
-    /// Sets how long opening waits while another process owns the timers: with [`Duration::ZERO`], it fails at once, and the error
-    /// [says](OpenError::is_held) which process that is. Unless this is set, it waits as a standby, for as long as it takes.
+    /// Sets how long opening waits while another process owns the timers: with [`Duration::ZERO`], it fails as soon as a heartbeat of that process
+    /// is seen, and the error [says](OpenError::is_held) which process it is. Unless this is set, it waits as a standby, indefinitely.
     ///
-    /// A process that has ended without giving the timers back owns them for one [TTL](Postgres::ttl) more. Opening fails in any
-    /// case if the database cannot be used at first. Later it may be unreachable, for example while it is restarted, and the wait goes on.
+    /// The timers of a process that has ended without giving them back are taken over after one [TTL](Postgres::ttl), however short the wait.
+    /// Opening fails in any case if the database cannot be used at first. Later it may be unreachable, for example while it is restarted, and the
+    /// wait goes on.
     pub fn wait_at_most(mut self, wait: Duration) -> Postgres {
         self.wait_at_most = Some(wait);
         self
@@ -133,7 +134,7 @@ impl Postgres {
         })
     }
 
-    /// Opens the timers. Blocks until this process owns them, or [for so long](Postgres::wait_at_most).
+    /// Opens the timers. Blocks until this process owns them, or [the wait](Postgres::wait_at_most) ends.
     ///
     /// # Errors
     ///
@@ -146,12 +147,12 @@ impl Postgres {
         let ttl = self.ttl.unwrap_or(TTL);
         let ttl = self.call(ttl, async |connection| {
             let found = schema::version(connection).await?;
-            let found = found.ok_or(DatabaseError(Why::NoTables))?;
+            let found = found.ok_or(Why::NoTables)?;
             if found.oldest > schema::VERSION {
-                return Err(DatabaseError(Why::Newer(found.version)));
+                return Err(Why::Newer(found.version));
             }
             if found.version < schema::VERSION {
-                return Err(DatabaseError(Why::Older(found.version)));
+                return Err(Why::Older(found.version));
             }
             Ok(found.ttl)
         })?;
@@ -161,10 +162,10 @@ impl Postgres {
             unreached: ttl,
             is_wanted,
         };
-        let runtime = runtime().map_err(DatabaseError::from)?;
-        let opened = PostgresStore::open(self.server(ttl)?, runtime, self.limit, &patience);
+        let opened = PostgresStore::open(self.server(ttl)?, self.limit, &patience);
         opened.map_err(|why| match why {
             NotOpened::Held => self.held(ttl),
+            NotOpened::Failed(failure) => self.error(failure).into(),
             why => OpenError::new(why.to_string()),
         })
     }
@@ -174,18 +175,20 @@ impl Postgres {
         let holder = self.call(ttl, async |connection| {
             Ok(session::holder(connection).await?)
         });
+        let database = self.access.as_ref().map(Access::name).unwrap_or_default();
         match holder {
             Ok(Some((process, host))) => {
                 let message = format!(
-                    "process {process} on {host} owns the timers in the database: end it first, or wait for it as a standby (`wait_at_most`)"
+                    "process {process} on {host} owns the timers in {database}: end it first, or wait for it as a standby (`wait_at_most`)"
                 );
                 OpenError::held(process.try_into().ok(), message)
             }
-            // It has just given them back, or the database has failed over.
-            Ok(None) => OpenError::held(
-                None,
-                "another process owned the timers in the database until now: try again",
-            ),
+            // It has just given them back.
+            Ok(None) => {
+                let message =
+                    format!("another process owned the timers in {database} until now: try again");
+                OpenError::held(None, message)
+            }
             Err(error) => error.into(),
         }
     }
@@ -194,7 +197,7 @@ impl Postgres {
     fn call<T: Send>(
         &self,
         ttl: Duration,
-        call: impl AsyncFnOnce(&mut Connection) -> Result<T, DatabaseError> + Send,
+        call: impl AsyncFnOnce(&mut Connection) -> Result<T, Why> + Send,
     ) -> Result<T, DatabaseError> {
         let server = self.server(ttl)?;
         let run = || {
@@ -209,7 +212,7 @@ impl Postgres {
             done
         };
         thread::scope(|scope| match scope.spawn(run).join() {
-            Ok(done) => done,
+            Ok(done) => done.map_err(|why: Why| self.error(why)),
             Err(panic) => std::panic::resume_unwind(panic),
         })
     }
@@ -217,17 +220,23 @@ impl Postgres {
     /// Checks that this process was not configured with another TTL than the stored one.
     fn check_ttl(&self, stored: Duration) -> Result<(), DatabaseError> {
         match self.ttl.filter(|it| *it != stored) {
-            Some(own) => Err(DatabaseError(Why::OtherTtl { own, stored })),
+            Some(own) => Err(self.error(Why::OtherTtl { own, stored })),
             None => Ok(()),
         }
     }
 
+    fn error(&self, why: impl Into<Why>) -> DatabaseError {
+        let database = self.access.as_ref().ok().map(Access::name);
+        let why = why.into();
+        DatabaseError { database, why }
+    }
+
     fn server(&self, ttl: Duration) -> Result<Server, DatabaseError> {
         if !TTLS.contains(&ttl) || !ttl.subsec_nanos().is_multiple_of(1_000_000) {
-            return Err(DatabaseError(Why::Ttl(ttl)));
+            return Err(self.error(Why::Ttl(ttl)));
         }
         let access = self.access.clone();
-        let access = access.map_err(|why| DatabaseError(Why::Description(why)))?;
+        let access = access.map_err(|why| self.error(Why::Description(why)))?;
         let terms = Terms {
             ttl,
             kept_commits: 1_024,
@@ -259,7 +268,11 @@ fn runtime() -> io::Result<Runtime> {
 
 /// A database could not be reached, or cannot be used.
 #[derive(Debug)]
-pub struct DatabaseError(Why);
+pub struct DatabaseError {
+    /// `None` if its description is invalid.
+    database: Option<String>,
+    why: Why,
+}
 
 #[derive(Debug)]
 enum Why {
@@ -273,27 +286,30 @@ enum Why {
     Newer(i32),
 }
 
-impl From<Failure> for DatabaseError {
-    fn from(failure: Failure) -> DatabaseError {
-        DatabaseError(Why::Failed(failure))
+impl From<Failure> for Why {
+    fn from(failure: Failure) -> Why {
+        Why::Failed(failure)
     }
 }
 
-impl From<io::Error> for DatabaseError {
-    fn from(error: io::Error) -> DatabaseError {
-        DatabaseError(Why::Io(error))
+impl From<io::Error> for Why {
+    fn from(error: io::Error) -> Why {
+        Why::Io(error)
     }
 }
 
-impl From<crate::error::Error> for DatabaseError {
-    fn from(error: crate::error::Error) -> DatabaseError {
+impl From<crate::error::Error> for Why {
+    fn from(error: crate::error::Error) -> Why {
         Failure::from(error).into()
     }
 }
 
 impl fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        if let Some(database) = &self.database {
+            write!(f, "{database}: ")?;
+        }
+        match &self.why {
             Why::Description(why) => {
                 write!(f, "invalid description of a PostgreSQL database: {why}")
             }
@@ -310,7 +326,7 @@ impl fmt::Display for DatabaseError {
                 "this process has a TTL of {own:?}, but the database one of {stored:?}: use that one, or end all processes and change it in the table `waterwheel.version`"
             ),
             Why::NoTables => {
-                f.write_str("the database has no waterwheel tables: run `waterwheel migrate`")
+                f.write_str("the tables of waterwheel are missing: call `Postgres::migrate`")
             }
             Why::Newer(version) => write!(
                 f,
@@ -319,7 +335,7 @@ impl fmt::Display for DatabaseError {
             ),
             Why::Older(version) => write!(
                 f,
-                "the schema has version {version}, but this waterwheel needs version {}: run `waterwheel migrate`",
+                "the schema has version {version}, but this waterwheel needs version {}: call `Postgres::migrate`",
                 schema::VERSION
             ),
         }
@@ -328,7 +344,7 @@ impl fmt::Display for DatabaseError {
 
 impl Error for DatabaseError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
+        match &self.why {
             Why::Failed(failure) => Some(failure),
             Why::Io(error) => Some(error),
             _ => None,
@@ -338,7 +354,7 @@ impl Error for DatabaseError {
 
 impl From<DatabaseError> for OpenError {
     fn from(error: DatabaseError) -> OpenError {
-        match error.0 {
+        match error.why {
             Why::Newer(_) => OpenError::newer(error),
             _ => OpenError::new(error),
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use crate::connection::Connection;
 use crate::error::words;
@@ -53,6 +53,19 @@ impl Access {
             tls,
             password: None,
         })
+    }
+
+    /// The hosts and the name of the database.
+    pub(crate) fn name(&self) -> String {
+        let hosts = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<_> = hosts.collect();
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        format!("database {database} on {}", hosts.join(","))
     }
 }
 

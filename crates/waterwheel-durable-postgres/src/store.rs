@@ -1,7 +1,8 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use waterwheel_durable_core::store::{
     self, ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
     PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
@@ -37,7 +38,6 @@ impl PostgresStore {
     /// Waits until this process owns the timers.
     pub(crate) fn open(
         server: Server,
-        runtime: Runtime,
         limit: Option<u64>,
         patience: &Patience<'_>,
     ) -> Result<PostgresStore, NotOpened> {
@@ -45,7 +45,8 @@ impl PostgresStore {
         let opened = owner.opened(patience)?;
         Ok(PostgresStore {
             server,
-            runtime: Some(runtime),
+            // Dropping it panics in a task.
+            runtime: Some(Builder::new_current_thread().enable_all().build()?),
             limit,
             rows: 0,
             owner,
@@ -78,15 +79,10 @@ impl PostgresStore {
         &mut self,
         call: impl AsyncFnOnce(&mut Writer<Server>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let done = match (&mut self.current, &self.runtime) {
+        match (&mut self.current, &self.runtime) {
             (Some((writer, _)), Some(runtime)) => runtime.block_on(call(writer)),
             _ => Err(StoreError::definite("`begin` has not been called")),
-        };
-        if done.as_ref().is_err_and(|error| !error.is_definite()) {
-            // Another process can have the timers at once.
-            self.owner.stop();
         }
-        done
     }
 
     fn read<T>(
@@ -115,6 +111,31 @@ impl PostgresStore {
         limit.saturating_sub(self.rows)
     }
 
+    /// Reads what the opening has to know. After a failover, connections may fail for a while.
+    fn read_first(&mut self) -> Result<(), StoreError> {
+        let give_up_at = Instant::now() + self.server.terms().ttl;
+        loop {
+            let read = self.read(async |mut reads| reads.names().await);
+            let counted = read.and_then(|table| {
+                *self.server.names().lock() = table;
+                match self.limit {
+                    Some(_) => self.count_rows(),
+                    None => Ok(0),
+                }
+            });
+            match counted {
+                Ok(rows) => {
+                    self.rows = rows;
+                    return Ok(());
+                }
+                Err(_) if Instant::now() < give_up_at => {
+                    thread::sleep(self.server.terms().reconnect_every());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     fn count_rows(&mut self) -> Result<u64, StoreError> {
         self.read(async |mut reads| reads.count_rows().await)
     }
@@ -135,11 +156,7 @@ impl Store for PostgresStore {
             lease.clone(),
         );
         self.current = Some((writer, lease));
-        let table = self.read(async |mut reads| reads.names().await)?;
-        *self.server.names().lock() = table;
-        if self.limit.is_some() {
-            self.rows = self.count_rows()?;
-        }
+        self.read_first()?;
         Ok(opening.epoch)
     }
 
@@ -246,13 +263,22 @@ impl Store for PostgresStore {
 
     fn lease(&self) -> store::Lease {
         let Some((_, lease)) = &self.current else {
-            return store::Lease::unlimited();
+            return store::Lease::new(|| false);
         };
         let lease = lease.clone();
         store::Lease::new(move || lease.is_held(since_boot()))
     }
 
-    /// It has no commands so far. The service also looks at the lease then, and at whether another process has taken over.
+    /// Gives the timers back. Handlers that run go on.
+    fn give_up(&mut self) {
+        self.owner.stop();
+    }
+
+    fn set_hint(&mut self, hint: store::Hint) {
+        self.owner.set_hint(hint);
+    }
+
+    /// It has no commands so far. The service also checks the lease then, and whether another process has taken over.
     fn commands_every(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }

@@ -11,11 +11,13 @@ pub(super) struct Observation {
 }
 
 impl Observation {
-    /// Notes a look that was received at this time.
-    pub(super) fn see(&mut self, beat: &Beat, at: Duration) {
-        if !matches!(&self.first, Some((_, first)) if first == beat) {
+    /// Notes a look that was received at this time. Returns whether something has changed since the last look.
+    pub(super) fn see(&mut self, beat: &Beat, at: Duration) -> bool {
+        let is_same = self.first.as_ref().map(|(_, first)| first == beat);
+        if is_same != Some(true) {
             self.first = Some((at, beat.clone()));
         }
+        is_same == Some(false)
     }
 
     /// Forgets all looks: a heartbeat has failed, so those of the holder may have failed too.
@@ -50,6 +52,7 @@ mod tests {
             },
         };
         let mut observation = Observation::default();
+        let mut last = None;
         for (at, counter, owner, timeline, since) in [
             (1, 5, 1, 1, 1),
             (2, 5, 1, 1, 1),
@@ -58,10 +61,15 @@ mod tests {
             (5, 6, 2, 1, 4),
             (6, 6, 2, 2, 6),
         ] {
-            observation.see(&beat(counter, owner, timeline), second(at));
+            let has_changed = observation.see(&beat(counter, owner, timeline), second(at));
             assert_eq!(observation.since(), Some(second(since)));
+            assert_eq!(
+                has_changed,
+                last.replace(since).is_some_and(|last| last != since)
+            );
         }
         observation.reset();
         assert_eq!(observation.since(), None);
+        assert!(!observation.see(&beat(7, 2, 2), second(7)));
     }
 }

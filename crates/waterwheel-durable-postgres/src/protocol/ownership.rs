@@ -15,8 +15,13 @@ pub enum Event {
     Opened(Opening, Lease),
     /// This node no longer owns the partition: its engine has to end.
     Lost,
-    /// A heartbeat has shown that the partition cannot be opened now, since another node holds it.
-    Standby,
+    /// A heartbeat has succeeded, but this node cannot take the partition yet.
+    Standby {
+        /// Whether the heartbeat proves that another node holds it: the counter of that node has changed.
+        is_held: bool,
+    },
+    /// The lease of this node is held again, after it was not for a while.
+    Regained,
     /// While this node does not own the partition, a heartbeat or a take-over has failed.
     Failed(Failure),
 }
@@ -30,6 +35,8 @@ pub struct Ownership<D: Database> {
     node: NodeId,
     session: Option<D::Session>,
     is_registered: bool,
+    /// Whether its row may exist: the reply to its insert may be lost.
+    may_be_registered: bool,
     observation: Observation,
     /// The current opening, or the last one as long as it may be current.
     opening: Option<(Opening, Lease)>,
@@ -51,6 +58,7 @@ impl<D: Database> Ownership<D> {
             node: NodeId(db.random()),
             session: None,
             is_registered: false,
+            may_be_registered: false,
             observation: Observation::default(),
             opening: None,
             is_open: false,
@@ -61,7 +69,8 @@ impl<D: Database> Ownership<D> {
         }
     }
 
-    /// Sends heartbeats until the next event. After a loss, it waits as a standby. Has to be called again after each event, since the lease ends otherwise. May be cancelled, which closes the connection.
+    /// Sends heartbeats until the next event. If it is called again after a loss, it waits as a standby. Has to be called again after any other event, since the
+    /// lease ends otherwise. May be cancelled, which closes the connection.
     pub async fn next(&mut self) -> Event {
         loop {
             if let Some(event) = self.turn().await {
@@ -70,7 +79,7 @@ impl<D: Database> Ownership<D> {
         }
     }
 
-    /// Gives the partition back, so that another node opens it at once. Its engine has to have ended.
+    /// Gives the partition back, so that another node opens it at once. The engine of this node must write nothing any more. A lost connection is replaced once.
     ///
     /// # Errors
     ///
@@ -80,10 +89,20 @@ impl<D: Database> Ownership<D> {
             lease.end();
         }
         self.is_open = false;
-        if !self.is_registered {
+        if !self.may_be_registered {
             return Ok(());
         }
-        let mut session = self.connect().await?;
+        match self.leave().await {
+            Err(Failure::Disconnected(_)) => self.leave().await,
+            left => left,
+        }
+    }
+
+    async fn leave(&mut self) -> Result<(), Failure> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.db.connect(self.terms.call_within()).await?,
+        };
         session.leave(self.node, self.partition, self.claimed).await
     }
 
@@ -153,6 +172,7 @@ impl<D: Database> Ownership<D> {
             }
         };
         if !self.is_registered {
+            self.may_be_registered = true;
             session.register(self.node).await?;
             self.is_registered = true;
         }
@@ -200,7 +220,7 @@ impl<D: Database> Ownership<D> {
         if let Some((_, lease)) = mine.filter(|_| self.is_open && (is_held || is_current)) {
             lease.extend(until);
             lease.set_unconfirmed(!is_current);
-            return None;
+            return (!is_held && lease.is_held(now)).then_some(Event::Regained);
         }
         let from = holder.clone();
         if is_own {
@@ -208,7 +228,8 @@ impl<D: Database> Ownership<D> {
             holder.counter = None;
         }
         let is_free = holder.node.is_none() || is_own;
-        self.observation.see(&beat, now);
+        let has_changed = self.observation.see(&beat, now);
+        let is_held_by_another = has_changed && !is_free;
         let was_observed = self
             .observation
             .since()
@@ -219,7 +240,9 @@ impl<D: Database> Ownership<D> {
         if self.is_open {
             return self.lose();
         }
-        self.may_take.is_none().then_some(Event::Standby)
+        self.may_take.is_none().then_some(Event::Standby {
+            is_held: is_held_by_another,
+        })
     }
 
     /// Ends the current opening.

@@ -13,6 +13,8 @@ use waterwheel_postgres_server::{Server, database_of};
 
 use crate::database::{Database, insert, row};
 
+const HOUR: Duration = Duration::from_secs(3_600);
+
 impl Database {
     fn postgres(&self) -> Postgres {
         self.at(&self.url)
@@ -21,10 +23,23 @@ impl Database {
     /// Waits until this is the number of processes that own the timers or wait for them.
     fn until_nodes(&self, count: usize) {
         let sql = "SELECT count(*) FROM waterwheel.nodes WHERE counter > 0";
-        while self.sql(sql) != format!("{count}\n") {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until(|| self.sql(sql) == format!("{count}\n"));
     }
+}
+
+/// Waits until a condition holds, and panics if it never does.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never holds");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    let limited = tokio::time::timeout(Duration::from_secs(60), future);
+    limited.await.unwrap()
 }
 
 /// How a process that has observed the owner for one TTL takes the timers over.
@@ -41,9 +56,7 @@ fn a_store_waits_until_its_timers_are_given_back() {
     let second = database.at(&database.url);
     let waiting = thread::spawn(move || second.open().unwrap().begin().unwrap());
     // The second one has looked at the owner.
-    while database.sql("SELECT count(*) FROM waterwheel.nodes WHERE counter > 0") != "2\n" {
-        thread::sleep(Duration::from_millis(10));
-    }
+    database.until_nodes(2);
     assert!(!waiting.is_finished());
     first.commit(1, &[]).unwrap();
     drop(first);
@@ -57,6 +70,8 @@ fn a_standby_takes_over_from_a_node_whose_counter_stands_still() {
     let postgres = database.at(&database.url);
     database.sql("INSERT INTO waterwheel.nodes VALUES (7, 5, 'a-host', 4711); UPDATE waterwheel.partitions SET node = 7, owner = 8");
     let since = Instant::now();
+    // That is no owner to wait for.
+    let postgres = postgres.wait_at_most(Duration::ZERO);
     postgres.open().unwrap().begin().unwrap();
     assert!(since.elapsed() >= ttl, "{:?}", since.elapsed());
     let dead = "SELECT count(*) FROM waterwheel.nodes WHERE id = 7";
@@ -74,13 +89,23 @@ fn a_connection_that_blocks_a_take_over_is_terminated() {
         let blocker = scope.spawn(|| server.try_sql(name, lock));
         let locked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)' AND wait_event = 'PgSleep'
             AND datname = current_database()";
-        while database.sql(locked) != "1\n" {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until(|| database.sql(locked) == "1\n");
         database.at(&database.url).open().unwrap().begin().unwrap();
         let error = blocker.join().unwrap().unwrap_err();
         assert!(error.contains("terminating connection"), "{error}");
     });
+}
+
+/// It may have lost a take-over.
+#[test]
+fn a_partition_that_was_free_before_a_failover_is_free_after_one_ttl() {
+    let ttl = Duration::from_secs(3);
+    let database = Database::with_ttl(ttl);
+    database.sql("UPDATE waterwheel.partitions SET timeline = timeline - 1");
+    let since = Instant::now();
+    let postgres = database.postgres().wait_at_most(Duration::ZERO);
+    postgres.open().unwrap().begin().unwrap();
+    assert!(since.elapsed() >= ttl, "{:?}", since.elapsed());
 }
 
 #[test]
@@ -93,12 +118,16 @@ fn an_owner_is_named_by_an_opening_that_does_not_wait() {
     let process = std::process::id();
     assert_eq!((error.is_held(), error.holder()), (true, Some(process)));
     let text = error.to_string();
-    let (begin, end) = (
-        format!("process {process} on "),
-        " owns the timers in the database: end it first, or wait for it as a standby (`wait_at_most`)",
+    let begin = format!("process {process} on ");
+    let end = ": end it first, or wait for it as a standby (`wait_at_most`)";
+    let owns = format!(
+        " owns the timers in database {} on ",
+        database_of(&database.url)
     );
-    assert!(text.starts_with(&begin) && text.ends_with(end), "{text}");
-    assert!(text.len() > begin.len() + end.len(), "{text}");
+    assert!(
+        text.starts_with(&begin) && text.ends_with(end) && text.contains(&owns),
+        "{text}"
+    );
     // An opening that waits for a while ends as well.
     let begun = Instant::now();
     let wait = Duration::from_millis(700);
@@ -111,7 +140,7 @@ fn an_owner_is_named_by_an_opening_that_does_not_wait() {
     second.open().unwrap().begin().unwrap();
 }
 
-/// Nothing is as it should be, but the database can be reached.
+/// The database is reachable, but every heartbeat fails.
 #[test]
 fn an_opening_ends_if_no_heartbeat_succeeds() {
     let database = Database::with_ttl(Duration::from_secs(2));
@@ -162,9 +191,7 @@ fn an_owner_that_makes_no_commits_notices_that_it_was_replaced() {
     assert!(store.lease().is_held());
     store.maintain().unwrap();
     database.sql(TAKE_OVER);
-    while store.lease().is_held() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    until(|| !(store.lease().is_held()));
     let text = store.maintain().unwrap_err().to_string();
     assert!(
         text.contains("another process has taken the store over"),
@@ -179,16 +206,31 @@ fn an_owner_that_makes_no_commits_notices_that_it_was_replaced() {
 }
 
 /// The service has to be opened again, which the program may never do.
+#[tokio::test]
+async fn a_service_that_has_failed_gives_the_timers_back() {
+    let database = Database::new();
+    let first = Durable::builder().store(database.postgres()).open();
+    let first = first.await.unwrap();
+    first.after("mail", HOUR).insert().await.unwrap();
+    database.sql("DELETE FROM waterwheel.commits");
+    let error = first.after("mail", HOUR).insert().await.unwrap_err();
+    assert!(first.metrics().has_failed, "{error}");
+    let second = Durable::builder().store(database.postgres()).open();
+    let second = second.await.unwrap();
+    second.after("mail", HOUR).insert().await.unwrap();
+    drop(first);
+    second.shutdown(Drain::within(HOUR)).await.unwrap();
+}
+
 #[test]
-fn a_store_that_has_failed_gives_the_timers_back() {
+fn a_store_that_was_given_up_can_be_opened_again() {
     let database = Database::new();
     let mut store = database.open();
     store.begin().unwrap();
     store.commit(1, &[]).unwrap();
-    database.sql("DELETE FROM waterwheel.commits WHERE number = 1");
-    assert!(!store.commit(2, &[]).unwrap_err().is_definite());
+    store.give_up();
     database.open().begin().unwrap();
-    // It can be opened again as well.
+    assert!(!store.lease().is_held());
     store.begin().unwrap();
     store.commit(1, &[insert(&row(1))]).unwrap();
 }
@@ -205,13 +247,9 @@ fn a_lease_that_is_not_renewed_ends_and_may_begin_again() {
     thread::scope(|scope| {
         let lock = "BEGIN; SELECT FROM waterwheel.nodes FOR UPDATE; SELECT pg_sleep(600)";
         scope.spawn(|| Server::of_process().try_sql(name, lock));
-        while lease.is_held() {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until(|| !(lease.is_held()));
         database.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)' AND datname = current_database()");
-        while !lease.is_held() {
-            thread::sleep(Duration::from_millis(10));
-        }
+        until(|| lease.is_held());
     });
     store.commit(1, &[]).unwrap();
 }
@@ -231,22 +269,22 @@ async fn a_standby_delivers_what_the_owner_has_left() {
     let first = first.await.unwrap();
     handle(&first, "first");
     let now = first.after("mail", Duration::ZERO).insert().await.unwrap();
-    assert_eq!(deliveries.recv().await, Some(("first", now.handle().id)));
+    assert_eq!(
+        within(deliveries.recv()).await,
+        Some(("first", now.handle().id))
+    );
     let standby = tokio::spawn(Durable::builder().store(database.postgres()).open());
-    let later = first.after("mail", Duration::from_secs(3_600)).insert();
+    let later = first.after("mail", HOUR).insert();
     let later = later.await.unwrap();
-    first
-        .shutdown(Drain::within(Duration::from_secs(30)))
-        .await
-        .unwrap();
+    first.shutdown(Drain::within(HOUR)).await.unwrap();
     let second = standby.await.unwrap().unwrap();
     handle(&second, "second");
     second.reschedule(&later, SystemTime::now()).await.unwrap();
-    assert_eq!(deliveries.recv().await, Some(("second", later.handle().id)));
-    second
-        .shutdown(Drain::within(Duration::from_secs(30)))
-        .await
-        .unwrap();
+    assert_eq!(
+        within(deliveries.recv()).await,
+        Some(("second", later.handle().id))
+    );
+    second.shutdown(Drain::within(HOUR)).await.unwrap();
 }
 
 #[tokio::test]
@@ -258,10 +296,13 @@ async fn a_service_that_was_replaced_says_so() {
     let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
     let timers = builder.open().await.unwrap();
     database.sql(TAKE_OVER);
-    let event = events.recv().await;
-    assert!(
-        matches!(&event, Some(Event::Failed { error, .. }) if error.contains("another process owns the timers now")),
-        "{event:?}"
-    );
+    let error = loop {
+        match within(events.recv()).await {
+            Some(Event::Failed { error, .. }) => break error,
+            event => assert_eq!(event, Some(Event::LeaseLost)),
+        }
+    };
+    let text = "another process owns the timers now";
+    assert!(error.contains(text), "{error}");
     drop(timers);
 }

@@ -230,7 +230,7 @@ impl Node {
                 }
                 self.follow(promises)?;
             }
-            Event::Standby | Event::Failed(_) => {}
+            Event::Standby { .. } | Event::Regained | Event::Failed(_) => {}
         }
         Ok(())
     }
