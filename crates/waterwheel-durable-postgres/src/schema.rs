@@ -24,7 +24,9 @@ const TABLES: &str = r#"
         id bigint PRIMARY KEY,
         counter bigint NOT NULL,
         host text NOT NULL,
-        process bigint NOT NULL
+        process bigint NOT NULL,
+        -- For cleaning up only.
+        seen timestamptz NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50);
 
     CREATE TABLE waterwheel.partitions (
@@ -173,7 +175,7 @@ const TABLES: &str = r#"
     RETURNS TABLE (is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer)
     LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
-        UPDATE waterwheel.nodes SET counter = nodes.counter + 1 WHERE id = of_node;
+        UPDATE waterwheel.nodes SET counter = nodes.counter + 1, seen = now() WHERE id = of_node;
         is_registered := FOUND;
         timeline := waterwheel.timeline();
         SELECT it.node, nodes.counter, it.owner, it.timeline INTO node, counter, owner, written_on

@@ -36,7 +36,11 @@ impl Session for Connection {
         let sql = "INSERT INTO waterwheel.nodes (id, counter, host, process) VALUES ($1, 0, $2, $3) ON CONFLICT (id) DO NOTHING";
         let (insert, host) = (Statement::new(sql).big(node.0.cast_signed()), host_name());
         let insert = insert.text(&host).big(std::process::id().into());
-        self.transaction(vec![insert]).await?;
+        // Rows that killed standbys have left. A node that was stopped for so long begins again as a new one.
+        let forget = "DELETE FROM waterwheel.nodes WHERE seen < now() - interval '1 day'
+            AND NOT EXISTS (SELECT FROM waterwheel.partitions WHERE node = nodes.id)";
+        self.transaction(vec![insert, Statement::new(forget)])
+            .await?;
         Ok(())
     }
 

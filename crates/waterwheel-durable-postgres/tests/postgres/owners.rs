@@ -96,6 +96,24 @@ fn a_connection_that_blocks_a_take_over_is_terminated() {
     });
 }
 
+#[test]
+fn the_rows_of_killed_standbys_are_deleted_after_a_day() {
+    let database = Database::new();
+    database.sql(
+        "INSERT INTO waterwheel.nodes VALUES (7, 5, 'a-host', 4711, now() - interval '25 hours'),
+            (8, 5, 'a-host', 4712, now() - interval '23 hours'), (9, 5, 'a-host', 4713, now() - interval '25 hours');
+        UPDATE waterwheel.partitions SET node = 9",
+    );
+    let first = database.postgres().wait_at_most(Duration::ZERO);
+    let opening = thread::spawn(move || first.open().unwrap());
+    let left = "SELECT id FROM waterwheel.nodes WHERE id < 10 AND id > 0 ORDER BY id";
+    until(|| database.sql(left) == "8\n9\n");
+    // The owner of the timers is observed for one TTL nevertheless.
+    assert!(!opening.is_finished());
+    database.sql("UPDATE waterwheel.partitions SET node = NULL");
+    drop(opening.join().unwrap());
+}
+
 /// It may have lost a take-over.
 #[test]
 fn a_partition_that_was_free_before_a_failover_is_free_after_one_ttl() {
