@@ -39,6 +39,8 @@ pub struct Metrics {
     pub is_full: bool,
     /// The handler names with timers that have been due for a second and have no handler.
     pub unhandled: Vec<Arc<str>>,
+    /// Whether deliveries wait because the [lease](crate::store::Lease) of the store is not held.
+    pub has_lost_lease: bool,
     /// Whether the store has failed.
     pub has_failed: bool,
     /// The metrics of each namespace, `default` first.
@@ -59,6 +61,7 @@ impl Metrics {
             full: view.full(),
             is_full: view.is_full(),
             unhandled: view.unhandled(),
+            has_lost_lease: !engine.is_lease_held(),
             has_failed: view.failure().is_some(),
             namespaces: namespaces
                 .filter(|it| it.is_known || it.has_handlers())

@@ -23,6 +23,7 @@ impl Metrics {
     /// | `waterwheel_timers_clock_jumps_total` | counter | | [`clock_jumps`](Metrics::clock_jumps) |
     /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
     /// | `waterwheel_timers_unhandled` | gauge | | the number of [`unhandled`](Metrics::unhandled) names |
+    /// | `waterwheel_timers_lease_lost` | gauge | | 1 if the store [has lost its lease](Metrics::has_lost_lease) |
     /// | `waterwheel_timers_failed` | gauge | | 1 if the store [has failed](Metrics::has_failed) |
     /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,snoozed,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] with this name |
     /// | `waterwheel_timers_running` | gauge | `namespace` | [`running`](NamespaceMetrics::running) |
@@ -52,6 +53,7 @@ impl Metrics {
         counter!("waterwheel_timers_clock_jumps_total").absolute(self.clock_jumps);
         counter!("waterwheel_timers_refusals_total").absolute(self.refusals);
         gauge!("waterwheel_timers_unhandled").set(self.unhandled.len() as f64);
+        gauge!("waterwheel_timers_lease_lost").set(f64::from(u8::from(self.has_lost_lease)));
         gauge!("waterwheel_timers_failed").set(f64::from(u8::from(self.has_failed)));
         let now = SystemTime::now();
         for namespace in &self.namespaces {

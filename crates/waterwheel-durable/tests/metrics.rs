@@ -166,9 +166,12 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     }
     // These metrics are 0 or 1. Each is set to 1 once, while the others are 0.
     type Set = fn(&mut Metrics, usize, bool);
-    let flags: [(_, Set); 3] = [
+    let flags: [(_, Set); 4] = [
         (of_service("full", "gauge", 0.0).0, |it, _, is| {
             it.is_full = is;
+        }),
+        (of_service("lease_lost", "gauge", 0.0).0, |it, _, is| {
+            it.has_lost_lease = is;
         }),
         (of_service("failed", "gauge", 0.0).0, |it, _, is| {
             it.has_failed = is;

@@ -35,7 +35,7 @@ pub(super) struct StoreLink {
     pub(super) refusals: Refusals,
     /// Whether no more requests are accepted.
     is_stopping: bool,
-    is_lease_held: bool,
+    pub(super) is_lease_held: bool,
     /// Why the store has failed, if it has.
     failure: Option<Arc<str>>,
 }

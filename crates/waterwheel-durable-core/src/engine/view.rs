@@ -51,6 +51,12 @@ impl Engine {
         self.link.has_failed()
     }
 
+    /// Whether the lease of the store is held, so that deliveries may begin.
+    #[must_use]
+    pub fn is_lease_held(&self) -> bool {
+        self.link.is_lease_held
+    }
+
     /// Whether a handler of this name was added.
     #[must_use]
     pub fn has_handler(&self, name: &str) -> bool {

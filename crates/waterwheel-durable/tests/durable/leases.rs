@@ -21,6 +21,7 @@ async fn a_handler_is_called_only_while_the_lease_is_held() {
     let first = added(timers.at("mail", soon())).await;
     until(|| shelf.looks() > looks && timers.metrics().running == 0).await;
     assert_eq!(within(events.recv()).await, Some(Event::LeaseLost));
+    assert!(timers.metrics().has_lost_lease);
     // Everything else continues.
     let second = added(timers.at("mail", UNIX_EPOCH)).await;
     let cancelled = within(timers.cancel(&second)).await;
@@ -29,6 +30,7 @@ async fn a_handler_is_called_only_while_the_lease_is_held() {
     shelf.set_lease(true);
     shelf.give_hint();
     assert_eq!(within(events.recv()).await, Some(Event::LeaseHeld));
+    assert!(!timers.metrics().has_lost_lease);
     let seen = deliveries.next().await;
     assert_eq!((seen.id, seen.attempt), (first.handle().id, 1));
     shut_down(&timers).await;
