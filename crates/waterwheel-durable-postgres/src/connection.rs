@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     client: Client,
     /// Transfers messages while the runtime runs.
     driver: JoinHandle<()>,
-    deadline: Duration,
+    pub(crate) deadline: Duration,
     /// How long the current call may take, and its deadline.
     within: Duration,
     until: Instant,
@@ -39,18 +39,22 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) enum Request<'a> {
     Begin,
+    /// Without the settings.
+    BeginPlain,
     Statement(Statement<'a>),
     Commit,
 }
 
-/// Returns the SQL that begins a transaction and reports the backend's PID. `BEGIN` itself cannot fail, on a standby either: what is sent together with it
-/// would be carried out nevertheless. `SET TRANSACTION` refuses a standby. The planner's costs favour index lookups over sequential scans, except on small tables.
+/// Begins a transaction. `BEGIN` itself cannot fail, on a standby either: what is sent together with it would be carried out nevertheless. `SET TRANSACTION`
+/// refuses a standby.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET TRANSACTION READ WRITE";
+
+/// Returns the SQL that begins a transaction and reports the backend's PID. The planner's costs favour index lookups over sequential scans, except on small tables.
 fn begin_with(idle_within: Duration, deadline: Duration) -> String {
     // The client gives up first.
     let (idle, deadline) = (idle_within.as_millis(), 2 * deadline.as_millis());
     format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED;
-        SET TRANSACTION READ WRITE;
+        "{BEGIN};
         SELECT pg_backend_pid(),
             set_config('idle_in_transaction_session_timeout', '{idle}', true),
             set_config('statement_timeout', '{deadline}', true),
@@ -139,7 +143,24 @@ impl Connection {
         &mut self,
         statements: Vec<Statement<'_>>,
     ) -> Result<Vec<Row>, Error> {
-        let mut requests = vec![Request::Begin];
+        self.transaction_after(Request::Begin, statements).await
+    }
+
+    /// Carries out a statement in a transaction of its own, without the settings that others depend on.
+    pub(crate) async fn plain_transaction(
+        &mut self,
+        statement: Statement<'_>,
+    ) -> Result<Vec<Row>, Error> {
+        self.transaction_after(Request::BeginPlain, vec![statement])
+            .await
+    }
+
+    async fn transaction_after(
+        &mut self,
+        begin: Request<'_>,
+        statements: Vec<Statement<'_>>,
+    ) -> Result<Vec<Row>, Error> {
+        let mut requests = vec![begin];
         requests.extend(statements.into_iter().map(Request::Statement));
         requests.push(Request::Commit);
         let mut replies = Vec::new();
@@ -173,7 +194,7 @@ impl Connection {
         let count = requests.len();
         for request in &requests {
             match request {
-                Request::Begin => self.is_in_transaction = true,
+                Request::Begin | Request::BeginPlain => self.is_in_transaction = true,
                 Request::Commit => self.is_in_transaction = false,
                 Request::Statement(_) => {}
             }
@@ -237,8 +258,13 @@ async fn connect(
 
 async fn reply(client: &Client, begin: &str, request: Request<'_>) -> Result<Vec<Row>, Error> {
     match request {
-        Request::Begin => {
-            let begun = client.batch_execute(begin).await;
+        Request::Begin | Request::BeginPlain => {
+            let sql = if let Request::Begin = request {
+                begin
+            } else {
+                BEGIN
+            };
+            let begun = client.batch_execute(sql).await;
             begun.map_err(|error| Error::from(error).lost())?;
         }
         Request::Commit => client.batch_execute("COMMIT").await?,

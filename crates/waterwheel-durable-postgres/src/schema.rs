@@ -170,11 +170,14 @@ const TABLES: &str = r#"
         SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
     $$;
 
-    -- A heartbeat. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
-    CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint)
+    -- A heartbeat, whose client gives up after so many milliseconds. It has the settings that it needs, so that it is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
+    CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint, within integer)
     RETURNS TABLE (is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer)
     LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
+        PERFORM set_config('lock_timeout', (2 * within)::text, true),
+            set_config('idle_in_transaction_session_timeout', within::text, true),
+            set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'local'), true);
         UPDATE waterwheel.nodes SET counter = nodes.counter + 1, seen = now() WHERE id = of_node;
         is_registered := FOUND;
         timeline := waterwheel.timeline();

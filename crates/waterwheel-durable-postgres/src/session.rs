@@ -66,9 +66,10 @@ impl Session for Connection {
 
     async fn beat(&mut self, node: NodeId, partition: u8) -> Result<Beat, Failure> {
         self.begin_call();
-        let beat = Statement::new("SELECT * FROM waterwheel.beat($1, $2)");
-        let beat = beat.big(node.0.cast_signed()).small(partition);
-        let rows = self.transaction(vec![beat]).await?;
+        let beat = Statement::new("SELECT * FROM waterwheel.beat($1, $2, $3)");
+        let within = i32::try_from(self.deadline.as_millis()).unwrap_or(i32::MAX);
+        let beat = beat.big(node.0.cast_signed()).small(partition).int(within);
+        let rows = self.plain_transaction(beat).await?;
         match rows.first() {
             Some(row) => Ok(beat_of(row)?),
             None => Err(Failure::Refused("a heartbeat has no reply".into())),

@@ -8,6 +8,7 @@
 //! | `access` | which servers does it trust, and how does it get a password? |
 //! | `fence` | what happens to commits after a take-over or a failover, and to those whose replies are lost? |
 //! | `counts` | do the counts stay right and few? |
+//! | `idle` | how many statements does a process send that has nothing to do? |
 //! | `full` | what is refused beyond the limit, and what continues? |
 
 mod access;
@@ -15,6 +16,8 @@ mod conformance;
 mod counts;
 mod database;
 mod fence;
+
 mod full;
+mod idle;
 mod opening;
 mod owners;
