@@ -119,35 +119,7 @@ impl Owner {
 
     /// Waits until this node has opened the partition.
     pub(crate) fn opened(&self, patience: &Patience<'_>) -> Result<(Opening, Lease), NotOpened> {
-        let begun = Instant::now();
-        let mut is_reached = false;
-        let mut why = None;
-        loop {
-            let news = match self.events.recv_timeout(ASKS_EVERY) {
-                Ok(Event::Opened(opening, lease)) => return Ok((opening, lease)),
-                Ok(Event::Standby { is_held }) => {
-                    is_reached = true;
-                    why = why.filter(|why| matches!(why, NotOpened::Held));
-                    is_held.then_some(NotOpened::Held)
-                }
-                Ok(Event::Failed(failure)) => Some(NotOpened::Failed(failure)),
-                Ok(Event::Lost | Event::Regained) | Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Err(NotOpened::Ended),
-            };
-            why = news.or(why);
-            if !(patience.is_wanted)() {
-                return Err(NotOpened::Unwanted);
-            }
-            let limit = match is_reached {
-                true => patience.at_most,
-                false => Some(patience.unreached),
-            };
-            if limit.is_some_and(|limit| begun.elapsed() >= limit)
-                && let Some(why) = why.take()
-            {
-                return Err(why);
-            }
-        }
+        opened(&self.events, patience)
     }
 
     /// Sets the hint that is given when the lease is held again.
@@ -158,6 +130,42 @@ impl Owner {
     /// Begins to give the partition back.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
+    }
+}
+
+/// Waits for the event that this node has opened the partition.
+fn opened(
+    events: &mpsc::Receiver<Event>,
+    patience: &Patience<'_>,
+) -> Result<(Opening, Lease), NotOpened> {
+    let begun = Instant::now();
+    let mut is_reached = false;
+    let mut why = None;
+    loop {
+        let news = match events.recv_timeout(ASKS_EVERY) {
+            Ok(Event::Opened(opening, lease)) => return Ok((opening, lease)),
+            Ok(Event::Standby { is_held }) => {
+                is_reached = true;
+                why = why.filter(|why| matches!(why, NotOpened::Held));
+                is_held.then_some(NotOpened::Held)
+            }
+            Ok(Event::Failed(failure)) => Some(NotOpened::Failed(failure)),
+            Ok(Event::Lost | Event::Regained) | Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Err(NotOpened::Ended),
+        };
+        why = news.or(why);
+        if !(patience.is_wanted)() {
+            return Err(NotOpened::Unwanted);
+        }
+        let limit = match is_reached {
+            true => patience.at_most,
+            false => Some(patience.unreached),
+        };
+        if limit.is_some_and(|limit| begun.elapsed() >= limit)
+            && let Some(why) = why.take()
+        {
+            return Err(why);
+        }
     }
 }
 
@@ -174,5 +182,88 @@ impl Drop for Owner {
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Owner")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{NodeId, OwnerId};
+
+    const NOT_HELD: Event = Event::Standby { is_held: false };
+    const HELD: Event = Event::Standby { is_held: true };
+
+    fn failed() -> Event {
+        Event::Failed(Failure::Disconnected("no".into()))
+    }
+
+    fn open() -> Event {
+        let opening = Opening {
+            partition: 0,
+            node: NodeId(1),
+            owner: OwnerId(2),
+            epoch: 3,
+        };
+        Event::Opened(opening, Lease::default())
+    }
+
+    /// Waits for an opening in a thread that sends these events and then goes on for long, or ends.
+    fn wait(
+        events: Vec<Event>,
+        ends: bool,
+        at_most: Option<Duration>,
+        unreached: Duration,
+    ) -> String {
+        let (sender, receiver) = mpsc::channel();
+        for event in events {
+            sender.send(event).unwrap();
+        }
+        let _going_on = (!ends).then_some(sender);
+        let patience = Patience {
+            at_most,
+            unreached,
+            is_wanted: &|| true,
+        };
+        match opened(&receiver, &patience) {
+            Ok((opening, _)) => format!("opened {}", opening.epoch),
+            Err(NotOpened::Failed(failure)) => failure.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_opening_waits_for_as_long_as_it_should() {
+        let (now, later) = (Duration::ZERO, Duration::from_secs(3_600));
+        let (held, no) = (
+            "another process owns the timers",
+            "cannot reach the database: no",
+        );
+        for (events, at_most, unreached, result) in [
+            // An owner that lives ends an opening that does not wait, and no other one.
+            (vec![HELD, open()], Some(now), now, held),
+            (vec![HELD, open()], Some(later), now, "opened 3"),
+            (vec![HELD, open()], None, now, "opened 3"),
+            (vec![NOT_HELD, NOT_HELD, open()], Some(now), now, "opened 3"),
+            (vec![NOT_HELD, HELD], Some(now), now, held),
+            // The database is not reached at first, or later.
+            (vec![failed(), open()], None, now, no),
+            (vec![failed(), open()], None, later, "opened 3"),
+            (
+                vec![failed(), NOT_HELD, open()],
+                Some(now),
+                later,
+                "opened 3",
+            ),
+            (vec![NOT_HELD, failed(), open()], None, now, "opened 3"),
+            (vec![NOT_HELD, failed(), open()], Some(now), later, no),
+        ] {
+            let words = format!("{events:?}");
+            assert_eq!(wait(events, false, at_most, unreached), result, "{words}");
+        }
+        let ended = wait(vec![NOT_HELD], true, None, now);
+        assert!(
+            ended.contains("the thread for the lease has ended"),
+            "{ended}"
+        );
     }
 }

@@ -77,7 +77,8 @@ impl Durable {
 
 impl<S> Builder<S> {
     /// Sets the store: a file, `Sqlite::new(path)`; a database, `Postgres::new(url)` of the crate `waterwheel-durable-postgres`; a
-    /// [`MemoryStore`](waterwheel_durable_core::store::MemoryStore), for tests; or a store of your own.
+    /// [`MemoryStore`](waterwheel_durable_core::store::MemoryStore), for tests; or a store of your own. To choose one at run time, open it, and
+    /// pass it as a `Box<dyn Store>`.
     pub fn store<T: OpenStore>(self, store: T) -> Builder<T> {
         Builder {
             config: self.config,

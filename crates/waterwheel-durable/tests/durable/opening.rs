@@ -155,6 +155,21 @@ async fn a_store_that_fails_at_once_or_panics_is_an_error() {
     }
 }
 
+#[tokio::test]
+async fn a_store_is_chosen_at_run_time() {
+    let place = Place::new();
+    let file = Sqlite::new(place.file()).open().unwrap();
+    let stores: [Box<dyn Store>; 2] = [Box::new(file), Box::new(MemoryStore::new())];
+    for store in stores {
+        let timers = within(Durable::builder().store(store).open());
+        let timers = timers.await.unwrap();
+        let mut deliveries = Deliveries::of(&timers, "mail");
+        let timer = added(timers.at("mail", soon())).await;
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+        shut_down(&timers).await;
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_second_name_of_the_file_is_reported_once_each() {
