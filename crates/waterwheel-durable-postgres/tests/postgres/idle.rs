@@ -1,4 +1,4 @@
-//! What a process costs the server that has nothing to do.
+//! The load that an idle process puts on the server.
 
 use std::thread;
 use std::time::{Duration, Instant};
