@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use waterwheel_durable_core::store::Hint;
 
 use crate::protocol::{Event, Failure, Lease, Opening, Ownership};
-use crate::server::Server;
+use crate::server::{Server, runtime};
 
 /// How often a caller that waits is asked whether it still does.
 const ASKS_EVERY: Duration = Duration::from_millis(100);
@@ -76,7 +75,7 @@ impl Owner {
     pub(crate) fn start(server: Server, partition: u8) -> io::Result<Owner> {
         let (sender, events) = mpsc::channel();
         let (stop, mut stopped) = oneshot::channel();
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let hint = Arc::new(Mutex::new(None::<Hint>));
         let regained = Arc::clone(&hint);
         let run = async move {

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
 use waterwheel_durable_core::store::{OpenError, OpenStore};
 
 use crate::connection::Connection;
 use crate::owner::{NotOpened, Patience};
 use crate::protocol::{Database as _, Failure, Terms};
 use crate::schema;
-use crate::server::{Access, Server};
+use crate::server::{Access, Server, runtime};
 use crate::session;
 use crate::store::PostgresStore;
 
@@ -261,10 +260,6 @@ const TTLS: RangeInclusive<Duration> = Duration::from_millis(300)..=Duration::fr
 
 /// The deadline of a migration, as a multiple of that of other calls: it may wait for another one.
 const MIGRATE_WITHIN: u32 = 60;
-
-fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
 
 /// A database could not be reached, or cannot be used.
 #[derive(Debug)]

@@ -170,7 +170,7 @@ const TABLES: &str = r#"
         SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
     $$;
 
-    -- A heartbeat, whose client gives up after so many milliseconds. It has the settings that it needs, so that it is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
+    -- A heartbeat. `within` is the time in milliseconds after which the client gives up. The function sets what it needs, so that a heartbeat is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
     CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint, within integer)
     RETURNS TABLE (is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer)
     LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$

@@ -2,10 +2,12 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::config::{Host, TargetSessionAttrs};
@@ -162,6 +164,11 @@ async fn password_of(password: &Arc<Password>, until: Instant) -> Result<String,
         Err(_) => "it did not come in time".to_owned(),
     };
     Err(Failure::Disconnected(format!("no password: {why}").into()))
+}
+
+/// Creates a runtime for the calls of one thread.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
 /// The name of this machine, or an empty one if it is not known.

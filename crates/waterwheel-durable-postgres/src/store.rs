@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use waterwheel_durable_core::store::{
     self, ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
     PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::owner::{NotOpened, Owner, Patience};
 use crate::protocol::{Failure, Lease, Opening, Writer};
 use crate::read::Reads;
-use crate::server::{Server, since_boot};
+use crate::server::{Server, runtime, since_boot};
 
 /// The only partition so far.
 const PARTITION: u8 = 0;
@@ -46,7 +46,7 @@ impl PostgresStore {
         Ok(PostgresStore {
             server,
             // Dropping it panics in a task.
-            runtime: Some(Builder::new_current_thread().enable_all().build()?),
+            runtime: Some(runtime()?),
             limit,
             rows: 0,
             owner,
