@@ -195,7 +195,10 @@ fn an_opening_that_is_not_wanted_ends() {
     let database = Database::new();
     let mut first = database.open();
     first.begin().unwrap();
-    let error = database.postgres().open_store(&|| false).unwrap_err();
+    let second = database.postgres();
+    let opening = thread::spawn(move || second.open_store(&|| false));
+    until(|| opening.is_finished());
+    let error = opening.join().unwrap().unwrap_err();
     assert!(!error.is_held(), "{error}");
     assert!(MemoryStore::new().open_store(&|| false).is_ok());
 }
