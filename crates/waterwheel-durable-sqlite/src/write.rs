@@ -190,6 +190,8 @@ impl<'a> Writer<'a> {
                 commands.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
                 Ok(Outcome::Done)
             }
+            // Nobody takes over a file that is open.
+            Op::HandOver(_) | Op::Report(..) => Ok(Outcome::Done),
             Op::NextEpoch => meta::raise(self.connection, 1).map(Outcome::Epoch),
             Op::All(steps) => {
                 let room = self.room.take();

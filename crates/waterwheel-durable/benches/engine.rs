@@ -8,7 +8,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable_core::engine::{Answer, Config, Ended, Engine, Now, Output, new_row};
+use waterwheel_durable_core::engine::{Answer, Config, Engine, Now, Output, new_row};
+use waterwheel_durable_core::store::Ended;
 use waterwheel_durable_core::store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
 
 const NOW: i64 = 1_800_000_000_000;

@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use waterwheel_durable_core::engine::Ended;
+use waterwheel_durable_core::store::Ended;
 
 /// Why an attempt did not settle its timer, and what follows.
 ///

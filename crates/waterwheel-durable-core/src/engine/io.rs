@@ -41,6 +41,8 @@ pub struct Config {
     pub grace: Duration,
     /// The partition of the store: see [`Store::partition`].
     pub partition: u8,
+    /// Whether another process can take the store over while handlers run: see [`Store::hands_over`].
+    pub hands_over: bool,
     /// The number of ids in an epoch, at most [`Id::IN_EPOCH`]. Another epoch is drawn once half of them are used.
     pub ids_in_epoch: u64,
     /// The timers in memory are filed again when the clocks drift apart by more than this many microseconds.
@@ -63,6 +65,7 @@ impl Default for Config {
             refused_micros: 200_000,
             grace: Duration::from_secs(1),
             partition: 0,
+            hands_over: false,
             ids_in_epoch: Id::IN_EPOCH,
             largest_drift_micros: 1_000,
         }
@@ -76,21 +79,6 @@ pub fn new_row(handler: Arc<str>, due: Due, key: Option<Arc<[u8]>>, payload: Arc
         key,
         ..Row::new(Id::NONE, due, handler, payload)
     }
-}
-
-/// How a delivery has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// The delivery succeeded: the timer is settled.
-    Well,
-    /// The delivery failed: the timer is retried after the next retry delay.
-    Failed(Arc<str>),
-    /// The timer is retried after this delay, capped at a year, instead of the next retry delay. It still counts against the number of retry delays.
-    Later(Arc<str>, Duration),
-    /// The timer is delivered again after this delay, capped at a year. That is no failure.
-    Snoozed(Duration),
-    /// The timer is not retried.
-    Dead(Arc<str>),
 }
 
 /// An action that the engine asks for.

@@ -149,6 +149,24 @@ impl Loaded {
         share
     }
 
+    /// Adds a timer that is with a handler of another process.
+    pub(super) fn hold_running(&mut self, row: Row, queue: usize) -> Share {
+        let share = share(&row, queue);
+        self.known
+            .insert(row.id, Known::Held(row, queue, Awaits::End));
+        self.running += 1;
+        share
+    }
+
+    /// The ids of the timers that are with their handlers, in order.
+    pub(super) fn with_handlers(&self) -> Vec<Id> {
+        let held = self.known.iter();
+        let running = held.filter(|(_, known)| matches!(known, Known::Held(.., Awaits::End)));
+        let mut ids: Vec<Id> = running.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Evicts timers that are not with their handlers, chosen by handler queue and second.
     pub(super) fn evict(&mut self, leaves: impl Fn(usize, i64) -> bool) -> Vec<Share> {
         let wheel = &mut self.wheel;

@@ -472,8 +472,20 @@ impl Memory {
         let share = self.loaded.hold(row, queue);
         let queue = &mut self.queues[queue];
         queue.late = queue.late.into_iter().chain(late).min();
-        queue.held += 1;
         queue.last = queue.last.max(share.second);
+        self.count(share);
+    }
+
+    /// Takes a row into memory that is with a handler of another process.
+    pub(super) fn hold_running(&mut self, row: Row, queue: usize) {
+        let share = self.loaded.hold_running(row, queue);
+        self.queues[queue].running += 1;
+        self.count(share);
+    }
+
+    fn count(&mut self, share: Share) {
+        let queue = &mut self.queues[share.queue];
+        queue.held += 1;
         queue.bytes += share.bytes;
         self.held += 1;
         self.held_bytes += share.bytes;

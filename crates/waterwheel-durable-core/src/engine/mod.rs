@@ -14,6 +14,7 @@
 //! | `retention` | when does what was archived expire? |
 //! | `calendar/` | which occurrence of a calendar becomes a timer, and when? |
 //! | `deferred` | which cancels and reschedules wait for a commit that moves their timer? |
+//! | `hand_over` | which deliveries go on after another process has taken over, and how have they ended? |
 //! | `ids` | which id does the next timer get, and when is another epoch needed? |
 //! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
 //! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
@@ -25,6 +26,7 @@ mod buckets;
 pub mod calendar;
 mod clocks;
 mod deferred;
+mod hand_over;
 mod ids;
 mod io;
 mod loaded;
@@ -42,7 +44,8 @@ use std::sync::Arc;
 
 use crate::policy::{Policy, Retries};
 use crate::store::{
-    Bucket, Command, Due, Handle, Id, Level, Op, Outcome, PolicyChange, Row, Setting, StoreError,
+    Bucket, Command, Due, Ended, Handle, Id, Level, Op, Outcome, PolicyChange, Row, Setting,
+    StoreError,
 };
 
 use buckets::Buckets;
@@ -50,10 +53,9 @@ use calendar::Calendars;
 pub use clocks::Now;
 use clocks::{Clocks, Moved};
 use deferred::{Change, Deferred};
+use hand_over::{End, HandOver};
 use ids::Ids;
-pub use io::{
-    Answer, Config, Delivery, Ended, Output, OverQuota, Query, Reply, Stats, Token, new_row,
-};
+pub use io::{Answer, Config, Delivery, Output, OverQuota, Query, Reply, Stats, Token, new_row};
 pub use loaded::ROW_BYTES;
 use memory::Memory;
 use namespaces::Namespaces;
@@ -80,6 +82,7 @@ use store_link::{Callers, Purpose, StoreLink};
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
 /// - **The lease**: [`handle_lease`](Engine::handle_lease), if another process may take the store over.
 /// - **Shutdown**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
+/// - **Hand-over**: [`handle_ends`](Engine::handle_ends), while deliveries go on in a process that has handed the store over.
 ///
 /// # Outputs
 ///
@@ -89,8 +92,8 @@ use store_link::{Callers, Purpose, StoreLink};
 ///    time, and in any order.
 /// 2. [`poll_timeout`](Engine::poll_timeout), which may have changed.
 ///
-/// An engine on a store that was [begun](crate::store::Store::begin) starts with [`new`](Engine::new), [`restore_settings`](Engine::restore_settings) and
-/// [`restore_calendars`](Engine::restore_calendars), before all inputs.
+/// An engine on a store that was [begun](crate::store::Store::begin) starts with [`new`](Engine::new), [`restore_settings`](Engine::restore_settings),
+/// [`restore_calendars`](Engine::restore_calendars) and [`restore_handed_over`](Engine::restore_handed_over), before all inputs.
 ///
 /// # Invariants
 ///
@@ -113,6 +116,7 @@ pub struct Engine {
     retention: Retention,
     calendars: Calendars,
     deferred: Deferred,
+    hand_over: HandOver,
     link: StoreLink,
     /// Whether running handlers are no longer waited for.
     is_abandoned: bool,
@@ -134,6 +138,7 @@ impl Engine {
             retention: Retention::new(now),
             calendars: Calendars::new(epoch, config.partition),
             deferred: Deferred::new(),
+            hand_over: HandOver::new(config.hands_over),
             link: StoreLink::new(Arc::clone(&config), now),
             is_abandoned: false,
             config,
@@ -164,6 +169,20 @@ impl Engine {
     /// Restores the calendars that the store has.
     pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = calendar::Stored>) {
         self.calendars.restore(stored, &mut self.link);
+    }
+
+    /// Restores the deliveries that go on in processes that have [handed the store over](crate::store::Store::handed_over). They count against the limits, but
+    /// not against the rates.
+    pub fn restore_handed_over(&mut self, rows: Vec<Row>) {
+        if planted::is(Planted::HandedOverForgotten) {
+            return;
+        }
+        for row in rows {
+            let queue = self.queue(&row.handler);
+            self.hand_over.add(row.id);
+            self.namespaces[self.memory.queues[queue].namespace].running += 1;
+            self.memory.hold_running(row, queue);
+        }
     }
 }
 
@@ -384,6 +403,10 @@ impl Engine {
 
     /// Carries out a command from another process, once. The command may be passed in again until its [answer](Op::Reply) is written.
     pub fn handle_command(&mut self, number: u64, command: Command) {
+        // The engine that takes over will read it.
+        if self.hand_over.has_begun() {
+            return;
+        }
         let Some(token) = self.link.accept_command(number) else {
             return;
         };
@@ -424,55 +447,34 @@ impl Engine {
     /// Withdraws a delivery whose handler was not called because the wall clock was set back, or because the [lease](Engine::handle_lease) is not held. The
     /// timer waits for its time again: no attempt is used up, nothing is written, and its place becomes free.
     pub fn handle_withdrawn(&mut self, delivery: &Delivery) {
-        if let Some(namespace) = self.give_back(delivery.row.id) {
+        let id = delivery.row.id;
+        let Some(end) = self.hand_over.keep(id, None) else {
+            return;
+        };
+        let report = self.hand_over.report(id, &end);
+        if let Some(namespace) = self.give_back(id) {
             self.namespaces[namespace].was_not_called(delivery.at);
+            report.into_iter().for_each(|op| self.link.push(op));
             self.advance();
         }
     }
 
     /// Handles the end of a delivery. Returns whether it failed and the timer is retried.
     pub fn handle_ended(&mut self, id: Id, ended: Ended) -> bool {
-        let Some((row, queue)) = self.memory.loaded.end(id) else {
-            return false;
-        };
-        let namespace = self.free_place(queue, id);
-        if self.link.has_failed() {
-            return false;
+        let end = self.hand_over.keep(id, Some(ended));
+        end.is_some_and(|end| self.end(id, end))
+    }
+
+    /// Takes the ends of deliveries in [other processes](Engine::restore_handed_over): the reply to [`Store::ends`](crate::store::Store::ends).
+    pub fn handle_ends(&mut self, ends: Vec<(Id, Option<Ended>)>) {
+        if !self.link.is_open() {
+            // The engine that takes over will read them.
+            return;
         }
-        let now = self.link.now;
-        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
-        {
-            self.retire(id);
-            self.deliver_after(queue);
-            return false;
+        for (id, end) in self.hand_over.take_ended(ends) {
+            self.end(id, end);
         }
-        let of_handler = self.memory.queues[queue].retries.as_ref();
-        let retrial = |row, error, delay| {
-            self.namespaces
-                .retrial(namespace, row, of_handler, error, delay, now)
-        };
-        let op = match ended {
-            Ended::Well => self.namespaces[namespace].settling(row, now),
-            Ended::Dead(error) => burial(row, error, now),
-            Ended::Failed(error) => retrial(row, error, None),
-            Ended::Later(error, delay) => retrial(row, error, Some(delay)),
-            Ended::Snoozed(delay) => snoozing(row, delay, now),
-        };
-        let is_retried = matches!(op, Op::Retry(..));
-        let comes_back = match planted::is(Planted::GivenUpComesBack) {
-            true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
-            false => matches!(op, Op::Retry(..) | Op::Snooze(..)),
-        };
-        if comes_back {
-            self.memory.loaded.comes_back(id);
-        }
-        if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
-            self.retire(id);
-        }
-        self.link.push(op);
-        self.deliver_after(queue);
-        self.link.commit();
-        is_retried
+        self.advance();
     }
 
     /// Tells whether the [lease](crate::store::Lease) of the store is held. While it is not, no deliveries begin.
@@ -560,13 +562,19 @@ impl Engine {
             if self.link.may_deliver() {
                 self.deliveries().deliver();
             }
-        } else if self.link.is_clear()
-            && (self.is_abandoned || self.memory.loaded.running() == 0)
-            && let Some(op) = self.poison.clean_end()
-        {
-            self.link.push(op);
+        } else if self.link.is_clear() {
+            let (loaded, poison) = (&self.memory.loaded, &mut self.poison);
+            self.hand_over
+                .end_cleanly(loaded, self.is_abandoned, poison, &mut self.link);
         }
         self.link.commit();
+    }
+
+    /// The commit that hands over is durable, or was refused.
+    fn hand_over_completed(&mut self, is_done: bool) {
+        for (id, end) in self.hand_over.completed(is_done) {
+            self.end(id, end);
+        }
     }
 
     fn deliveries(&mut self) -> Deliveries<'_> {
@@ -688,6 +696,57 @@ impl Engine {
         queue.namespace
     }
 
+    /// Ends a delivery. Returns whether it failed and the timer is retried.
+    fn end(&mut self, id: Id, end: End) -> bool {
+        let report = self.hand_over.report(id, &end);
+        let Some(ended) = end else {
+            self.give_back(id);
+            report.into_iter().for_each(|op| self.link.push(op));
+            return false;
+        };
+        let Some((row, queue)) = self.memory.loaded.end(id) else {
+            return false;
+        };
+        let namespace = self.free_place(queue, id);
+        if self.link.has_failed() {
+            return false;
+        }
+        let now = self.link.now;
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
+        {
+            self.retire(id);
+            self.deliver_after(queue);
+            return false;
+        }
+        let of_handler = self.memory.queues[queue].retries.as_ref();
+        let retrial = |row, error, delay| {
+            self.namespaces
+                .retrial(namespace, row, of_handler, error, delay, now)
+        };
+        let op = match ended {
+            Ended::Well => self.namespaces[namespace].settling(row, now),
+            Ended::Dead(error) => burial(row, error, now),
+            Ended::Failed(error) => retrial(row, error, None),
+            Ended::Later(error, delay) => retrial(row, error, Some(delay)),
+            Ended::Snoozed(delay) => snoozing(row, delay, now),
+        };
+        let is_retried = matches!(op, Op::Retry(..));
+        let comes_back = match planted::is(Planted::GivenUpComesBack) {
+            true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
+            false => matches!(op, Op::Retry(..) | Op::Snooze(..)),
+        };
+        if comes_back {
+            self.memory.loaded.comes_back(id);
+        }
+        if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
+            self.retire(id);
+        }
+        self.link.push(report.unwrap_or(op));
+        self.deliver_after(queue);
+        self.link.commit();
+        is_retried
+    }
+
     /// Gives back a timer whose handler was not called: it stays in the store, and is read again. Returns its namespace, if it was with its handler.
     fn give_back(&mut self, id: Id) -> Option<usize> {
         let (_, queue) = self.memory.loaded.end(id)?;
@@ -780,6 +839,8 @@ impl Engine {
             }
             (Op::Start(row), ..) => self.started(row),
             (Op::Reply(number, _), ..) => self.link.command_answered(*number),
+            (Op::HandOver(_), ..) => self.hand_over_completed(true),
+            (Op::Report(id, _), ..) => self.retire(*id),
             (Op::Set(name, value), callers, _) => {
                 self.was_set(name, value.as_deref());
                 if let Some(callers) = callers {
@@ -913,6 +974,8 @@ impl Engine {
                 }
                 // The clock and the policy may have changed before the retry.
                 Op::Expire { .. } => self.retention.refused(),
+                // More deliveries may have ended before the next attempt.
+                Op::HandOver(_) => self.hand_over_completed(false),
                 op if !is_requested => self.link.push_again(op),
                 Op::Cancel(handle) | Op::Reschedule(handle, ..) => {
                     self.memory.restore(handle.id);

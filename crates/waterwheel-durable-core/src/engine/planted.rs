@@ -67,6 +67,12 @@ pub enum Planted {
     UniqueViolationIsDone,
     /// Epochs on another timeline of the database rise as usual.
     EpochsRepeat,
+    /// An engine that takes over does not know which deliveries go on elsewhere.
+    HandedOverForgotten,
+    /// It does not read how they end.
+    EndsNotRead,
+    /// The timers of a process that ends before its handlers are not given back.
+    DeadNodesKept,
 }
 
 /// Whether this fault is planted. Always false without the feature `planted`.

@@ -425,7 +425,12 @@ impl StoreLink {
         let ends = |op: &&Op| {
             matches!(
                 op,
-                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Snooze(..) | Op::Bury { .. }
+                Op::Settle(_)
+                    | Op::Archive(..)
+                    | Op::Retry(..)
+                    | Op::Snooze(..)
+                    | Op::Bury { .. }
+                    | Op::Report(..)
             )
         };
         in_flight.chain(&self.commits.own).filter(ends).count()

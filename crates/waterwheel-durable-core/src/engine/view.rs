@@ -19,7 +19,7 @@ impl Engine {
             in_wheel: self.memory.loaded.filed(),
             held: self.memory.held(),
             held_bytes: self.memory.held_bytes(),
-            running: self.memory.loaded.running(),
+            running: self.hand_over.of_this_process(self.memory.loaded.running()),
             jumps: self.clocks.jumps,
             refusals: self.link.refusals.count,
             full: self.link.refusals.full,
@@ -30,7 +30,13 @@ impl Engine {
     /// Whether no delivery is running and nothing has to be written.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.memory.loaded.running() == 0 && self.link.is_clear()
+        self.stats().running == 0 && self.link.is_clear()
+    }
+
+    /// Whether deliveries go on in processes that have handed the store over: their [ends](Engine::handle_ends) have to be read.
+    #[must_use]
+    pub fn waits_for_ends(&self) -> bool {
+        self.hand_over.is_any_elsewhere()
     }
 
     /// Whether nothing has to be written, apart from what the store has refused and is asked again later.

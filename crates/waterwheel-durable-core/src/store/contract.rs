@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Handle, HandlePage, Id, Lease,
-    Level, Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting,
+    ArchiveCursor, Archived, Command, Counts, Dead, DeadLetters, Ended, Handle, HandlePage, Id,
+    Lease, Level, Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting,
 };
 
 /// The storage of durable timers.
@@ -195,6 +195,33 @@ pub trait Store: Send {
     /// Gives the store up, since the service has failed: nothing is written any more, and reads may follow. A store that
     /// another process can take over makes that possible at once, although the service may still be open for long.
     fn give_up(&mut self) {}
+
+    /// Returns whether another process can take the store over while handlers of this one still run: see
+    /// [`Op::HandOver`]. Such a store has to be [polled](Store::commands_every).
+    fn hands_over(&self) -> bool {
+        false
+    }
+
+    /// Returns the timers that are with handlers of processes that have [handed the store over](Op::HandOver), and those
+    /// whose ends they have reported. Called after [`begin`](Store::begin).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn handed_over(&mut self) -> Result<Vec<Row>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns the ids of these timers, each with the end of its delivery if that was reported. If one of those that were handed over is
+    /// missing, its handler was not called, or its process has ended: it is to be delivered again. Called several times a
+    /// second while some have not ended.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn ends(&mut self) -> Result<Vec<(Id, Option<Ended>)>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// Returns how often the store is polled: for [commands](Store::commands), [maintenance](Store::maintain) and its
     /// [lease](Store::lease). `None` if none of these is needed without a commit.
@@ -546,6 +573,23 @@ macro_rules! forward {
         fn give_up(&mut self) {
             let $this = self;
             $inner.give_up();
+        }
+
+        fn hands_over(&self) -> bool {
+            let $this = self;
+            $inner.hands_over()
+        }
+
+        fn handed_over(&mut self) -> Result<Vec<$crate::store::Row>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.handed_over()
+        }
+
+        fn ends(
+            &mut self,
+        ) -> Result<Vec<($crate::store::Id, Option<$crate::store::Ended>)>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.ends()
         }
 
         fn commands_every(&self) -> Option<std::time::Duration> {

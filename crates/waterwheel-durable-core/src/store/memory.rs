@@ -270,7 +270,7 @@ impl MemoryStore {
                 self.settings.remove(name);
                 Outcome::Done
             }
-            Op::Reply(..) => Outcome::Done,
+            Op::Reply(..) | Op::HandOver(_) | Op::Report(..) => Outcome::Done,
             Op::NextEpoch => {
                 self.epoch += 1;
                 Outcome::Epoch(self.epoch)

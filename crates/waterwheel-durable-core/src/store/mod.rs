@@ -10,7 +10,7 @@
 //! | write a store | [`Store`]; `conformance`, with the feature `testing`, tests it |
 //! | open a store, and describe why it could not be opened | [`OpenStore`], [`OpenError`] |
 //! | tell whether another process may have taken a store over | [`Lease`] |
-//! | describe what is written, and the result | [`Op`], [`Outcome`], [`Erased`] |
+//! | describe what is written, and the result | [`Op`], [`Outcome`], [`Ended`], [`Erased`] |
 //! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | list archived timers | [`Archived`], [`ArchiveCursor`] |
 //! | store settings next to the timers | [`Setting`] |
@@ -29,6 +29,7 @@ mod command;
 mod contract;
 mod count;
 mod due;
+mod ended;
 mod lease;
 mod memory;
 mod op;
@@ -42,6 +43,7 @@ pub use command::{Command, InvalidCommand, PolicyChange};
 pub use contract::{Hint, Notice, Store, StoreError};
 pub use count::{Counts, DeadCount, PendingCount};
 pub use due::{Bucket, Due, Level};
+pub use ended::Ended;
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use op::{Erased, Op, Outcome, Setting};

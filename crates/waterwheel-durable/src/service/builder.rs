@@ -225,6 +225,7 @@ fn begin<S: OpenStore>(
     let config = Config {
         max_bytes_in_memory,
         partition: store.partition(),
+        hands_over: store.hands_over(),
         // Calls of the store always return, so no reply is lost.
         reply_micros: u64::MAX,
         ..builder.config
@@ -233,6 +234,7 @@ fn begin<S: OpenStore>(
     let settings = store.settings()?;
     engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
+    engine.restore_handed_over(store.handed_over()?);
     let lease = store.lease();
     let shared = Shared::new(
         engine,

@@ -5,14 +5,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable_core::store::{Handle, Id, Row};
+use waterwheel_durable_core::store::{Ended, Handle, Id, Row};
 
 use super::{Durable, Namespace};
 use crate::failure::Failure;
 use crate::new_timer::check_name;
 use crate::options::HandlerOptions;
 use crate::shell::worker::Handler;
-use waterwheel_durable_core::engine::{Ended, namespace_in};
+use waterwheel_durable_core::engine::namespace_in;
 use waterwheel_durable_core::policy::{InvalidPolicy, Retries};
 
 /// A due timer, as it is passed to its handler.

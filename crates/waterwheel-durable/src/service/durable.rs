@@ -329,8 +329,11 @@ impl Durable {
     /// Stops deliveries and accepts no further calls, waits for running handlers as long as `drain` allows, and closes
     /// the store.
     ///
+    /// A store that other processes can take over is handed over at once, while handlers still run. The next process counts
+    /// them against its limits, and settles or retries their timers once they have ended.
+    ///
     /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again when the
-    /// store is next opened. When this resolves, the lock on the file is released. `shutdown` can be called more than
+    /// store is next opened, or by the process that has taken over. When this resolves, the lock on the file is released. `shutdown` can be called more than
     /// once, also concurrently: each call resolves when the store is closed, and the shortest limit counts.
     ///
     /// The limit holds even if handlers block all threads of the runtime, or if nothing drives the runtime. A store

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
 use waterwheel_durable_core::policy::Retries;
 use waterwheel_durable_core::store::{
-    Command, Due, Handle, Lease, Outcome, Row, Store, StoreError,
+    Command, Due, Ended, Handle, Id, Lease, Outcome, Row, Store, StoreError,
 };
 
 use super::clock::Clock;
@@ -24,7 +24,7 @@ use super::worker::{Called, Handler, Handlers, Workers};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use waterwheel_durable_core::engine::{
-    Answer, Delivery, Ended, Engine, Now, Output, Reply, Token, by_namespace,
+    Answer, Delivery, Engine, Now, Output, Reply, Token, by_namespace,
 };
 
 /// The maximum age of the engine's time when something happens.
@@ -211,6 +211,16 @@ impl Shared {
                 state.engine.handle_command(number, command);
             }
         });
+    }
+
+    /// Whether deliveries go on in processes that have handed the store over.
+    pub(super) fn waits_for_ends(&self) -> bool {
+        self.lock().engine.waits_for_ends()
+    }
+
+    /// Takes the ends of deliveries in these processes.
+    pub(super) fn handle_ends(self: &Arc<Shared>, ends: Vec<(Id, Option<Ended>)>) {
+        self.with(|state| state.engine.handle_ends(ends));
     }
 
     /// Handles a failure of the store outside of the engine's requests.

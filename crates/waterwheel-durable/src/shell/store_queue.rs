@@ -102,6 +102,13 @@ impl StoreQueue {
         });
     }
 
+    /// Asks for commands within this time, once.
+    pub(super) fn ask_within(&self, within: Duration) {
+        if let Some(commands) = &mut self.lock().commands {
+            commands.at = commands.at.min(Instant::now() + within);
+        }
+    }
+
     /// Asks for commands soon.
     pub(super) fn hint(&self) {
         if let Some(commands) = &mut self.lock().commands {

@@ -1,6 +1,7 @@
 //! The thread that calls the store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use waterwheel_durable_core::store::{Hint, Store, StoreError};
 
@@ -8,6 +9,9 @@ use super::shared::Shared;
 use super::store_queue::{Job, Read};
 use super::task::{guarded, unwound};
 use crate::event::Event;
+
+/// How long the end of a delivery in another process may stay unread, for which a place of its handler is taken.
+const ENDS_WITHIN: Duration = Duration::from_millis(50);
 
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
@@ -17,6 +21,9 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_committed = false;
     if let Some(every) = store.commands_every() {
         shared.queue.take_commands(every);
+        if shared.waits_for_ends() {
+            shared.queue.ask_within(ENDS_WITHIN);
+        }
         let shared = Arc::downgrade(shared);
         store.set_hint(Hint::new(move || {
             if let Some(shared) = shared.upgrade() {
@@ -70,14 +77,14 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             }
             Job::Commands if has_failed => {}
             Job::Commands => {
-                match guarded(|| store.commands()) {
-                    Ok(commands) if commands.is_empty() => {}
-                    Ok(commands) => unwound(|| shared.handle_commands(commands)),
-                    Err(error) if error.is_definite() => {}
-                    Err(error) => {
-                        has_failed = true;
-                        unwound(|| shared.failed(&error));
-                    }
+                let handle = |commands: Vec<_>| match commands.is_empty() {
+                    true => {}
+                    false => shared.handle_commands(commands),
+                };
+                has_failed = read(|| store.commands(), handle, shared);
+                if !has_failed && shared.waits_for_ends() {
+                    has_failed = read(|| store.ends(), |ends| shared.handle_ends(ends), shared);
+                    shared.queue.ask_within(ENDS_WITHIN);
                 }
                 if !std::mem::take(&mut has_committed) && !has_failed {
                     has_failed = maintain(&mut *store, shared);
@@ -91,6 +98,23 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     // A store that panics while it is dropped has nothing left to write.
     unwound(|| drop(store));
     shared.closed();
+}
+
+/// Passes on what the store returns. Returns whether it has failed.
+fn read<T>(
+    read: impl FnOnce() -> Result<T, StoreError>,
+    handle: impl FnOnce(T),
+    shared: &Arc<Shared>,
+) -> bool {
+    match guarded(read) {
+        Ok(found) => unwound(|| handle(found)),
+        Err(error) if error.is_definite() => {}
+        Err(error) => {
+            unwound(|| shared.failed(&error));
+            return true;
+        }
+    }
+    false
 }
 
 /// Reports the store's notices.

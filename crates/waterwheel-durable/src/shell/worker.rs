@@ -12,12 +12,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use waterwheel_durable_core::store::{Due, Id, Row};
+use waterwheel_durable_core::store::{Due, Ended, Id, Row};
 
 use super::shared::Shared;
 use super::task::{message_of, yield_now};
+use waterwheel_durable_core::engine::Delivery;
 use waterwheel_durable_core::engine::planted::{self, Planted};
-use waterwheel_durable_core::engine::{Delivery, Ended};
 
 /// The number of attempts that a worker makes before it yields to other tasks, if none of them has to wait.
 const AT_A_TIME: usize = 32;

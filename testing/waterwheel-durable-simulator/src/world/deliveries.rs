@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_durable_core::engine::{Delivery, Ended};
+use waterwheel_durable_core::engine::Delivery;
+use waterwheel_durable_core::store::Ended;
 
 use super::{DAY, RETRY_DELAYS, World};
 use crate::model::Settled;

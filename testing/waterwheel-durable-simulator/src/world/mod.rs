@@ -176,6 +176,7 @@ impl Lives for World {
             grace: Duration::from_millis(rng.u64(0..2_000)),
             largest_drift_micros: 1_000,
             partition: ids.u8(0..64),
+            hands_over: false,
             // So few that a life needs several epochs.
             ids_in_epoch: match ids.u32(0..3) {
                 0 => ids.u64(6..24),

@@ -6,6 +6,8 @@
 //! | `commands` | what do commands from other processes do, and how are they answered? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
 //! | `round_robin` | which delivery begins next when places are short? |
+//! | `hand_overs` | what happens to deliveries while a store changes hands? |
+//! | `leases` | what begins while the lease is not held? |
 //! | `many` | what does a handler cost among many others? |
 //! | `memory` | which timers are in memory, and which leave it? |
 //! | `missing` | which names without a handler are reported? |
@@ -25,6 +27,7 @@
 mod calendars;
 mod commands;
 mod commits;
+mod hand_overs;
 mod leases;
 mod many;
 mod memory;
