@@ -39,7 +39,7 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) enum Request<'a> {
     Begin,
-    /// Without the settings.
+    /// Without the settings, for a statement that fails on a standby.
     BeginPlain,
     Statement(Statement<'a>),
     Commit,
@@ -146,7 +146,7 @@ impl Connection {
         self.transaction_after(Request::Begin, statements).await
     }
 
-    /// Carries out a statement in a transaction of its own, without the settings that others depend on.
+    /// Carries out a statement that writes in a transaction of its own, without the settings that others depend on.
     pub(crate) async fn plain_transaction(
         &mut self,
         statement: Statement<'_>,
@@ -262,7 +262,7 @@ async fn reply(client: &Client, begin: &str, request: Request<'_>) -> Result<Vec
             let sql = if let Request::Begin = request {
                 begin
             } else {
-                BEGIN
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
             };
             let begun = client.batch_execute(sql).await;
             begun.map_err(|error| Error::from(error).lost())?;
