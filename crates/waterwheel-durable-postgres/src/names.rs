@@ -1,5 +1,7 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use waterwheel_durable_core::store::Id;
 
 use crate::error::Error;
 
@@ -16,6 +18,8 @@ pub(crate) struct Table {
     stored: usize,
     /// How many timers the next commit may insert.
     pub(crate) room: u64,
+    /// The timers that were handed over to this opening. Their ends may be in the table `attempts`.
+    pub(crate) handed_over: HashSet<Id>,
 }
 
 impl Names {

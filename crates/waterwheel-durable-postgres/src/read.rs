@@ -56,6 +56,12 @@ pub(crate) fn row(from: &Columns, names: &Table) -> Result<Row, Error> {
     })
 }
 
+static HANDED_OVER: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {ROW} FROM waterwheel.timers WHERE partition = $1 AND id = ANY ($2) ORDER BY id"
+    )
+});
+
 static LOAD: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT {ROW} FROM (
@@ -206,6 +212,12 @@ impl Reads<'_> {
         let load = load.big(after.second).big(stored(after.id)).big(before);
         let load = load.big(bytes(limit.rows)).big(bytes(limit.bytes));
         self.rows(load, row).await
+    }
+
+    /// Reads the timers with these ids, whose handlers have been called.
+    pub(crate) async fn handed_over(&mut self, ids: &[Id]) -> Result<Vec<Row>, Error> {
+        let ids = ids.iter().map(|id| stored(*id)).collect();
+        self.rows(self.statement(&HANDED_OVER).bigs(ids), row).await
     }
 
     pub(crate) async fn first_second(

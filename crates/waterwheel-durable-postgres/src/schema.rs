@@ -40,6 +40,16 @@ const TABLES: &str = r#"
         epoch_timeline integer NOT NULL
     ) WITH (fillfactor = 50);
 
+    -- The deliveries that go on in processes that have given the partition back, and the ends of others that the owner has not carried out.
+    CREATE TABLE waterwheel.attempts (
+        id bigint PRIMARY KEY,
+        node bigint REFERENCES waterwheel.nodes (id) ON DELETE CASCADE,
+        partition smallint NOT NULL,
+        ended bytea
+    );
+    CREATE INDEX attempts_partition ON waterwheel.attempts (partition, node);
+    CREATE INDEX attempts_node ON waterwheel.attempts (node);
+
     CREATE TABLE waterwheel.commits (
         partition smallint NOT NULL,
         epoch bigint NOT NULL,
@@ -172,7 +182,9 @@ const TABLES: &str = r#"
 
     -- A heartbeat. `within` is the time in milliseconds after which the client gives up. The function sets what it needs, so that a heartbeat is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
     CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint, within integer)
-    RETURNS TABLE (is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer)
+    RETURNS TABLE (
+        is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer, others bigint[], counters bigint[]
+    )
     LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
         PERFORM set_config('lock_timeout', (2 * within)::text, true),
@@ -184,6 +196,10 @@ const TABLES: &str = r#"
         SELECT it.node, nodes.counter, it.owner, it.timeline INTO node, counter, owner, written_on
             FROM waterwheel.partitions it LEFT JOIN waterwheel.nodes ON nodes.id = it.node
             WHERE it.partition = of_partition;
+        IF node = of_node THEN
+            SELECT array_agg(it.id), array_agg(it.counter) INTO others, counters FROM waterwheel.nodes it
+                WHERE it.id <> of_node AND it.id IN (SELECT attempts.node FROM waterwheel.attempts WHERE attempts.partition = of_partition);
+        END IF;
         RETURN NEXT;
     END $$;
 

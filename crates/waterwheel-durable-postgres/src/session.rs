@@ -1,13 +1,14 @@
 //! The statements of the protocol.
 
-use waterwheel_durable_core::store::Outcome;
+use waterwheel_durable_core::store::{Ended, Id, Outcome};
 
 use crate::connection::{Connection, Request};
 use crate::error::{Error, get};
 use crate::protocol::{
-    Beat, Claim, Commit, Drawn, Failure, Holder, NodeId, Opening, OwnerId, Pid, Rejection, Session,
+    Attempts, Beat, Claim, Commit, Drawn, Failure, Holder, NodeId, Opening, OwnerId, Pid,
+    Rejection, Session,
 };
-use crate::read::drawn;
+use crate::read::{drawn, id, stored};
 use crate::server::host_name;
 use crate::statement::Statement;
 use crate::steps::Plan;
@@ -52,8 +53,7 @@ impl Session for Connection {
         owner: Option<OwnerId>,
     ) -> Result<(), Failure> {
         self.begin_call();
-        let delete = Statement::new("DELETE FROM waterwheel.nodes WHERE id = $1");
-        let mut statements = vec![delete.big(node.0.cast_signed())];
+        let mut statements = vec![delete_node(node)];
         if let Some(owner) = owner {
             let sql =
                 "UPDATE waterwheel.partitions SET node = NULL WHERE partition = $1 AND owner = $2";
@@ -91,6 +91,12 @@ impl Session for Connection {
         self.begin_call();
         let taken = self.lock_and_take(claim).await;
         self.or_roll_back(taken, Option::is_some).await
+    }
+
+    async fn remove(&mut self, claim: &Claim) -> Result<(), Failure> {
+        self.begin_call();
+        let removed = self.delete_node(claim.from.node).await;
+        self.or_roll_back(removed, |()| true).await
     }
 
     async fn transact(&mut self, commit: &Commit<'_>) -> Result<Vec<Outcome>, Rejection> {
@@ -142,6 +148,46 @@ impl Session for Connection {
         };
         let (is_known, has_row): (bool, bool) = (get(row, 0)?, get(row, 1)?);
         Ok(is_known.then_some(has_row))
+    }
+
+    async fn report(&mut self, node: NodeId, ends: &[(Id, Option<Ended>)]) -> Result<(), Failure> {
+        self.begin_call();
+        let node = node.0.cast_signed();
+        let ended = ends
+            .iter()
+            .map(|(_, end)| end.as_ref().map(Ended::to_stored));
+        let ended: Vec<Option<Vec<u8>>> = ended.collect();
+        let ids = || ends.iter().map(|(id, _)| stored(*id)).collect();
+        let sql = "
+            UPDATE waterwheel.attempts SET node = NULL, ended = it.ended
+            FROM unnest($2::bigint[], $3::bytea[]) AS it (id, ended)
+            WHERE attempts.id = it.id AND attempts.node = $1 AND it.ended IS NOT NULL";
+        let update = Statement::new(sql).big(node).bigs(ids());
+        let update = update.blobs(ended.iter().map(Option::as_deref).collect());
+        // Those with an end have no node any more.
+        let sql = "DELETE FROM waterwheel.attempts WHERE id = ANY ($2) AND node = $1";
+        let delete = Statement::new(sql).big(node).bigs(ids());
+        self.transaction(vec![update, delete]).await?;
+        Ok(())
+    }
+
+    async fn attempts(&mut self, opening: &Opening) -> Result<Option<Attempts>, Failure> {
+        self.begin_call();
+        let sql = "
+            SELECT attempts.id, attempts.ended FROM waterwheel.partitions it
+            LEFT JOIN waterwheel.attempts ON attempts.partition = it.partition
+            WHERE it.partition = $1 AND it.owner = $2 AND it.timeline = waterwheel.timeline()";
+        let select = Statement::new(sql).small(opening.partition);
+        let select = select.big(opening.owner.0.cast_signed());
+        let rows = self.transaction(vec![select]).await?;
+        let mut attempts = Vec::new();
+        for row in &rows {
+            let (of, stored): (Option<i64>, Option<&[u8]>) = (get(row, 0)?, get(row, 1)?);
+            if of.is_some() {
+                attempts.push((id(row, 0)?, stored.map(end)));
+            }
+        }
+        Ok((!rows.is_empty()).then_some(attempts))
     }
 
     async fn terminate_blockers(&mut self, of: Pid) -> Result<(), Failure> {
@@ -232,8 +278,7 @@ impl Connection {
             Statement::new(begin).small(claim.partition).big(epoch),
         ];
         if let Some(node) = claim.from.node.filter(|it| *it != claim.node) {
-            let delete = Statement::new("DELETE FROM waterwheel.nodes WHERE id = $1");
-            statements.push(delete.big(node.0.cast_signed()));
+            statements.push(delete_node(node));
         }
         let mut requests: Vec<_> = statements.into_iter().map(Request::Statement).collect();
         requests.push(Request::Commit);
@@ -241,6 +286,15 @@ impl Connection {
             reply?;
         }
         Ok(Some(drawn))
+    }
+
+    async fn delete_node(&mut self, node: Option<NodeId>) -> Result<(), Error> {
+        let delete = node.map(delete_node);
+        let requests = delete.into_iter().map(Request::Statement);
+        for reply in self.send(requests.chain([Request::Commit]).collect()).await {
+            reply?;
+        }
+        Ok(())
     }
 
     async fn lock_and_confirm(
@@ -335,12 +389,28 @@ impl Connection {
     }
 }
 
+/// The end of a delivery that another process has noted.
+fn end(stored: &[u8]) -> Ended {
+    let unreadable =
+        || Ended::Failed("its end cannot be read, because a newer version has written it".into());
+    Ended::from_stored(stored).unwrap_or_else(unreadable)
+}
+
+/// Its deliveries that have not ended are deleted with it.
+fn delete_node<'a>(node: NodeId) -> Statement<'a> {
+    let delete = Statement::new("DELETE FROM waterwheel.nodes WHERE id = $1");
+    delete.big(node.0.cast_signed())
+}
+
 fn beat_of(row: &tokio_postgres::Row) -> Result<Beat, Error> {
     let owner: Option<i64> = get(row, 4)?;
     let Some(owner) = owner else {
         return Err(Error::Unexpected("the partition does not exist".into()));
     };
     let (node, counter): (Option<i64>, Option<i64>) = (get(row, 2)?, get(row, 3)?);
+    let many = |at| get::<Option<Vec<i64>>>(row, at);
+    let others = many(6)?.into_iter().flatten();
+    let counters = many(7)?.into_iter().flatten();
     Ok(Beat {
         is_registered: get(row, 0)?,
         timeline: get::<i32>(row, 1)?.cast_unsigned(),
@@ -350,5 +420,9 @@ fn beat_of(row: &tokio_postgres::Row) -> Result<Beat, Error> {
             owner: OwnerId(owner.cast_unsigned()),
             timeline: get::<i32>(row, 5)?.cast_unsigned(),
         },
+        others: others
+            .zip(counters)
+            .map(|(node, counter)| (NodeId(node.cast_unsigned()), counter.cast_unsigned()))
+            .collect(),
     })
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use waterwheel_durable_core::store::{
-    self, ArchiveCursor, Archived, Counts, DeadLetters, Handle, HandlePage, Id, Level, Op, Outcome,
-    PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
+    self, ArchiveCursor, Archived, Counts, DeadLetters, Ended, Handle, HandlePage, Id, Level, Op,
+    Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
 };
 
 use crate::connection::Connection;
@@ -97,7 +97,7 @@ impl PostgresStore {
             };
             call(reads).await.map_err(Failure::from)
         };
-        self.with(async |writer| writer.read(read).await)
+        self.with(async |writer| writer.call(read).await)
     }
 
     /// How many timers may be inserted.
@@ -272,6 +272,34 @@ impl Store for PostgresStore {
     /// Gives the timers back. Handlers that run go on.
     fn give_up(&mut self) {
         self.owner.stop();
+    }
+
+    fn hands_over(&self) -> bool {
+        true
+    }
+
+    fn handed_over(&mut self) -> Result<Vec<Row>, StoreError> {
+        let give_up_at = Instant::now() + self.server.terms().ttl;
+        let attempts = loop {
+            match self.maintain().and_then(|()| self.ends()) {
+                Ok(attempts) => break attempts,
+                Err(error) if !error.is_definite() || Instant::now() >= give_up_at => {
+                    return Err(error);
+                }
+                Err(_) => thread::sleep(self.server.terms().reconnect_every()),
+            }
+        };
+        let ids: Vec<Id> = attempts.into_iter().map(|(id, _)| id).collect();
+        let rows = match ids.is_empty() {
+            true => Vec::new(),
+            false => self.read(async |mut reads| reads.handed_over(&ids).await)?,
+        };
+        self.server.names().lock().handed_over = ids.into_iter().collect();
+        Ok(rows)
+    }
+
+    fn ends(&mut self) -> Result<Vec<(Id, Option<Ended>)>, StoreError> {
+        self.with(async |writer| writer.attempts().await)
     }
 
     fn set_hint(&mut self, hint: store::Hint) {

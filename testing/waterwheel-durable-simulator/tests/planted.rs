@@ -145,6 +145,9 @@ faults! { is_found_in_the_protocol:
     a_lost_reply_that_counts_as_a_refusal_is_found: Planted::DoubtIsRefusal,
     a_taken_key_that_counts_as_done_is_found: Planted::UniqueViolationIsDone,
     epochs_that_repeat_after_a_failover_are_found: Planted::EpochsRepeat,
+    deliveries_that_are_not_handed_over_are_found: Planted::HandedOverForgotten,
+    ends_that_are_not_read_are_found: Planted::EndsNotRead,
+    timers_that_stay_with_a_dead_process_are_found: Planted::DeadNodesKept,
 }
 
 faults! { is_found_in_the_cluster:
@@ -155,5 +158,6 @@ faults! { is_found_in_the_cluster:
     an_owner_that_leaves_on_a_new_timeline_is_found: cluster::Fault::LeavesOnNewTimeline,
     commits_without_a_gap_check_are_found: cluster::Fault::NoGapCheck,
     a_counter_that_is_not_compared_again_is_found: cluster::Fault::CounterNotComparedAgain,
+    an_end_that_is_carried_out_twice_is_found: cluster::Fault::EndsKept,
     a_delivery_without_a_look_at_the_lease_is_found: cluster::Fault::LeaseNotLookedAt,
 }

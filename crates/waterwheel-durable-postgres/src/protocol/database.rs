@@ -3,9 +3,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_durable_core::store::{Op, Outcome};
+use waterwheel_durable_core::store::{Ended, Id, Op, Outcome};
 
 use super::Drawn;
+
+/// Deliveries that were handed over: the ids of the timers, and how those have ended that have.
+pub type Attempts = Vec<(Id, Option<Ended>)>;
 
 /// A process that is connected to the database. A process that was declared dead draws another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,7 +47,7 @@ pub trait Session {
     /// Inserts the row of a node, unless it exists.
     fn register(&mut self, node: NodeId) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Deletes the row of a node, and gives the partition back if this opening holds it. The timeline in the row of the
+    /// Deletes the row of a node with its deliveries that have not ended, and gives the partition back if this opening holds it. The timeline in the row of the
     /// partition stays as it is.
     fn leave(
         &mut self,
@@ -53,7 +56,8 @@ pub trait Session {
         owner: Option<OwnerId>,
     ) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Increments the counter of a node, and then reads the row of the partition, in one transaction.
+    /// Increments the counter of a node. Then reads the row of the partition, and those of other nodes that have handed deliveries over, in the same
+    /// transaction.
     fn beat(&mut self, node: NodeId, partition: u8) -> impl Future<Output = Result<Beat, Failure>>;
 
     /// Begins a transaction, which the next call continues, and returns the backend that serves it.
@@ -70,13 +74,16 @@ pub trait Session {
     /// previous one. Then commits, and returns the epoch that it has drawn. Otherwise rolls back, and returns `None`.
     fn take(&mut self, claim: &Claim) -> impl Future<Output = Result<Option<Drawn>, Failure>>;
 
+    /// Ends the transaction of a claim: deletes the row of the other node with its deliveries that have not ended, and commits.
+    fn remove(&mut self, claim: &Claim) -> impl Future<Output = Result<(), Failure>>;
+
     /// Carries out a commit in one transaction, which may have [begun](Session::begin):
     ///
     /// 1. Locks the row of the partition `FOR NO KEY UPDATE`, and compares the owner and the timeline. The lock holds
     ///    up a take-over, and any other transaction of this opening.
     /// 2. Inserts the commit row, by a statement of its own, if the row of the previous commit exists. A statement that
     ///    has waited for the lock would not see what was committed meanwhile.
-    /// 3. Carries out the steps, and commits.
+    /// 3. Carries out the steps, and commits. [`Op::HandOver`] gives the partition back, and notes that these deliveries go on in this node.
     fn transact(
         &mut self,
         commit: &Commit<'_>,
@@ -89,6 +96,21 @@ pub trait Session {
         opening: &Opening,
         number: u64,
     ) -> impl Future<Output = Result<(), Rejection>>;
+
+    /// Notes the ends of deliveries that this node has handed over, and deletes those without an end. Deliveries that no longer belong to it stay as they
+    /// are.
+    fn report(
+        &mut self,
+        node: NodeId,
+        ends: &[(Id, Option<Ended>)],
+    ) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Returns the deliveries of other nodes that go on, and the ends of those whose ends were noted and not carried out. `None` if the row of the
+    /// partition does not belong to this opening on this timeline: a failover may have lost some.
+    fn attempts(
+        &mut self,
+        opening: &Opening,
+    ) -> impl Future<Output = Result<Option<Attempts>, Failure>>;
 
     /// Returns whether the commit row of this number exists. `None`: rows of this opening may have been deleted.
     fn was_committed(
@@ -110,6 +132,8 @@ pub struct Beat {
     pub timeline: u32,
     /// The row of the partition.
     pub holder: Holder,
+    /// The other nodes whose deliveries of this partition go on, with their counters, if this node holds the partition.
+    pub others: Vec<(NodeId, u64)>,
 }
 
 /// The row of a partition, with the counter of its node.
@@ -125,7 +149,7 @@ pub struct Holder {
     pub timeline: u32,
 }
 
-/// A node that takes a partition over.
+/// A node that takes a partition over, or that declares another one dead.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The partition.

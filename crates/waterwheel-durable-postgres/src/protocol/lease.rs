@@ -30,6 +30,12 @@ impl Terms {
         self.ttl / 6
     }
 
+    /// The time between heartbeats of a standby, which is also how long a planned hand-over takes.
+    #[must_use]
+    pub fn look_every(self) -> Duration {
+        self.ttl / 12
+    }
+
     /// The time after which a commit or a read has failed. It may carry megabytes.
     #[must_use]
     pub fn commit_within(self) -> Duration {
@@ -73,6 +79,7 @@ struct State {
     has_ended: AtomicBool,
     /// Whether a failover may have lost commits of the opening.
     is_unconfirmed: AtomicBool,
+    is_handed_over: AtomicBool,
     is_closed: AtomicBool,
     closed: Notify,
 }
@@ -112,6 +119,17 @@ impl Lease {
         self.0
             .is_unconfirmed
             .store(is_unconfirmed, Ordering::Release);
+    }
+
+    /// Returns whether the partition was given back while handlers still run, or may be at the moment. Then the lease is that of these handlers.
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.0.is_handed_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_handed_over(&self, is_handed_over: bool) {
+        self.0
+            .is_handed_over
+            .store(is_handed_over, Ordering::Release);
     }
 
     /// Tells [`Ownership`](super::Ownership) that the engine of this opening has ended. It begins another opening as soon as

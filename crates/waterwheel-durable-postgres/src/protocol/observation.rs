@@ -2,12 +2,14 @@ use std::time::Duration;
 
 use waterwheel_durable_core::engine::planted::{self, Planted};
 
-use super::Beat;
+use super::{Beat, NodeId};
 
-/// The looks of a standby at the holder of a partition.
+/// The looks of a standby at the holder of a partition, or of the holder at nodes whose deliveries go on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Observation {
     first: Option<(Duration, Beat)>,
+    /// Those nodes with their counters, each since when it has been the same.
+    others: Vec<(Duration, NodeId, u64)>,
 }
 
 impl Observation {
@@ -24,7 +26,24 @@ impl Observation {
     pub(super) fn reset(&mut self) {
         if !planted::is(Planted::ObservationGoesOn) {
             self.first = None;
+            self.others.clear();
         }
+    }
+
+    /// Notes a look at other nodes on the same timeline. Returns the one whose counter has been the same for the longest time, and since when.
+    pub(super) fn see_others(
+        &mut self,
+        others: Vec<(NodeId, u64)>,
+        at: Duration,
+    ) -> Option<(Duration, NodeId, u64)> {
+        let before = std::mem::take(&mut self.others);
+        let seen = others.into_iter().map(|(node, counter)| {
+            let is_same = |it: &&(Duration, NodeId, u64)| (it.1, it.2) == (node, counter);
+            let since = before.iter().find(is_same).map_or(at, |(since, ..)| *since);
+            (since, node, counter)
+        });
+        self.others = seen.collect();
+        self.others.iter().min().copied()
     }
 
     /// Returns since when the holder and the timeline of the server have been the same.
@@ -50,6 +69,7 @@ mod tests {
                 owner: OwnerId(owner),
                 timeline: 1,
             },
+            others: Vec::new(),
         };
         let mut observation = Observation::default();
         let mut last = None;
@@ -71,5 +91,27 @@ mod tests {
         observation.reset();
         assert_eq!(observation.since(), None);
         assert!(!observation.see(&beat(7, 2, 2), second(7)));
+    }
+    #[test]
+    fn each_other_node_is_observed_by_itself() {
+        let second = Duration::from_secs;
+        let mut observation = Observation::default();
+        let node = |node, counter| (NodeId(node), counter);
+        for (at, others, longest) in [
+            (1, vec![], None),
+            (2, vec![node(1, 5)], Some((2, 1))),
+            (3, vec![node(1, 6), node(2, 9)], Some((3, 1))),
+            (4, vec![node(1, 7), node(2, 9)], Some((3, 2))),
+            (5, vec![node(1, 7)], Some((4, 1))),
+            // It is observed anew after it was away.
+            (6, vec![node(1, 8), node(2, 9)], Some((6, 1))),
+        ] {
+            let seen = observation.see_others(others, second(at));
+            let longest = longest.map(|(since, id)| (second(since), NodeId(id)));
+            assert_eq!(seen.map(|(since, id, _)| (since, id)), longest, "{at}");
+        }
+        observation.reset();
+        let seen = observation.see_others(vec![node(1, 8)], second(9));
+        assert_eq!(seen, Some((second(9), NodeId(1), 8)));
     }
 }

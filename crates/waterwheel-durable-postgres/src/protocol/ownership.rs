@@ -47,6 +47,8 @@ pub struct Ownership<D: Database> {
     next_beat: Duration,
     /// The holder from which a take-over is possible now.
     may_take: Option<Holder>,
+    /// Another node whose deliveries go on, and which may be declared dead now, with its counter.
+    may_be_dead: Option<(NodeId, u64)>,
 }
 
 impl<D: Database> Ownership<D> {
@@ -65,6 +67,7 @@ impl<D: Database> Ownership<D> {
             claimed: None,
             next_beat: Duration::ZERO,
             may_take: None,
+            may_be_dead: None,
             db,
         }
     }
@@ -112,6 +115,11 @@ impl<D: Database> Ownership<D> {
             (self.is_open, self.next_beat) = (false, self.db.now());
         } else if let Some(holder) = self.may_take.take() {
             return self.take(holder).await;
+        } else if let Some((node, counter)) = self.may_be_dead.take() {
+            if self.declare_dead(node, counter).await.is_err() {
+                self.observation.reset();
+            }
+            return None;
         }
         let now = self.db.now();
         let wakes_at = match self.takes_at() {
@@ -130,7 +138,11 @@ impl<D: Database> Ownership<D> {
             }
             return None;
         }
-        self.next_beat = now + self.terms.beat_every();
+        self.next_beat = now
+            + match self.is_open {
+                true => self.terms.beat_every(),
+                false => self.terms.look_every(),
+            };
         let (db, fails_at) = (self.db.clone(), now + self.terms.call_within());
         let beat = tokio::select! {
             biased;
@@ -206,6 +218,17 @@ impl<D: Database> Ownership<D> {
             self.observation.reset();
             return self.lose();
         }
+        if let Some(lease) = self
+            .lease()
+            .filter(|it| self.is_open && it.is_handed_over())
+        {
+            // If it was not held for a while, the new owner may have declared this node dead, and a failover may have lost that.
+            if lease.is_held(now) {
+                lease.extend(until);
+            }
+            return None;
+        }
+        let others = std::mem::take(&mut beat.others);
         let holder = &mut beat.holder;
         // After a failover, the row may miss a take-over that was lost, and the lease of that node may last. Nobody has taken over while a lease of this node
         // was held.
@@ -220,7 +243,9 @@ impl<D: Database> Ownership<D> {
         if let Some((_, lease)) = mine.filter(|_| self.is_open && (is_held || is_current)) {
             lease.extend(until);
             lease.set_unconfirmed(!is_current);
-            return (!is_held && lease.is_held(now)).then_some(Event::Regained);
+            let is_regained = !is_held && lease.is_held(now);
+            self.observe_others(others, is_current, now);
+            return is_regained.then_some(Event::Regained);
         }
         let from = holder.clone();
         if is_own {
@@ -243,6 +268,43 @@ impl<D: Database> Ownership<D> {
         self.may_take.is_none().then_some(Event::Standby {
             is_held: is_held_by_another,
         })
+    }
+
+    /// Observes the nodes that have handed this partition over and whose deliveries go on.
+    fn observe_others(&mut self, others: Vec<(NodeId, u64)>, is_current: bool, now: Duration) {
+        if !is_current {
+            self.observation.reset();
+        }
+        let longest = self.observation.see_others(others, now);
+        let longest = longest.filter(|(since, ..)| *since + self.terms.ttl <= now);
+        if !planted::is(Planted::DeadNodesKept) {
+            self.may_be_dead = longest.map(|(_, node, counter)| (node, counter));
+        }
+    }
+
+    /// Declares a node dead if its counter is still the same. Its deliveries that have not ended are given back.
+    async fn declare_dead(&mut self, node: NodeId, counter: u64) -> Result<(), Failure> {
+        let (Some((opening, _)), Some(mut session)) = (&self.opening, self.session.take()) else {
+            return Ok(());
+        };
+        let claim = Claim {
+            partition: self.partition,
+            node: self.node,
+            owner: opening.owner,
+            from: Holder {
+                node: Some(node),
+                counter: Some(counter),
+                owner: opening.owner,
+                timeline: 0,
+            },
+        };
+        let pid = session.begin().await?;
+        let claimed = session.claim(&claim);
+        if unblocking(&self.db, self.terms, pid, claimed).await? {
+            session.remove(&claim).await?;
+        }
+        self.session = Some(session);
+        Ok(())
     }
 
     /// Ends the current opening.

@@ -1,8 +1,8 @@
 use waterwheel_durable_core::engine::planted::{self, Planted};
-use waterwheel_durable_core::store::{Op, Outcome, StoreError};
+use waterwheel_durable_core::store::{Ended, Id, Op, Outcome, StoreError};
 
 use super::unblock::unblocking;
-use super::{Commit, Database, Failure, Lease, Opening, Rejection, Session, Terms};
+use super::{Attempts, Commit, Database, Failure, Lease, Opening, Rejection, Session, Terms};
 
 const TAKEN_OVER: &str = "another process owns the timers now";
 const FAILED_OVER: &str = "a failover of the database may have lost earlier commits";
@@ -27,9 +27,10 @@ pub struct Writer<D: Database> {
     last: Option<(u64, Vec<Outcome>)>,
 }
 
-/// The attempts to send a commit.
+/// A commit that is sent until its outcome is known.
 #[derive(Debug, Default)]
-struct Attempts {
+struct Sending {
+    /// How often it was sent.
     count: u32,
     looks_for_keys: bool,
     /// The outcomes of an attempt that may have been carried out.
@@ -62,10 +63,39 @@ impl<D: Database> Writer<D> {
         {
             return Ok(outcomes.clone());
         }
-        let outcomes = self.send(steps).await?;
-        self.number += 1;
+        let reports = reports(steps);
+        let outcomes = match reports.is_empty() {
+            true => self.carry_out(steps).await?,
+            false => self.report(steps, &reports).await?,
+        };
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
+    }
+
+    async fn carry_out(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let hands_over = steps.iter().any(|op| matches!(op, Op::HandOver(_)));
+        if hands_over {
+            self.lease.set_handed_over(true);
+        }
+        let sent = self.send(steps).await;
+        match &sent {
+            Ok(_) => self.number += 1,
+            Err(error) if error.is_definite() => self.lease.set_handed_over(false),
+            Err(_) => {}
+        }
+        sent
+    }
+
+    /// Reports the ends of deliveries that were handed over. Another node may have taken over, and repetitions do no harm.
+    async fn report(
+        &mut self,
+        steps: &[Op],
+        ends: &[(Id, Option<Ended>)],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let node = self.opening.node;
+        self.call(async |session| session.report(node, ends).await)
+            .await?;
+        Ok(steps.iter().map(|_| Outcome::Done).collect())
     }
 
     /// Finds out whether another node has taken over, and after a failover, whether commits of this opening were lost. Call it at least once a second: an owner
@@ -78,7 +108,7 @@ impl<D: Database> Writer<D> {
         if self.lease.has_ended() {
             return Err(StoreError::lost(TAKEN_OVER));
         }
-        if !self.lease.is_unconfirmed() {
+        if !self.lease.is_unconfirmed() || self.lease.is_handed_over() {
             return Ok(());
         }
         match self.confirm_once().await {
@@ -94,24 +124,40 @@ impl<D: Database> Writer<D> {
         }
     }
 
+    /// Returns the deliveries that were handed over to this opening: see [`Store::ends`](waterwheel_durable_core::store::Store::ends).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`], which is definite.
+    pub async fn attempts(&mut self) -> Result<Attempts, StoreError> {
+        let opening = self.opening;
+        let read = self.call(async |session| session.attempts(&opening).await);
+        read.await?.ok_or_else(|| StoreError::definite(FAILED_OVER))
+    }
+
     async fn send(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let give_up_at = self.db.now() + self.terms.ttl;
-        let mut attempts = Attempts::default();
+        let mut sending = Sending::default();
         loop {
-            let rejection = match self.attempt(steps, &mut attempts).await {
+            let rejection = match self.attempt(steps, &mut sending).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(rejection) => rejection,
             };
-            let is_in_doubt = attempts.doubt.is_some();
+            let is_in_doubt = sending.doubt.is_some();
             let lost = |why| match is_in_doubt {
                 true => StoreError::indeterminate(why),
                 false => StoreError::lost(why),
             };
             let rejection = match rejection {
                 Rejection::Fenced => {
-                    self.lease.end();
-                    match self.resolve(is_in_doubt).await {
-                        Ok(Some(true)) => return Ok(attempts.doubt.unwrap_or_default()),
+                    let resolved = self.resolve(is_in_doubt).await;
+                    // It goes on for the handlers of deliveries that this commit has handed over.
+                    let may_be_done = matches!(resolved, Ok(Some(true)) | Err(_));
+                    if !(self.lease.is_handed_over() && may_be_done) {
+                        self.lease.end();
+                    }
+                    match resolved {
+                        Ok(Some(true)) => return Ok(sending.doubt.unwrap_or_default()),
                         Ok(Some(false)) => return Err(StoreError::lost(TAKEN_OVER)),
                         Ok(None) => return Err(lost(TAKEN_OVER)),
                         Err(failure) => failure.into(),
@@ -126,15 +172,15 @@ impl<D: Database> Writer<D> {
             };
             let why = match rejection {
                 Rejection::Repeated => {
-                    return attempts.doubt.ok_or_else(|| {
+                    return sending.doubt.ok_or_else(|| {
                         StoreError::indeterminate("another process has written this commit")
                     });
                 }
                 Rejection::KeyTaken if planted::is(Planted::UniqueViolationIsDone) => {
                     return Ok(steps.iter().map(assumed).collect());
                 }
-                Rejection::KeyTaken if !attempts.looks_for_keys => {
-                    attempts.looks_for_keys = true;
+                Rejection::KeyTaken if !sending.looks_for_keys => {
+                    sending.looks_for_keys = true;
                     continue;
                 }
                 Rejection::KeyTaken => "a unique constraint is violated".into(),
@@ -147,19 +193,19 @@ impl<D: Database> Writer<D> {
                     if planted::is(Planted::DoubtIsRefusal) {
                         return Err(StoreError::definite(&*why));
                     }
-                    attempts.doubt = Some(outcomes);
+                    sending.doubt = Some(outcomes);
                     why
                 }
             };
-            attempts.count += 1;
+            sending.count += 1;
             // A lost reply is followed by another attempt, however long it was waited for.
-            if self.db.now() >= give_up_at && attempts.count > 1 {
-                return Err(match attempts.doubt {
+            if self.db.now() >= give_up_at && sending.count > 1 {
+                return Err(match sending.doubt {
                     Some(_) => StoreError::indeterminate(&*why),
                     None => StoreError::definite(&*why),
                 });
             }
-            if attempts.count > 1 {
+            if sending.count > 1 {
                 self.db
                     .sleep_until(self.db.now() + self.terms.reconnect_every())
                     .await;
@@ -171,7 +217,7 @@ impl<D: Database> Writer<D> {
     async fn attempt(
         &mut self,
         steps: &[Op],
-        attempts: &mut Attempts,
+        sending: &mut Sending,
     ) -> Result<Vec<Outcome>, Rejection> {
         let mut session = self.connect().await?;
         let number = self.number + 1;
@@ -180,10 +226,10 @@ impl<D: Database> Writer<D> {
             opening: &self.opening,
             number,
             steps,
-            looks_for_keys: attempts.looks_for_keys,
+            looks_for_keys: sending.looks_for_keys,
             keeps_from: number.saturating_sub(kept) / kept * kept,
         };
-        let sent = if attempts.count > 0 && self.lease.is_held(self.db.now()) {
+        let sent = if sending.count > 0 && self.lease.is_held(self.db.now()) {
             // The lost transaction may have the lock.
             let pid = session.begin().await?;
             unblocking(&self.db, self.terms, pid, session.transact(&commit)).await
@@ -237,24 +283,24 @@ impl<D: Database> Writer<D> {
         Ok(was_committed)
     }
 
-    /// Makes a call that reads. A lost connection is replaced once.
+    /// Makes a call that may be repeated. A lost connection is replaced once.
     ///
     /// # Errors
     ///
     /// [`StoreError`], which is definite.
-    pub async fn read<T>(
+    pub async fn call<T>(
         &mut self,
         mut call: impl AsyncFnMut(&mut D::Session) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let was_connected = self.session.is_some();
-        let reply = match self.read_once(&mut call).await {
-            Err(Failure::Disconnected(_)) if was_connected => self.read_once(&mut call).await,
+        let reply = match self.call_once(&mut call).await {
+            Err(Failure::Disconnected(_)) if was_connected => self.call_once(&mut call).await,
             reply => reply,
         };
         reply.map_err(|failure| StoreError::definite(failure.to_string()))
     }
 
-    async fn read_once<T>(
+    async fn call_once<T>(
         &mut self,
         call: &mut impl AsyncFnMut(&mut D::Session) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -265,6 +311,15 @@ impl<D: Database> Writer<D> {
         }
         reply
     }
+}
+
+/// The ends of deliveries among these steps.
+fn reports(steps: &[Op]) -> Vec<(Id, Option<Ended>)> {
+    let reports = steps.iter().filter_map(|op| match op {
+        Op::Report(id, end) => Some((*id, end.clone())),
+        _ => None,
+    });
+    reports.collect()
 }
 
 /// The outcome of a step that is assumed by a planted fault.

@@ -29,6 +29,7 @@ pub(super) enum Kind {
     Expire,
     Cascade,
     NextEpoch,
+    HandOver,
     /// Steps that write nothing.
     Nothing,
 }
@@ -45,6 +46,7 @@ impl Kind {
             | Kind::Bury
             | Kind::Set
             | Kind::Unset
+            | Kind::HandOver
             | Kind::Nothing => Some(Outcome::Done),
             _ => None,
         }
@@ -59,7 +61,7 @@ impl Kind {
     fn is_alone(self) -> bool {
         matches!(
             self,
-            Kind::Erase | Kind::Expire | Kind::Cascade | Kind::NextEpoch
+            Kind::Erase | Kind::Expire | Kind::Cascade | Kind::NextEpoch | Kind::HandOver
         )
     }
 }
@@ -123,7 +125,8 @@ fn kind(op: &Op, looks_for_keys: bool) -> Kind {
         Op::Set(_, Some(_)) => Kind::Set,
         Op::Set(_, None) => Kind::Unset,
         Op::NextEpoch => Kind::NextEpoch,
-        Op::Reply(..) | Op::All(_) => Kind::Nothing,
+        Op::HandOver(_) => Kind::HandOver,
+        Op::Reply(..) | Op::Report(..) | Op::All(_) => Kind::Nothing,
     }
 }
 
@@ -212,6 +215,8 @@ fn objects(op: &Op) -> [Option<Object<'_>>; 2] {
         | Op::Erase { .. }
         | Op::Cascade { .. }
         | Op::Reply(..)
+        | Op::HandOver(_)
+        | Op::Report(..)
         | Op::NextEpoch
         | Op::All(_) => [None, None],
     }

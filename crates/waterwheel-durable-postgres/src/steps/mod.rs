@@ -23,6 +23,7 @@ use waterwheel_durable_core::store::{Bucket, Op, Outcome, PendingCount};
 use crate::error::Error;
 use crate::names::Table;
 use crate::protocol::Commit;
+use crate::read::stored;
 use crate::statement::Statement;
 
 use group::Group;
@@ -44,6 +45,8 @@ pub(crate) struct Plan<'a> {
     follow_up: Vec<Statement<'a>>,
     /// The group of each statement that was sent last.
     expected: Vec<Option<usize>>,
+    /// The timers that were handed over, and whose ends are carried out.
+    ended: Vec<i64>,
     /// Whether it adds the changes of the counts to the counts.
     sums_up: bool,
     is_finished: bool,
@@ -69,6 +72,7 @@ impl<'a> Plan<'a> {
             sent: 0,
             follow_up: Vec::new(),
             expected: Vec::new(),
+            ended: ended(commit.steps, names),
             sums_up: commit.number % SUM_UP_EVERY == 1,
             is_finished: false,
         };
@@ -111,6 +115,10 @@ impl<'a> Plan<'a> {
             }
         }
         statements.extend(self.store_counts());
+        if !self.ended.is_empty() {
+            let ended = std::mem::take(&mut self.ended);
+            statements.push(statements::forget_ends(self.partition, ended));
+        }
         if self.sums_up {
             statements.extend(statements::sum_up(self.partition));
         }
@@ -189,4 +197,21 @@ impl<'a> Plan<'a> {
         let is_any = !counts.is_empty();
         is_any.then(|| insert.bigs(counts.into_iter().map(|(_, change)| change).collect()))
     }
+}
+
+/// The timers among those that were handed over whose deliveries end with these steps.
+fn ended(steps: &[Op], names: &Table) -> Vec<i64> {
+    if names.handed_over.is_empty() {
+        return Vec::new();
+    }
+    let ids = steps.iter().filter_map(|op| match op {
+        Op::Settle(row)
+        | Op::Archive(row, _)
+        | Op::Retry(row, ..)
+        | Op::Snooze(row, ..)
+        | Op::Bury { row, .. } => Some(row.id),
+        _ => None,
+    });
+    let ended = ids.filter(|id| names.handed_over.contains(id));
+    ended.map(stored).collect()
 }

@@ -297,6 +297,15 @@ const SUM_UP_DEAD: &str = "
     SELECT $1, handler, kind, sum(count) FROM changes GROUP BY handler, kind HAVING sum(count) <> 0
     ON CONFLICT (partition, handler, kind) DO UPDATE SET count = it.count + excluded.count";
 
+const HAND_OVER: &str = "
+    INSERT INTO waterwheel.attempts (id, partition, node)
+    SELECT it.id, $1, partitions.node FROM unnest($2::bigint[]) AS it(id), waterwheel.partitions WHERE partitions.partition = $1
+    ON CONFLICT (id) DO UPDATE SET node = excluded.node, ended = NULL";
+
+const GIVE_BACK: &str = "UPDATE waterwheel.partitions SET node = NULL WHERE partition = $1";
+
+const FORGET_ENDS: &str = "DELETE FROM waterwheel.attempts WHERE partition = $1 AND id = ANY ($2)";
+
 const DELETE_ZEROS: [&str; 2] = [
     "DELETE FROM waterwheel.pending_counts WHERE partition = $1 AND count = 0",
     "DELETE FROM waterwheel.dead_counts WHERE partition = $1 AND count = 0",
@@ -385,7 +394,7 @@ impl<'a> Group<'a> {
                 });
                 vec![new(UNSET).texts(names.collect())]
             }
-            Kind::Erase | Kind::Expire | Kind::Cascade | Kind::NextEpoch => {
+            Kind::Erase | Kind::Expire | Kind::Cascade | Kind::NextEpoch | Kind::HandOver => {
                 let all = self.each(Some);
                 all.flat_map(|op| alone(op, partition, names)).collect()
             }
@@ -599,8 +608,17 @@ fn alone<'a>(op: &'a Op, partition: u8, names: &Table) -> Vec<Statement<'a>> {
             vec![select.big(bucket.number).big(rows)]
         }
         Op::NextEpoch => vec![new(LAST_EPOCH)],
+        Op::HandOver(ids) => {
+            let ids = ids.iter().map(|id| stored(*id)).collect();
+            vec![new(HAND_OVER).bigs(ids), new(GIVE_BACK)]
+        }
         _ => Vec::new(),
     }
+}
+
+/// Deletes the ends of deliveries that were handed over.
+pub(super) fn forget_ends<'a>(partition: u8, ids: Vec<i64>) -> Statement<'a> {
+    Statement::new(FORGET_ENDS).small(partition).bigs(ids)
 }
 
 /// Adds the changes of the counts to the counts.

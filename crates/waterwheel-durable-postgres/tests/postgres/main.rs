@@ -5,6 +5,7 @@
 //! | `conformance` | does it pass the suite of all stores, also behind a pooler? |
 //! | `opening` | which databases are opened, and what does the error of a refused one say? |
 //! | `owners` | which of several processes owns the timers, and when do they change hands? |
+//! | `hand_over` | what happens to handlers that run while their process hands the timers over? |
 //! | `access` | which servers does it trust, and how does it get a password? |
 //! | `fence` | what happens to commits after a take-over or a failover, and to those whose replies are lost? |
 //! | `counts` | do the counts stay right and few? |
@@ -18,6 +19,7 @@ mod database;
 mod fence;
 
 mod full;
+mod hand_over;
 mod idle;
 mod opening;
 mod owners;

@@ -29,7 +29,7 @@ impl Database {
 
 /// Waits until a condition holds, and panics if it never does.
 #[track_caller]
-fn until(mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it never holds");
@@ -37,7 +37,7 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-async fn within<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     let limited = tokio::time::timeout(Duration::from_secs(60), future);
     limited.await.unwrap()
 }

@@ -20,6 +20,10 @@ mod world;
 /// The maximum number of nodes.
 const NODES: usize = 3;
 const HANDLERS: [&str; 2] = ["mail", "close"];
+/// How many deliveries of a handler may run at a time, in all processes together.
+const CONCURRENCY: usize = 3;
+/// How long a handler may run, in microseconds.
+const LONGEST: u64 = 3_000_000;
 /// The time of the wall clock at boot, in microseconds.
 const WALL: i64 = 1_800_000_000_000_000;
 
@@ -40,6 +44,8 @@ pub enum Fault {
     NoGapCheck,
     /// A take-over does not compare the counter of the node that held the partition again.
     CounterNotComparedAgain,
+    /// The end of a delivery that was handed over stays in its table once it is carried out.
+    EndsKept,
     /// Deliveries begin without a look at the lease.
     LeaseNotLookedAt,
 }

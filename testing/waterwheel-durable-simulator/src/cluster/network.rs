@@ -4,19 +4,18 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use fastrand::Rng;
 use waterwheel_durable_core::engine::{Query, Reply as Rows};
-use waterwheel_durable_core::store::{Op, Outcome, Setting};
+use waterwheel_durable_core::store::{Ended, Id, Op, Outcome};
 use waterwheel_durable_postgres::protocol::{
-    Beat, Claim, Commit, Database, Drawn, Failure, NodeId, Opening, OwnerId, Pid, Rejection,
-    Session,
+    Attempts, Beat, Claim, Commit, Database, Drawn, Failure, NodeId, Opening, OwnerId, Pid,
+    Rejection, Session,
 };
 
-use super::server::{Fence, Reply, Server, Statement};
+use super::server::{Begins, Fence, Reply, Server, Statement};
 
 /// A packet, as it arrives.
 #[derive(Debug)]
@@ -306,9 +305,9 @@ impl Connection {
         }
     }
 
-    pub(super) async fn settings(&mut self) -> Result<(Vec<Setting>, Vec<Arc<str>>), Failure> {
-        match self.ask(Statement::Settings).await? {
-            Reply::Settings(settings, handlers) => Ok((settings, handlers)),
+    pub(super) async fn begins(&mut self, opening: &Opening) -> Result<Begins, Failure> {
+        match self.ask(Statement::Begins(*opening)).await? {
+            Reply::Begins(begins) => begins.ok_or_else(|| Failure::Refused("not current".into())),
             other => Err(unexpected(&other)),
         }
     }
@@ -329,9 +328,12 @@ fn passed(reply: &Reply) -> Result<(), Rejection> {
 fn known(op: &Op) -> Option<Outcome> {
     match op {
         Op::Insert(row, _) if row.key.is_none() => Some(Outcome::Inserted),
-        Op::Settle(_) | Op::Start(_) | Op::Retry(..) | Op::Bury { .. } | Op::Set(..) => {
-            Some(Outcome::Done)
-        }
+        Op::Settle(_)
+        | Op::Start(_)
+        | Op::Retry(..)
+        | Op::Bury { .. }
+        | Op::Set(..)
+        | Op::HandOver(_) => Some(Outcome::Done),
         _ => None,
     }
 }
@@ -416,8 +418,8 @@ impl Session for Connection {
             Reply::Updated(rows) => rows > 0,
             other => return Err(unexpected(&other)),
         };
-        let (timeline, holder) = match self.reply(look).await? {
-            Reply::Look(timeline, holder) => (timeline, holder),
+        let (timeline, holder, others) = match self.reply(look).await? {
+            Reply::Look(timeline, holder, others) => (timeline, holder, others),
             other => return Err(unexpected(&other)),
         };
         self.reply(commit).await?;
@@ -425,6 +427,7 @@ impl Session for Connection {
             is_registered,
             timeline,
             holder,
+            others,
         })
     }
 
@@ -455,6 +458,23 @@ impl Session for Connection {
                 Ok(Some(drawn))
             }
             Reply::Taken(None) => Ok(None),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn remove(&mut self, claim: &Claim) -> Result<(), Failure> {
+        self.ask(Statement::Remove(claim.clone())).await?;
+        self.commit().await
+    }
+
+    async fn report(&mut self, node: NodeId, ends: &[(Id, Option<Ended>)]) -> Result<(), Failure> {
+        self.ask(Statement::Report(node, ends.into())).await?;
+        Ok(())
+    }
+
+    async fn attempts(&mut self, opening: &Opening) -> Result<Option<Attempts>, Failure> {
+        match self.ask(Statement::Attempts(*opening)).await? {
+            Reply::Attempts(attempts) => Ok(attempts),
             other => Err(unexpected(&other)),
         }
     }

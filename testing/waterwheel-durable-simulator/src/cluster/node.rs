@@ -10,20 +10,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use waterwheel_durable_core::engine::{
-    Config, Delivery, Ended, Engine, Now, Output, Reply, Token, new_row,
+    Config, Delivery, Engine, Now, Output, Reply, Token, new_row,
 };
-use waterwheel_durable_core::store::{Due, Handle, Outcome, Row, Setting, StoreError};
+use waterwheel_durable_core::store::{Due, Ended, Handle, Id, Outcome, Row, StoreError};
 use waterwheel_durable_postgres::protocol::{
     Database, Event, Lease, Opening, Ownership, Terms, Writer,
 };
 
 use super::network::Client;
 use super::promises::Promises;
-use super::{HANDLERS, WALL};
+use super::server::Begins;
+use super::{CONCURRENCY, HANDLERS, LONGEST, WALL};
+
+/// The time between reads of the ends of deliveries that were handed over, in microseconds.
+const READS_ENDS_EVERY: u64 = 50_000;
 
 /// The result of a request to the store.
 enum Done {
-    Settings(Result<(Vec<Setting>, Vec<Arc<str>>), StoreError>),
+    Begins(Result<Begins, StoreError>),
+    Ends(Result<Vec<(Id, Option<Ended>)>, StoreError>),
     Commit(u64, Result<Vec<Outcome>, StoreError>),
     Read(u64, Result<Reply, StoreError>),
     Check(Result<(), StoreError>),
@@ -48,6 +53,7 @@ struct Run {
     on_their_way: VecDeque<Delivery>,
     /// The running deliveries, and when they end.
     running: Vec<(u64, Row)>,
+    reads_ends_at: u64,
     is_stopping: bool,
 }
 
@@ -128,10 +134,12 @@ impl Node {
         run.map(|it| it.opening)
     }
 
-    /// Whether a timer is with its handler.
-    pub(super) fn handles(&self, row: &Row) -> bool {
-        let run = self.run.as_ref();
-        run.is_some_and(|it| it.running.iter().any(|(_, other)| other.id == row.id))
+    /// The timers that are with its handlers while its lease is held.
+    pub(super) fn with_handlers(&self) -> impl Iterator<Item = &Row> {
+        let now = self.client.now();
+        let run = self.run.as_ref().filter(|it| it.lease.is_held(now));
+        run.into_iter()
+            .flat_map(|it| it.running.iter().map(|(_, row)| row))
     }
 
     fn engine(&mut self) -> Option<&mut Engine> {
@@ -189,7 +197,7 @@ impl Node {
             let mut goes_on = self.ask();
             goes_on |= self.store(&mut cx)?;
             self.time();
-            goes_on |= self.end_deliveries();
+            goes_on |= self.end_deliveries(promises);
             goes_on |= self.follow(promises)?;
             goes_on |= self.begin_deliveries(promises)?;
             if !goes_on {
@@ -200,7 +208,7 @@ impl Node {
             let timeout = run.engine.as_ref().and_then(Engine::poll_timeout);
             let ends = run.running.iter().map(|(at, _)| *at).min();
             let mut network = self.client.network.borrow_mut();
-            let wakes = timeout.into_iter().chain(ends);
+            let wakes = timeout.into_iter().chain(ends).chain([run.reads_ends_at]);
             wakes.for_each(|at| network.wake_at(at));
         }
         Ok(false)
@@ -219,6 +227,7 @@ impl Node {
                     requests: VecDeque::new(),
                     on_their_way: VecDeque::new(),
                     running: Vec::new(),
+                    reads_ends_at: 0,
                     is_stopping: false,
                 });
             }
@@ -237,19 +246,22 @@ impl Node {
 
     /// Begins the next request to the store.
     fn ask(&mut self) -> bool {
+        let now = self.now().boot_micros;
         let Some(run) = &mut self.run else {
             return false;
         };
         let has_work = !run.requests.is_empty() || run.engine.is_none();
         let is_checked = !run.lease.is_unconfirmed();
-        if !matches!(run.store, Store::Idle(_)) || !has_work && is_checked {
+        let engine = run.engine.as_ref();
+        let reads_ends = engine.is_some_and(|it| it.waits_for_ends() && run.reads_ends_at <= now);
+        if !matches!(run.store, Store::Idle(_)) || !has_work && is_checked && !reads_ends {
             return false;
         }
         let Store::Idle(mut writer) = std::mem::replace(&mut run.store, Store::Moved) else {
             return false;
         };
         let request = run.requests.pop_front();
-        let is_open = run.engine.is_some();
+        let (is_open, opening) = (run.engine.is_some(), run.opening);
         run.store = Store::Busy(Box::pin(async move {
             let done = match request {
                 Some(Output::Commit {
@@ -258,11 +270,16 @@ impl Node {
                     ops,
                 }) => Done::Commit(number, writer.commit(commit, &ops).await),
                 Some(Output::Read(number, query)) => {
-                    let read = writer.read(async |it| it.query(query.clone()).await);
+                    let read = writer.call(async |it| it.query(query.clone()).await);
                     Done::Read(number, read.await)
                 }
+                _ if reads_ends => Done::Ends(writer.attempts().await),
                 _ if is_open => Done::Check(writer.confirm().await),
-                _ => Done::Settings(writer.read(async |it| it.settings().await).await),
+                _ => {
+                    // If it fails, this is repeated.
+                    let _ = writer.confirm().await;
+                    Done::Begins(writer.call(async |it| it.begins(&opening).await).await)
+                }
             };
             (writer, done)
         }));
@@ -283,15 +300,24 @@ impl Node {
         };
         run.store = Store::Idle(writer);
         match (done, &mut run.engine) {
-            (Done::Settings(Ok((settings, handlers))), engine) => {
-                let mut begun = Engine::new(self.config.clone(), run.opening.epoch, handlers, now);
-                begun.restore_settings(&settings);
+            (Done::Begins(Ok(begins)), engine) => {
+                let (config, epoch) = (self.config.clone(), run.opening.epoch);
+                let mut begun = Engine::new(config, epoch, begins.handlers, now);
+                begun.restore_settings(&begins.settings);
+                begun.restore_handed_over(begins.handed_over);
                 for handler in HANDLERS {
-                    begun.add_handler(&handler.into(), 3, None);
+                    begun.add_handler(&handler.into(), CONCURRENCY, None);
                 }
                 *engine = Some(begun);
             }
-            (Done::Settings(Err(_)), _) | (Done::Check(Ok(())), _) => {}
+            (Done::Begins(Err(_)), _) | (Done::Check(Ok(())), _) => {}
+            (Done::Ends(ends), Some(engine)) => {
+                run.reads_ends_at = now.boot_micros + READS_ENDS_EVERY;
+                // If it fails, it is repeated.
+                if let Ok(ends) = ends {
+                    engine.handle_ends(ends);
+                }
+            }
             // It is checked again.
             (Done::Check(Err(error)), _) if error.is_definite() => {}
             (Done::Check(Err(error)), Some(engine)) => engine.handle_failure(&error),
@@ -299,7 +325,7 @@ impl Node {
                 engine.handle_committed(number, outcomes);
             }
             (Done::Read(number, reply), Some(engine)) => engine.handle_reply(number, reply),
-            (Done::Commit(..) | Done::Read(..) | Done::Check(Err(_)), None) => {
+            (Done::Commit(..) | Done::Read(..) | Done::Ends(_) | Done::Check(Err(_)), None) => {
                 return Err("the store has worked for no engine".to_owned());
             }
         }
@@ -313,7 +339,7 @@ impl Node {
         }
     }
 
-    fn end_deliveries(&mut self) -> bool {
+    fn end_deliveries(&mut self, promises: &mut Promises) -> bool {
         let now = self.now().boot_micros;
         let Some(run) = &mut self.run else {
             return false;
@@ -323,7 +349,12 @@ impl Node {
         };
         let (_, row) = run.running.swap_remove(at);
         if let Some(engine) = &mut run.engine {
-            engine.handle_ended(row.id, Ended::Well);
+            let fails = self.client.network.borrow_mut().rng.u32(0..8) == 0;
+            let ended = match fails {
+                true => promises.fails(row.id),
+                false => Ended::Well,
+            };
+            engine.handle_ended(row.id, ended);
         }
         true
     }
@@ -395,10 +426,10 @@ impl Node {
             }
             promises.delivered(&row, &run.opening)?;
             let mut network = self.client.network.borrow_mut();
-            let longest = if network.rng.u32(0..4) == 0 {
-                2_000_000
-            } else {
-                20_000
+            let longest = match network.rng.u32(0..16) {
+                0 => LONGEST,
+                1..4 => 2_000_000,
+                _ => 20_000,
             };
             let takes = network.rng.u64(0..longest);
             run.running.push((now.boot_micros + takes, row));

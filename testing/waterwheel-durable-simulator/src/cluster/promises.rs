@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use waterwheel_durable_core::engine::{Answer, Token};
-use waterwheel_durable_core::store::{Due, Handle, Id, Op, Row, Store};
+use waterwheel_durable_core::store::{Due, Ended, Handle, Id, Op, Row, Store};
 use waterwheel_durable_postgres::protocol::{Opening, OwnerId};
 
 use super::server::{Committed, Tables, Write};
+
+/// The error of a delivery that fails.
+const FAILS: &str = "no";
 
 #[derive(Debug)]
 struct Insert {
@@ -31,6 +34,8 @@ struct Timer {
     was_delivered: bool,
     /// The openings that have delivered it, since a failover has brought it back if one has.
     attempts: Vec<OwnerId>,
+    /// The number of deliveries that have failed.
+    failed: u32,
     /// Whether a commit has settled, cancelled or buried it.
     is_settled: bool,
     is_cancelled: bool,
@@ -118,6 +123,13 @@ impl Promises {
                     ..
                 } => self.latest = Some(*owner),
                 Write::Steps(steps) => self.written(steps, tables)?,
+                Write::Report(_, ends) => {
+                    for (id, _) in ends.iter().filter(|(id, _)| tables.has_ended_well(*id)) {
+                        if let Some(timer) = self.timers.get_mut(id) {
+                            (timer.is_settled, timer.was_settled) = (true, true);
+                        }
+                    }
+                }
                 _ => {}
             }
         }
@@ -140,8 +152,16 @@ impl Promises {
                         (timer.is_settled, timer.was_settled) = (true, true);
                     }
                 }
-                Op::Bury { row, .. } => {
+                Op::Retry(row, ..) => {
                     if let Some(timer) = self.timers.get_mut(&row.id) {
+                        timer.attempts.clear();
+                    }
+                }
+                Op::Bury { row, error, .. } => {
+                    if let Some(timer) = self.timers.get_mut(&row.id) {
+                        if **error == *FAILS && timer.failed < 2 {
+                            return Err(format!("a failure counts twice: {timer:?}"));
+                        }
                         (timer.is_buried, timer.was_settled) = (true, true);
                     }
                 }
@@ -173,6 +193,7 @@ impl Promises {
             handle: row.handle(),
             was_delivered: false,
             attempts: Vec::new(),
+            failed: 0,
             is_settled: false,
             is_cancelled: false,
             is_buried: false,
@@ -190,8 +211,13 @@ impl Promises {
     /// Notes the commits that a failover has lost.
     pub(super) fn reverted(&mut self, lost: &[Vec<Write>], tables: &mut Tables) {
         for write in lost.iter().flatten() {
-            if let Write::Steps(steps) = write {
-                self.steps_reverted(steps, tables);
+            match write {
+                Write::Steps(steps) => self.steps_reverted(steps, tables),
+                Write::Report(_, ends) => {
+                    let ids = ends.iter().map(|(id, _)| *id);
+                    ids.for_each(|id| self.is_open_again(id, tables));
+                }
+                _ => {}
             }
         }
     }
@@ -203,25 +229,46 @@ impl Promises {
                     self.steps_reverted(steps, tables);
                     continue;
                 }
-                Op::Settle(row) | Op::Start(row) | Op::Insert(row, _) | Op::Bury { row, .. } => {
-                    row.id
-                }
+                Op::Settle(row)
+                | Op::Start(row)
+                | Op::Insert(row, _)
+                | Op::Retry(row, ..)
+                | Op::Bury { row, .. } => row.id,
                 Op::Cancel(handle) => handle.id,
                 _ => continue,
             };
+            self.is_open_again(id, tables);
             let Some(timer) = self.timers.get_mut(&id) else {
                 continue;
             };
             let found = tables.timers.get(&timer.handle);
-            if found.is_ok_and(|it| it.is_some()) {
-                (timer.is_settled, timer.is_cancelled, timer.is_buried) = (false, false, false);
-                timer.attempts.clear();
-            } else if let (Op::Insert(..), Some(insert)) = (op, self.inserts.get_mut(&timer.token))
+            if found.is_ok_and(|it| it.is_none())
+                && let (Op::Insert(..), Some(insert)) = (op, self.inserts.get_mut(&timer.token))
             {
                 timer.is_gone = true;
                 insert.was_reverted = true;
             }
         }
+    }
+
+    /// Notes that a failover has lost what a commit did with a timer, if it is in the store again.
+    fn is_open_again(&mut self, id: Id, tables: &mut Tables) {
+        let Some(timer) = self.timers.get_mut(&id) else {
+            return;
+        };
+        let found = tables.timers.get(&timer.handle);
+        if found.is_ok_and(|it| it.is_some()) {
+            (timer.is_settled, timer.is_cancelled, timer.is_buried) = (false, false, false);
+            timer.attempts.clear();
+        }
+    }
+
+    /// The end of a delivery that fails.
+    pub(super) fn fails(&mut self, id: Id) -> Ended {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.failed += 1;
+        }
+        Ended::Failed(FAILS.into())
     }
 
     /// Notes that a process was killed: its requests may have been carried out.

@@ -5,10 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use waterwheel_durable_core::engine::{Query, Reply as Rows};
-use waterwheel_durable_core::store::{MemoryStore, Op, Outcome, Setting, Store, StoreError};
-use waterwheel_durable_postgres::protocol::{Claim, Drawn, Holder, NodeId, Opening, OwnerId, Pid};
+use waterwheel_durable_core::store::{
+    Ended, Id, MemoryStore, Op, Outcome, PageLimit, Row as Timer, RowCursor, Setting, Store,
+    StoreError,
+};
+use waterwheel_durable_postgres::protocol::{
+    Attempts, Claim, Drawn, Holder, NodeId, Opening, OwnerId, Pid,
+};
 
-use super::Fault;
+use super::{Fault, HANDLERS};
 
 /// A statement of a client.
 #[derive(Debug, Clone)]
@@ -22,6 +27,9 @@ pub(super) enum Statement {
     /// Whether the counter of the other node is as it was observed.
     Compare(Claim),
     Take(Claim),
+    /// Ends the transaction of a claim, and removes the other node.
+    Remove(Claim),
+    Report(NodeId, Arc<[(Id, Option<Ended>)]>),
     Leave(NodeId, Option<OwnerId>),
     Begin,
     /// Begins a transaction, unless there is one, and locks the row of the partition.
@@ -42,7 +50,8 @@ pub(super) enum Statement {
     WasCommitted(Opening, u64),
     Query(Query),
     /// Reads what a new engine needs.
-    Settings,
+    Begins(Opening),
+    Attempts(Opening),
     TerminateBlockers(Pid),
 }
 
@@ -52,8 +61,8 @@ pub(super) enum Reply {
     Done,
     /// The number of rows that were updated.
     Updated(u64),
-    /// The timeline, and the row of the partition with the counter of its node.
-    Look(u32, Holder),
+    /// The timeline, the row of the partition with the counter of its node, and the nodes whose deliveries go on.
+    Look(u32, Holder, Vec<(NodeId, u64)>),
     Matches(bool),
     Taken(Option<Drawn>),
     Fence(Fence),
@@ -65,7 +74,16 @@ pub(super) enum Reply {
     KeyTaken,
     WasCommitted(Option<bool>),
     Rows(Result<Rows, StoreError>),
-    Settings(Vec<Setting>, Vec<Arc<str>>),
+    Begins(Option<Begins>),
+    Attempts(Option<Attempts>),
+}
+
+/// What a new engine needs.
+#[derive(Debug)]
+pub(super) struct Begins {
+    pub(super) settings: Vec<Setting>,
+    pub(super) handlers: Vec<Arc<str>>,
+    pub(super) handed_over: Vec<Timer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +114,8 @@ pub(super) enum Write {
     /// Deletes the commit rows of smaller epochs.
     ForgetEpochs(u64),
     Steps(Arc<[Op]>),
+    HandOver(NodeId, Vec<Id>),
+    Report(NodeId, Arc<[(Id, Option<Ended>)]>),
 }
 
 /// The committed rows.
@@ -112,12 +132,15 @@ pub(super) struct Tables {
     drawn: Drawn,
     commits: BTreeSet<(u64, u64)>,
     pub(super) timers: MemoryStore,
+    /// The deliveries that were handed over, each with its node or its end.
+    attempts: BTreeMap<Id, Result<Ended, NodeId>>,
+    keeps_ends: bool,
     /// The number of changes of the timers.
     version: u64,
 }
 
 impl Tables {
-    fn new() -> Tables {
+    fn new(fault: Option<Fault>) -> Tables {
         Tables {
             nodes: BTreeMap::new(),
             holder: None,
@@ -131,6 +154,8 @@ impl Tables {
             },
             commits: BTreeSet::new(),
             timers: MemoryStore::new(),
+            attempts: BTreeMap::new(),
+            keeps_ends: fault == Some(Fault::EndsKept),
             version: 0,
         }
     }
@@ -145,6 +170,8 @@ impl Tables {
             }
             Write::Remove(node) => {
                 self.nodes.remove(node);
+                self.attempts
+                    .retain(|_, it| it.as_ref().err() != Some(node));
             }
             Write::Hold {
                 node,
@@ -171,8 +198,52 @@ impl Tables {
             Write::ForgetEpochs(below) => self.commits.retain(|(epoch, _)| epoch >= below),
             Write::Steps(steps) => {
                 self.execute(steps);
+                if !self.keeps_ends {
+                    steps.iter().filter_map(ended).for_each(|id| {
+                        self.attempts.remove(&id);
+                    });
+                }
+            }
+            Write::HandOver(node, ids) => {
+                self.holder = None;
+                self.attempts.extend(ids.iter().map(|id| (*id, Err(*node))));
+            }
+            Write::Report(node, ends) => {
+                for (id, end) in ends.iter() {
+                    if self.attempts.get(id) != Some(&Err(*node)) {
+                        continue;
+                    }
+                    match end {
+                        Some(end) => self.attempts.insert(*id, Ok(end.clone())),
+                        None => self.attempts.remove(id),
+                    };
+                }
             }
         }
+    }
+
+    /// The timers that were handed over.
+    fn handed_over(&mut self) -> Vec<Timer> {
+        let mut rows = Vec::new();
+        for handler in HANDLERS {
+            let all = PageLimit::rows(usize::MAX);
+            let loaded = self.timers.load(handler, RowCursor::START, i64::MAX, all);
+            rows.extend(loaded.unwrap_or_default());
+        }
+        rows.retain(|row| self.attempts.contains_key(&row.id));
+        rows
+    }
+
+    /// Whether it is noted that the delivery of a timer has succeeded.
+    pub(super) fn has_ended_well(&self, id: Id) -> bool {
+        self.attempts.get(&id) == Some(&Ok(Ended::Well))
+    }
+
+    /// The nodes whose deliveries go on, apart from this one, with their counters.
+    fn others(&self, node: Option<NodeId>) -> Vec<(NodeId, u64)> {
+        let nodes = self.nodes.iter().filter(|(it, _)| Some(**it) != node);
+        let others = nodes.filter(|(it, _)| self.attempts.values().any(|of| of == &Err(**it)));
+        others.map(|(node, counter)| (*node, *counter)).collect()
     }
 
     fn execute(&mut self, steps: &[Op]) -> Vec<Outcome> {
@@ -276,9 +347,9 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(lag: usize, idle_within: u64, fault: Option<Fault>) -> Server {
         Server {
-            tables: Tables::new(),
+            tables: Tables::new(fault),
             timeline: 1,
-            standby: Tables::new(),
+            standby: Tables::new(fault),
             log: VecDeque::new(),
             lag,
             backends: BTreeMap::new(),
@@ -504,7 +575,8 @@ impl Server {
             Statement::Beat(node) => return self.beat(backend, *node),
             Statement::Look => {
                 let holder = self.holder(backend);
-                return Ok(Reply::Look(self.timeline, holder));
+                let others = self.tables.others(self.tables.holder);
+                return Ok(Reply::Look(self.timeline, holder, others));
             }
             Statement::LockNodes(claim) => {
                 let mut nodes: Vec<NodeId> = claim.from.node.into_iter().collect();
@@ -526,6 +598,14 @@ impl Server {
                 return Ok(Reply::Matches(is_same || is_own || is_unlooked));
             }
             Statement::Take(claim) => return self.take(backend, claim),
+            Statement::Remove(claim) => {
+                let transaction = backend.transaction.get_or_insert_default();
+                let nodes = claim.from.node.into_iter();
+                transaction.writes.extend(nodes.map(Write::Remove));
+            }
+            Statement::Report(node, ends) => {
+                self.alone(now, vec![Write::Report(*node, Arc::clone(ends))])?;
+            }
             Statement::Leave(node, owner) => {
                 self.lock(backend, Row::Partition, Mode::Exclusive)?;
                 let mut writes = vec![Write::Remove(*node)];
@@ -591,11 +671,23 @@ impl Server {
                 let rows = query.clone().execute(&mut self.tables.timers);
                 return Ok(Reply::Rows(rows));
             }
-            Statement::Settings => {
+            Statement::Begins(opening) => {
+                let is_current = self.is_current(opening);
                 let timers = &mut self.tables.timers;
                 let settings = timers.settings().unwrap_or_default();
                 let handlers = timers.handlers().unwrap_or_default();
-                return Ok(Reply::Settings(settings, handlers));
+                let begins = Begins {
+                    settings,
+                    handlers,
+                    handed_over: self.tables.handed_over(),
+                };
+                return Ok(Reply::Begins(is_current.then_some(begins)));
+            }
+            Statement::Attempts(opening) => {
+                let attempts = self.tables.attempts.iter();
+                let attempts = attempts.map(|(id, it)| (*id, it.as_ref().ok().cloned()));
+                let attempts = self.is_current(opening).then(|| attempts.collect());
+                return Ok(Reply::Attempts(attempts));
             }
             Statement::TerminateBlockers(of) => {
                 for pid in self.blockers(*of) {
@@ -604,6 +696,11 @@ impl Server {
             }
         }
         Ok(Reply::Done)
+    }
+
+    /// Whether the row of the partition belongs to this opening on this timeline.
+    fn is_current(&self, opening: &Opening) -> bool {
+        self.tables.owner == opening.owner && self.tables.timeline == self.timeline
     }
 
     /// A transaction of one statement.
@@ -737,6 +834,12 @@ impl Server {
         }
         let transaction = backend.transaction.get_or_insert_default();
         transaction.writes.push(Write::Steps(Arc::clone(steps)));
+        let node = transaction.opening.map(|it| it.node);
+        for op in steps.iter() {
+            if let (Op::HandOver(ids), Some(node)) = (op, node) {
+                transaction.writes.push(Write::HandOver(node, ids.clone()));
+            }
+        }
         let drawn = self.tables.drawn.next(self.timeline);
         if set_epoch(&mut outcomes, drawn.epoch) {
             transaction.writes.push(Write::Epoch(drawn));
@@ -775,6 +878,14 @@ impl Server {
             return Vec::new();
         };
         self.holders(row, mode).filter(|pid| *pid != of).collect()
+    }
+}
+
+/// The timer whose delivery ends with a step.
+fn ended(op: &Op) -> Option<Id> {
+    match op {
+        Op::Settle(row) | Op::Retry(row, ..) | Op::Bury { row, .. } => Some(row.id),
+        _ => None,
     }
 }
 

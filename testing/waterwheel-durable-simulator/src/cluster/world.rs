@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -15,7 +16,7 @@ use super::network::{Client, Network};
 use super::node::Node;
 use super::promises::Promises;
 use super::server::{Server, Write};
-use super::{Fault, HANDLERS, NODES, WALL};
+use super::{CONCURRENCY, Fault, HANDLERS, LONGEST, NODES, WALL};
 
 const SECOND: u64 = 1_000_000;
 const TTL: u64 = 3 * SECOND;
@@ -70,6 +71,8 @@ enum Action {
     SwallowCommit(usize),
     Kill(usize),
     Stop(usize),
+    /// The owner stops while timers are with its handlers, and something may happen to it before they end.
+    HandOver(usize, Then),
     Start(usize),
     /// The server restarts, and is down for this long.
     Restart(u64),
@@ -79,6 +82,15 @@ enum Action {
     Stall(u64),
     /// Most faults end.
     Heal,
+}
+
+/// What happens to a process after it has handed the partition over.
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    Nothing,
+    Kill,
+    Pause(u64),
+    Cut(u64),
 }
 
 /// A cluster, its faults, and the oracle.
@@ -127,6 +139,7 @@ impl Lives for World {
             page: rng.usize(1..64),
             max_in_commit: rng.usize(1..64),
             retry_delays: vec![Duration::from_secs(1)],
+            hands_over: true,
             ids_in_epoch: match rng.u32(0..3) {
                 0 => rng.u64(6..24),
                 _ => Id::IN_EPOCH,
@@ -303,6 +316,15 @@ impl World {
                 leaves: rng.bool(),
             },
             96..98 if self.fails_over => Action::FailOver(rng.usize(0..80), rng.u64(0..TTL)),
+            98 => Action::HandOver(
+                node,
+                match rng.u32(0..4) {
+                    0 if self.harms_nodes => Then::Kill,
+                    1 if self.harms_nodes => Then::Pause(time),
+                    2 if self.harms_nodes => Then::Cut(time),
+                    _ => Then::Nothing,
+                },
+            ),
             _ => Action::Wait(rng.u64(0..200_000)),
         }
     }
@@ -458,6 +480,20 @@ impl World {
                 self.mark_minor(node);
                 self.nodes[node].iter_mut().for_each(Node::stop);
             }
+            Action::HandOver(node, then) => {
+                self.insert_until(0, SECOND);
+                self.pass(SECOND / 2)?;
+                self.act(Action::Stop(node))?;
+                let passes = self.network.borrow_mut().rng.u64(0..SECOND);
+                self.pass(passes)?;
+                match then {
+                    Then::Nothing => {}
+                    Then::Kill => self.act(Action::Kill(node))?,
+                    Then::Pause(micros) => self.act(Action::Pause(node, micros))?,
+                    Then::Cut(micros) => self.act(Action::Cut(node, micros))?,
+                }
+                self.pass(2 * SECOND)?;
+            }
             Action::Start(node) => self.start(node),
             Action::Restart(micros) => {
                 let until = self.mark_unhealthy(micros);
@@ -586,6 +622,26 @@ impl World {
             {
                 self.nodes[node] = None;
             }
+            self.check_running()?;
+        }
+        Ok(())
+    }
+
+    /// Checks that no timer is with two handlers, and that limits hold for all processes together. A handler whose process has lost the lease does not count.
+    fn check_running(&self) -> Result<(), String> {
+        let nodes = self.nodes.iter().flatten();
+        let running: Vec<_> = nodes.flat_map(Node::with_handlers).collect();
+        let mut ids: Vec<Id> = running.iter().map(|row| row.id).collect();
+        ids.sort_unstable();
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("with two handlers: {:?}", pair[0]));
+        }
+        for handler in HANDLERS {
+            let count = running.iter().filter(|row| *row.handler == *handler);
+            let count = count.count();
+            if count > CONCURRENCY {
+                return Err(format!("{count} deliveries of {handler} run at a time"));
+            }
         }
         Ok(())
     }
@@ -626,15 +682,20 @@ impl World {
         Ok(())
     }
 
-    /// Checks that, without faults, each timer that is due is with a handler of the owner.
+    /// Checks that, without faults, each timer that is due is with a handler, or no place of its handler is free.
     fn is_prompt(&mut self) -> Result<(), String> {
+        let nodes = self.nodes.iter().flatten();
+        let running = nodes.flat_map(Node::with_handlers);
+        let running: Vec<_> = running
+            .map(|row| (row.id, Arc::clone(&row.handler)))
+            .collect();
         let mut network = self.network.borrow_mut();
         let now = network.now;
         let is_any = self.nodes.iter().flatten().next().is_some();
         if !is_any || now < self.healthy_from + RECOVERY {
             return Ok(());
         }
-        let overdue = now.saturating_sub(4 * SECOND);
+        let overdue = now.saturating_sub(LONGEST + 2 * SECOND);
         let before = Due::from_millis((WALL + overdue.cast_signed()) / 1_000).second();
         for handler in HANDLERS {
             let timers = &mut network.server.tables.timers;
@@ -643,12 +704,9 @@ impl World {
             let rows = rows.unwrap_or_default().into_iter();
             // Timers whose starts are noted are tried one at a time.
             for row in rows.filter(|it| it.start_count() == 0) {
-                let mut nodes = self.nodes.iter().flatten();
-                let is_handled = nodes.any(|node| {
-                    let owner = node.opening().map(|it| it.owner);
-                    owner == self.promises.latest && node.handles(&row)
-                });
-                if !is_handled {
+                let is_running = running.iter().any(|(id, _)| *id == row.id);
+                let of_handler = running.iter().filter(|(_, of)| **of == *handler);
+                if !is_running && of_handler.count() < CONCURRENCY {
                     return Err(format!("overdue, and with no handler: {row:?}"));
                 }
             }
