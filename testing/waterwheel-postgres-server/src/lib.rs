@@ -11,7 +11,7 @@ pub use proxy::Proxy;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -84,20 +84,34 @@ impl Program {
         guard.args(["-c", GUARD, "guard", signal]).arg(&self.folder);
         guard.args(command).stdin(Stdio::piped());
         self.guard = Some(self.account.run(&mut guard, &self.folder).spawn()?);
+        self.until(port, true)
+    }
+
+    /// Waits until it listens on this port, or no longer does.
+    fn until(&self, port: u16, listens: bool) -> Result<(), NotStarted> {
         let until = Instant::now() + Duration::from_secs(60);
         let ready = tool("pg_isready")?;
         let port = port.to_string();
-        while !Command::new(&ready)
-            .args(["-q", "-p", &port, "-h"])
-            .arg(&self.folder)
-            .status()?
-            .success()
-        {
+        let is_ready = || {
+            let mut ready = Command::new(&ready);
+            ready.args(["-q", "-p", &port, "-h"]).arg(&self.folder);
+            Ok::<_, NotStarted>(ready.status()?.success())
+        };
+        while is_ready()? != listens {
             if Instant::now() > until {
                 let log = fs::read_to_string(self.folder.join("log"));
                 return Err(NotStarted(log.unwrap_or_default()));
             }
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Tells the guard to end it or to start it again.
+    fn order(&self, order: &str) -> Result<(), NotStarted> {
+        let stdin = self.guard.as_ref().and_then(|guard| guard.stdin.as_ref());
+        if let Some(mut stdin) = stdin {
+            stdin.write_all(order.as_bytes())?;
         }
         Ok(())
     }
@@ -136,13 +150,21 @@ impl From<io::Error> for NotStarted {
 }
 
 /// Runs a program in the background, with its output in a file, until the pipe to this shell is closed. Then removes the folder. Signals to the process group
-/// of the test do not end it before.
+/// of the test do not end it before. Each line in between ends it, or starts it again.
 const GUARD: &str = r#"
 signal=$1 folder=$2
 shift 2
-"$@" >"$folder/log" 2>&1 </dev/null &
+start() {
+    "$@" >>"$folder/log" 2>&1 </dev/null &
+}
+start "$@"
 trap '' HUP INT TERM
-cat >/dev/null
+while read -r order; do
+    case $order in
+        stop) kill -"$signal" $!; wait ;;
+        start) start "$@" ;;
+    esac
+done
 kill -"$signal" $! 2>/dev/null
 wait
 rm -rf "$folder"
@@ -224,6 +246,26 @@ impl Server {
             port,
             databases: AtomicU32::new(0),
         })
+    }
+
+    /// Ends the server at once, as if it had crashed.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn stop(&self) -> Result<(), NotStarted> {
+        self.program.order("stop\n")?;
+        self.program.until(self.port, false)
+    }
+
+    /// Starts the server again, and waits until it has recovered.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start_again(&self) -> Result<(), NotStarted> {
+        self.program.order("start\n")?;
+        self.program.until(self.port, true)
     }
 
     /// Starts a standby of this server, which receives its WAL.

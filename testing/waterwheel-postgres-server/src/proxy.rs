@@ -2,13 +2,13 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::{NotStarted, PORT, Program, Server, database_of, url_at};
 
-/// Forwards connections to a server, and swallows the replies to some commits.
+/// Forwards connections to a server, holds some statements, and swallows the replies to some commits.
 #[derive(Debug)]
 pub struct Proxy {
     program: Program,
@@ -21,7 +21,31 @@ struct State {
     /// Whether the reply to the next commit is swallowed.
     swallows: AtomicBool,
     swallowed: AtomicU32,
+    hold: Mutex<Hold>,
+    released: Condvar,
     is_stopped: AtomicBool,
+}
+
+/// What happens to the next message with a statement.
+#[derive(Debug, Default)]
+struct Hold {
+    /// A part of the statement, unless nothing is held.
+    statement: Option<&'static str>,
+    is_held: bool,
+}
+
+impl State {
+    /// Waits while a message with these bytes is held.
+    fn wait(&self, chunk: &[u8]) {
+        let mut hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &str| contains(chunk, it.as_bytes());
+        if hold.is_held || !hold.statement.is_some_and(is_it) {
+            return;
+        }
+        hold.is_held = true;
+        let waited = self.released.wait_while(hold, |it| it.statement.is_some());
+        drop(waited);
+    }
 }
 
 impl Proxy {
@@ -66,6 +90,30 @@ impl Proxy {
         self.state.swallows.store(true, Ordering::Relaxed);
     }
 
+    /// Holds the next message to the server that contains a statement with this text, until it is [released](Proxy::release).
+    pub fn hold_next(&self, statement: &'static str) {
+        let statement = Some(statement);
+        let is_held = false;
+        *self.hold() = Hold { statement, is_held };
+    }
+
+    /// Returns whether a message is held.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.hold().is_held
+    }
+
+    /// Forwards the message that is held.
+    pub fn release(&self) {
+        *self.hold() = Hold::default();
+        self.state.released.notify_all();
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        let hold = self.state.hold.lock();
+        hold.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns how many replies were swallowed.
     #[must_use]
     pub fn swallowed(&self) -> u32 {
@@ -75,6 +123,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
+        self.release();
         self.state.is_stopped.store(true, Ordering::Relaxed);
         // Wakes the thread.
         let _ = UnixStream::connect(socket(&self.program.folder, PORT));
@@ -98,6 +147,7 @@ fn forward(mut client: UnixStream, mut server: UnixStream, state: &Arc<State>) -
             if contains(chunk, b"COMMIT\0") && shared.swallows.swap(false, Ordering::Relaxed) {
                 mine.store(true, Ordering::Relaxed);
             }
+            shared.wait(chunk);
             to_server.write_all(chunk)
         });
         let _ = to_server.shutdown(Shutdown::Both);

@@ -1,0 +1,90 @@
+//! Kills, stops and shuts down processes that share durable timers in PostgreSQL, and their server, and looks at what they have delivered.
+//!
+//! Each command plays rounds: one process owns the timers, another one waits, 750 timers a second are due, and something happens. It exits with 1 if a timer is
+//! lost, early or delivered more often than it may, or if the pause is too long. The judgement depends on nothing but the logs of the handlers, and for
+//! `stop` on an audit table that triggers write.
+//!
+//! | file | question |
+//! |---|---|
+//! | `rounds` | what happens to the processes, and what must be true afterwards? |
+//! | `cluster` | which processes and which server are there? |
+//! | `node` | what does a process do? |
+//! | `log` | what did the processes note, and what follows from that? |
+
+mod cluster;
+mod log;
+mod node;
+mod rounds;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Command {
+    /// The owner is killed, and a standby takes over.
+    Kill {
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+    },
+    /// The owner shuts down while its handlers run.
+    HandOver {
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+    },
+    /// The owner is stopped for longer than one TTL, and goes on.
+    Stop {
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+        /// Removes the fence from the database: there are stale writes in each round, or the check is worthless.
+        #[arg(long)]
+        without_fence: bool,
+    },
+    /// The server crashes and starts again at once.
+    Restart {
+        #[arg(long, default_value_t = 10)]
+        rounds: u32,
+    },
+    /// All connections are closed by the server.
+    Terminate {
+        #[arg(long, default_value_t = 10)]
+        rounds: u32,
+    },
+    /// The server is away for longer than one TTL.
+    Away {
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
+    /// The process of a node, for the other commands.
+    #[command(hide = true)]
+    Node { url: String, log: PathBuf },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Kill { rounds } => rounds::kill(rounds),
+        Command::HandOver { rounds } => rounds::hand_over(rounds),
+        Command::Stop {
+            rounds,
+            without_fence,
+        } => rounds::stop(rounds, without_fence),
+        Command::Restart { rounds } => rounds::restart(rounds),
+        Command::Terminate { rounds } => rounds::terminate(rounds),
+        Command::Away { rounds } => rounds::away(rounds),
+        Command::Node { url, log } => node::run(&url, &log),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
