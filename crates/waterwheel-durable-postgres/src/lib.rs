@@ -3,12 +3,12 @@
 //! One process owns the timers of a database, and others wait as its standbys. When the owner shuts down, crashes or is unreachable for
 //! [one TTL](Postgres::ttl), a standby takes over. An owner that could not renew its lease in time begins no deliveries.
 //!
-//! An owner that shuts down while handlers run hands the timers over at once. The next owner counts those handlers against its limits, and
-//! does not deliver their timers again unless they are abandoned or their process dies. So a rolling deployment delivers nothing twice. The
-//! pause is a twelfth of the TTL and some milliseconds at most.
+//! An owner that shuts down while handlers are running hands the timers over at once: deliveries pause for a twelfth of the TTL and some
+//! milliseconds. The next owner counts these handlers against the limits of handlers and namespaces, and does not deliver their timers again
+//! unless they are abandoned or their process dies. So a rolling deployment delivers nothing twice.
 //!
-//! Handlers that run in a process whose store has failed, or that is cut off from the database, continue, so until they end, more deliveries
-//! than a limit of concurrency allows may run, and a timer may be delivered twice.
+//! Handlers that run in a process whose store has failed, or that is cut off from the database, continue. So until they end, more deliveries
+//! than a limit of concurrency allows may run, and a timer may be delivered twice. A failover that loses a hand-over has the same effect.
 //!
 //! | to | use |
 //! |---|---|

@@ -18,7 +18,7 @@ pub(crate) struct Table {
     stored: usize,
     /// How many timers the next commit may insert.
     pub(crate) room: u64,
-    /// The timers that were handed over to this opening. Their ends may be in the table `attempts`.
+    /// The timers that have a row in the table `attempts`, which the step that settles or moves one of them deletes.
     pub(crate) handed_over: HashSet<Id>,
 }
 

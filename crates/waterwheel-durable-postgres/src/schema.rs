@@ -40,12 +40,13 @@ const TABLES: &str = r#"
         epoch_timeline integer NOT NULL
     ) WITH (fillfactor = 50);
 
-    -- The deliveries that go on in processes that have given the partition back, and the ends of others that the owner has not carried out.
+    -- The timers whose handlers are running in processes that have given the partition back, and the ends of such deliveries that the owner has not applied.
     CREATE TABLE waterwheel.attempts (
         id bigint PRIMARY KEY,
         node bigint REFERENCES waterwheel.nodes (id) ON DELETE CASCADE,
         partition smallint NOT NULL,
-        ended bytea
+        ended bytea,
+        CHECK ((node IS NULL) <> (ended IS NULL))
     );
     CREATE INDEX attempts_partition ON waterwheel.attempts (partition, node);
     CREATE INDEX attempts_node ON waterwheel.attempts (node);
@@ -226,6 +227,19 @@ const TABLES: &str = r#"
         IF keeps_from > 0 THEN
             DELETE FROM waterwheel.commits WHERE partition = of_partition AND epoch = of_epoch AND number < keeps_from;
         END IF;
+    END $$;
+
+    -- Records the ends of deliveries that a node has handed over, and deletes those without an end. After a failover, returns false until the partition is opened or confirmed.
+    CREATE FUNCTION waterwheel.report(of_partition smallint, of_node bigint, ids bigint[], ends bytea[])
+    RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+        IF NOT EXISTS (SELECT FROM waterwheel.partitions WHERE partition = of_partition AND timeline = waterwheel.timeline()) THEN
+            RETURN false;
+        END IF;
+        UPDATE waterwheel.attempts SET node = NULL, ended = it.ended FROM unnest(ids, ends) AS it (id, ended)
+            WHERE attempts.id = it.id AND attempts.node = of_node AND it.ended IS NOT NULL;
+        DELETE FROM waterwheel.attempts WHERE id = ANY (ids) AND node = of_node;
+        RETURN true;
     END $$;
 
     INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline)

@@ -150,25 +150,25 @@ impl Session for Connection {
         Ok(is_known.then_some(has_row))
     }
 
-    async fn report(&mut self, node: NodeId, ends: &[(Id, Option<Ended>)]) -> Result<(), Failure> {
+    async fn report(
+        &mut self,
+        opening: &Opening,
+        ends: &[(Id, Option<Ended>)],
+    ) -> Result<bool, Failure> {
         self.begin_call();
-        let node = node.0.cast_signed();
-        let ended = ends
-            .iter()
-            .map(|(_, end)| end.as_ref().map(Ended::to_stored));
-        let ended: Vec<Option<Vec<u8>>> = ended.collect();
-        let ids = || ends.iter().map(|(id, _)| stored(*id)).collect();
-        let sql = "
-            UPDATE waterwheel.attempts SET node = NULL, ended = it.ended
-            FROM unnest($2::bigint[], $3::bytea[]) AS it (id, ended)
-            WHERE attempts.id = it.id AND attempts.node = $1 AND it.ended IS NOT NULL";
-        let update = Statement::new(sql).big(node).bigs(ids());
-        let update = update.blobs(ended.iter().map(Option::as_deref).collect());
-        // Those with an end have no node any more.
-        let sql = "DELETE FROM waterwheel.attempts WHERE id = ANY ($2) AND node = $1";
-        let delete = Statement::new(sql).big(node).bigs(ids());
-        self.transaction(vec![update, delete]).await?;
-        Ok(())
+        let ended = ends.iter().map(|(_, end)| end.as_ref());
+        let ended: Vec<_> = ended.map(|end| end.map(Ended::to_stored)).collect();
+        let report = Statement::new("SELECT waterwheel.report($1, $2, $3, $4)");
+        let report = report
+            .small(opening.partition)
+            .big(opening.node.0.cast_signed());
+        let report = report.bigs(ends.iter().map(|(id, _)| stored(*id)).collect());
+        let report = report.blobs(ended.iter().map(Option::as_deref).collect());
+        let rows = self.transaction(vec![report]).await?;
+        match rows.first() {
+            Some(row) => Ok(get(row, 0)?),
+            None => Ok(false),
+        }
     }
 
     async fn attempts(&mut self, opening: &Opening) -> Result<Option<Attempts>, Failure> {
@@ -389,14 +389,14 @@ impl Connection {
     }
 }
 
-/// The end of a delivery that another process has noted.
+/// The end of a delivery that another process has reported.
 fn end(stored: &[u8]) -> Ended {
     let unreadable =
         || Ended::Failed("its end cannot be read, because a newer version has written it".into());
     Ended::from_stored(stored).unwrap_or_else(unreadable)
 }
 
-/// Its deliveries that have not ended are deleted with it.
+/// Deletes a node, with the deliveries whose ends it has not reported.
 fn delete_node<'a>(node: NodeId) -> Statement<'a> {
     let delete = Statement::new("DELETE FROM waterwheel.nodes WHERE id = $1");
     delete.big(node.0.cast_signed())

@@ -136,6 +136,15 @@ impl PostgresStore {
         }
     }
 
+    fn read_handed_over(&mut self) -> Result<Vec<Row>, StoreError> {
+        self.maintain()?;
+        let ids: Vec<Id> = self.ends()?.into_iter().map(|(id, _)| id).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read(async |mut reads| reads.handed_over(&ids).await)
+    }
+
     fn count_rows(&mut self) -> Result<u64, StoreError> {
         self.read(async |mut reads| reads.count_rows().await)
     }
@@ -278,28 +287,23 @@ impl Store for PostgresStore {
         true
     }
 
+    /// After a failover, connections may fail for a while.
     fn handed_over(&mut self) -> Result<Vec<Row>, StoreError> {
         let give_up_at = Instant::now() + self.server.terms().ttl;
-        let attempts = loop {
-            match self.maintain().and_then(|()| self.ends()) {
-                Ok(attempts) => break attempts,
-                Err(error) if !error.is_definite() || Instant::now() >= give_up_at => {
-                    return Err(error);
+        loop {
+            match self.read_handed_over() {
+                Err(error) if error.is_definite() && Instant::now() < give_up_at => {
+                    thread::sleep(self.server.terms().reconnect_every());
                 }
-                Err(_) => thread::sleep(self.server.terms().reconnect_every()),
+                read => return read,
             }
-        };
-        let ids: Vec<Id> = attempts.into_iter().map(|(id, _)| id).collect();
-        let rows = match ids.is_empty() {
-            true => Vec::new(),
-            false => self.read(async |mut reads| reads.handed_over(&ids).await)?,
-        };
-        self.server.names().lock().handed_over = ids.into_iter().collect();
-        Ok(rows)
+        }
     }
 
     fn ends(&mut self) -> Result<Vec<(Id, Option<Ended>)>, StoreError> {
-        self.with(async |writer| writer.attempts().await)
+        let ends = self.with(async |writer| writer.attempts().await)?;
+        self.server.names().lock().handed_over = ends.iter().map(|(id, _)| *id).collect();
+        Ok(ends)
     }
 
     fn set_hint(&mut self, hint: store::Hint) {

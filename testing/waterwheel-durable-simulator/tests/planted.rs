@@ -148,6 +148,8 @@ faults! { is_found_in_the_protocol:
     deliveries_that_are_not_handed_over_are_found: Planted::HandedOverForgotten,
     ends_that_are_not_read_are_found: Planted::EndsNotRead,
     timers_that_stay_with_a_dead_process_are_found: Planted::DeadNodesKept,
+    a_hand_over_that_a_failover_has_lost_is_found: Planted::LostHandOverKept,
+    an_observation_of_a_handler_that_goes_on_is_found: Planted::OthersStayObserved,
 }
 
 faults! { is_found_in_the_cluster:
@@ -158,6 +160,6 @@ faults! { is_found_in_the_cluster:
     an_owner_that_leaves_on_a_new_timeline_is_found: cluster::Fault::LeavesOnNewTimeline,
     commits_without_a_gap_check_are_found: cluster::Fault::NoGapCheck,
     a_counter_that_is_not_compared_again_is_found: cluster::Fault::CounterNotComparedAgain,
-    an_end_that_is_carried_out_twice_is_found: cluster::Fault::EndsKept,
+    an_end_that_is_applied_twice_is_found: cluster::Fault::EndsKept,
     a_delivery_without_a_look_at_the_lease_is_found: cluster::Fault::LeaseNotLookedAt,
 }

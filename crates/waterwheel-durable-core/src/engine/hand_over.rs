@@ -1,14 +1,16 @@
-//! Hands the store over to another process while handlers still run, and takes over from such a process.
+//! Hands the store over to another process while handlers are running, and takes over from such a process.
 //!
-//! An engine that is stopping hands over once everything else is written. From then on it only reports how its deliveries end. Those that end while the
-//! commit that hands over is in flight wait for its outcome, since a report of a timer that was not handed over would be lost.
+//! An engine that is stopping hands over with the commit that settles the last deliveries that have ended by then. Afterwards, it only reports how its deliveries end. Those
+//! that end while that commit is in flight wait for its outcome, since a report of a timer that was not handed over would be lost.
 //!
-//! The engine that takes over counts these deliveries against its limits, and settles or moves their timers once their ends are reported.
+//! The engine that takes over counts these deliveries against the limits of handlers and namespaces, and settles or moves their timers once their ends are
+//! reported. The limit of the process does not include them.
 
 use crate::store::{Ended, Id, Op};
 use foldhash::{HashMap, HashSet};
 
 use super::loaded::Loaded;
+use super::memory::Memory;
 use super::planted::{self, Planted};
 use super::poison::Poison;
 use super::store_link::StoreLink;
@@ -20,17 +22,17 @@ pub(super) type End = Option<Ended>;
 pub(super) struct HandOver {
     is_possible: bool,
     state: State,
-    /// The deliveries of other processes whose ends are not known.
-    elsewhere: HashSet<Id>,
+    /// The timers whose handlers are running in other processes, as far as is known.
+    remote: HashSet<Id>,
 }
 
 #[derive(Debug)]
 enum State {
     /// The store belongs to this engine.
     Own,
-    /// The commit that hands over is in flight. These deliveries have ended since.
-    InFlight(Vec<(Id, End)>),
-    HandedOver,
+    /// The step that hands over is in a commit that is in flight, or in the next one. These deliveries have ended since.
+    InProgress(Vec<(Id, End)>),
+    Done,
 }
 
 impl HandOver {
@@ -38,95 +40,109 @@ impl HandOver {
         HandOver {
             is_possible,
             state: State::Own,
-            elsewhere: HashSet::default(),
+            remote: HashSet::default(),
         }
     }
 
-    /// Writes the last steps of a clean shutdown. If handlers of this process run and were not abandoned, it either hands the store over or waits for them.
+    /// Does not hand over, because the handlers end together with this engine.
+    pub(super) fn disable(&mut self) {
+        self.is_possible = false;
+    }
+
+    /// Writes the last steps of a clean shutdown, if no commit is in flight. With running handlers that were not abandoned, it hands the store over, or waits for
+    /// them.
     pub(super) fn end_cleanly(
         &mut self,
-        loaded: &Loaded,
         is_abandoned: bool,
+        loaded: &Loaded,
         poison: &mut Poison,
         link: &mut StoreLink,
     ) {
-        let goes_on = self.of_this_process(loaded.running()) > 0 && !is_abandoned;
-        if goes_on && (!self.is_possible || self.has_begun()) {
+        let has_running = loaded.running() > 0 && !is_abandoned;
+        let is_ready = match has_running {
+            true => self.is_possible && !self.is_begun() && link.has_only_own_steps(),
+            false => link.is_clear(),
+        };
+        if !is_ready {
             return;
         }
         if let Some(clean_end) = poison.clean_end() {
             link.push(clean_end);
         }
-        if goes_on {
-            let mut running = loaded.with_handlers();
-            running.retain(|id| !self.elsewhere.contains(id));
-            self.state = State::InFlight(Vec::new());
-            link.push(Op::HandOver(running));
+        if has_running {
+            self.state = State::InProgress(Vec::new());
+            link.push(Op::HandOver(loaded.with_handlers()));
         }
     }
 
-    /// Whether it was begun, and not refused.
-    pub(super) fn has_begun(&self) -> bool {
+    /// Whether a hand-over is in progress or done.
+    pub(super) fn is_begun(&self) -> bool {
         !matches!(self.state, State::Own)
     }
 
-    /// The step that reports the end of a delivery, if it was handed over.
+    /// The step that reports the end of a delivery that was handed over.
     pub(super) fn report(&self, id: Id, end: &End) -> Option<Op> {
-        let is_done = matches!(self.state, State::HandedOver);
+        let is_done = matches!(self.state, State::Done);
         is_done.then(|| Op::Report(id, end.clone()))
     }
 
-    /// Keeps the end of a delivery while the commit that hands over is in flight, or returns it.
-    pub(super) fn keep(&mut self, id: Id, end: End) -> Option<End> {
-        if let State::InFlight(ends) = &mut self.state {
+    /// Defers the end of a delivery while a hand-over is in progress. Otherwise returns it.
+    pub(super) fn defer(&mut self, id: Id, end: End) -> Option<End> {
+        if let State::InProgress(ends) = &mut self.state {
             ends.push((id, end));
             return None;
         }
         Some(end)
     }
 
-    /// The commit is durable, or was refused. Returns the deliveries that have ended meanwhile.
-    pub(super) fn completed(&mut self, is_done: bool) -> Vec<(Id, End)> {
+    /// The number of deliveries whose ends are deferred.
+    pub(super) fn deferred(&self) -> usize {
+        match &self.state {
+            State::InProgress(ends) => ends.len(),
+            State::Own | State::Done => 0,
+        }
+    }
+
+    /// The commit is durable, or was refused. Returns the ends that were deferred.
+    pub(super) fn finished(&mut self, is_done: bool) -> Vec<(Id, End)> {
         let next = match is_done {
-            true => State::HandedOver,
+            true => State::Done,
             false => State::Own,
         };
         match std::mem::replace(&mut self.state, next) {
-            State::InFlight(ends) => ends,
-            State::Own | State::HandedOver => Vec::new(),
+            State::InProgress(ends) => ends,
+            State::Own | State::Done => Vec::new(),
         }
     }
 
-    /// Adds a delivery of another process.
-    pub(super) fn add(&mut self, id: Id) {
-        self.elsewhere.insert(id);
+    /// Adds a timer whose handler is running in another process.
+    pub(super) fn add_remote(&mut self, id: Id) {
+        self.remote.insert(id);
     }
 
-    pub(super) fn is_any_elsewhere(&self) -> bool {
-        !self.elsewhere.is_empty()
+    pub(super) fn has_remote(&self) -> bool {
+        !self.remote.is_empty()
     }
 
-    /// How many of the deliveries that are with handlers are with those of this process.
-    pub(super) fn of_this_process(&self, running: usize) -> usize {
-        running - self.elsewhere.len()
-    }
-
-    /// Removes the deliveries of other processes that have ended, given the ids of those that have not and the ends of the others. Those in neither are over
-    /// as well, without an end.
-    pub(super) fn take_ended(&mut self, mut ends: Vec<(Id, End)>) -> Vec<(Id, End)> {
-        if planted::is(Planted::EndsNotRead) {
-            ends.iter_mut().for_each(|(_, end)| *end = None);
-        }
-        let mut ends: HashMap<Id, End> = ends.into_iter().collect();
+    /// Removes and returns the deliveries of other processes that have ended, given those that are left in the store with their ends, if these are reported. One that is
+    /// not left is over without an end.
+    pub(super) fn take_ended(&mut self, left: Vec<(Id, End)>, memory: &Memory) -> Vec<(Id, End)> {
+        let mut left: HashMap<Id, End> = left.into_iter().collect();
         let mut ended = Vec::new();
-        self.elsewhere.retain(|id| match ends.remove(id) {
-            Some(None) => true,
-            end => {
-                ended.push((*id, end.flatten()));
-                false
-            }
+        self.remote.retain(|id| {
+            let end = match left.remove(id) {
+                None => None,
+                Some(Some(end))
+                    if memory.can_apply(*id, &end) && !planted::is(Planted::EndsNotRead) =>
+                {
+                    Some(end)
+                }
+                Some(_) => return true,
+            };
+            ended.push((*id, end));
+            false
         });
-        // So that they end in the same order each time.
+        // In the same order in each run of the simulator.
         ended.sort_unstable_by_key(|(id, _)| *id);
         ended
     }

@@ -39,6 +39,17 @@ enum Awaits {
     Turn(Key),
     /// The end of its delivery.
     End,
+    /// The end of its delivery in another process.
+    RemoteEnd,
+}
+
+/// A timer whose delivery has ended.
+pub(super) struct Delivered {
+    pub(super) row: Row,
+    /// The queue of its handler.
+    pub(super) queue: usize,
+    /// Whether its handler was running in another process.
+    pub(super) is_remote: bool,
 }
 
 /// A timer that a commit takes away or moves.
@@ -119,6 +130,7 @@ impl Loaded {
         self.wheel.len()
     }
 
+    /// The number of timers whose handlers are running in this process.
     pub(super) fn running(&self) -> usize {
         self.running
     }
@@ -149,16 +161,16 @@ impl Loaded {
         share
     }
 
-    /// Adds a timer that is with a handler of another process.
-    pub(super) fn hold_running(&mut self, row: Row, queue: usize) -> Share {
+    /// Adds a timer whose handler is running in another process.
+    pub(super) fn hold_remote(&mut self, row: Row, queue: usize) -> Share {
         let share = share(&row, queue);
-        self.known
-            .insert(row.id, Known::Held(row, queue, Awaits::End));
-        self.running += 1;
+        let id = row.id;
+        let known = Known::Held(row, queue, Awaits::RemoteEnd);
+        self.known.insert(id, known);
         share
     }
 
-    /// The ids of the timers that are with their handlers, in order.
+    /// The ids of the timers whose handlers are running in this process, in order.
     pub(super) fn with_handlers(&self) -> Vec<Id> {
         let held = self.known.iter();
         let running = held.filter(|(_, known)| matches!(known, Known::Held(.., Awaits::End)));
@@ -206,18 +218,32 @@ impl Loaded {
         Free::Taken
     }
 
-    /// Ends the last delivery of a timer. Returns its row and its handler queue.
-    pub(super) fn end(&mut self, id: Id) -> Option<(Row, usize)> {
+    /// Ends the last delivery of a timer.
+    pub(super) fn end(&mut self, id: Id) -> Option<Delivered> {
         let known = self.known.get_mut(&id)?;
-        let Known::Held(row, queue, Awaits::End) = known else {
+        let Known::Held(row, queue, Awaits::End | Awaits::RemoteEnd) = known else {
             return None;
         };
         let leaving = Leaving::new(Leaves::Delivered, Some(share(row, *queue)));
-        let Known::Held(row, queue, _) = std::mem::replace(known, Known::Leaving(leaving)) else {
+        let Known::Held(row, queue, awaits) = std::mem::replace(known, Known::Leaving(leaving))
+        else {
             return None;
         };
-        self.running -= 1;
-        Some((row, queue))
+        let is_remote = matches!(awaits, Awaits::RemoteEnd);
+        self.running -= usize::from(!is_remote);
+        Some(Delivered {
+            row,
+            queue,
+            is_remote,
+        })
+    }
+
+    /// The queue of a timer whose handler is running in another process.
+    pub(super) fn remote_queue(&self, id: Id) -> Option<usize> {
+        match self.known.get(&id)? {
+            Known::Held(_, queue, Awaits::RemoteEnd) => Some(*queue),
+            _ => None,
+        }
     }
 
     /// Marks a leaving timer as coming back: requests for it wait until then.
@@ -265,7 +291,7 @@ impl Loaded {
         };
         match awaits {
             Awaits::Turn(key) if *key != up.key => None,
-            Awaits::End => None,
+            Awaits::End | Awaits::RemoteEnd => None,
             Awaits::Turn(_) if now.is_past(row.due) => {
                 *awaits = Awaits::End;
                 self.running += 1;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::Retries;
-use crate::store::{Due, Id, PageLimit, Row, RowCursor};
+use crate::store::{Due, Ended, Id, PageLimit, Row, RowCursor};
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::buckets::First;
@@ -62,6 +62,7 @@ pub(super) struct HandlerQueue {
     pub(super) concurrency: usize,
     /// When its timers are retried, if that is not as its namespace says.
     pub(super) retries: Option<Retries>,
+    /// The number of its deliveries, including those in other processes.
     pub(super) running: usize,
     /// Due timers, in order. Some may have left meanwhile.
     pub(super) ready: VecDeque<Up>,
@@ -201,6 +202,13 @@ impl Memory {
     pub(super) fn has_handler(&self, name: &str) -> bool {
         let queue = self.queue_of(name);
         queue.is_some_and(|queue| self.queues[queue].is_handled)
+    }
+
+    /// Whether the end of a delivery in another process can be applied: that of a failure depends on the retries of its handler.
+    pub(super) fn can_apply(&self, id: Id, ended: &Ended) -> bool {
+        let queue = self.loaded.remote_queue(id);
+        let is_handled = queue.is_none_or(|queue| self.queues[queue].is_handled);
+        is_handled || !matches!(ended, Ended::Failed(_) | Ended::Later(..))
     }
 
     pub(super) fn held(&self) -> usize {
@@ -476,9 +484,9 @@ impl Memory {
         self.count(share);
     }
 
-    /// Takes a row into memory that is with a handler of another process.
-    pub(super) fn hold_running(&mut self, row: Row, queue: usize) {
-        let share = self.loaded.hold_running(row, queue);
+    /// Takes a row into memory whose handler is running in another process.
+    pub(super) fn hold_remote(&mut self, row: Row, queue: usize) {
+        let share = self.loaded.hold_remote(row, queue);
         self.queues[queue].running += 1;
         self.count(share);
     }

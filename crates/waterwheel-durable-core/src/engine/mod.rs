@@ -14,7 +14,7 @@
 //! | `retention` | when does what was archived expire? |
 //! | `calendar/` | which occurrence of a calendar becomes a timer, and when? |
 //! | `deferred` | which cancels and reschedules wait for a commit that moves their timer? |
-//! | `hand_over` | which deliveries go on after another process has taken over, and how have they ended? |
+//! | `hand_over` | which handlers are running after another process has taken over, and how do their deliveries end? |
 //! | `ids` | which id does the next timer get, and when is another epoch needed? |
 //! | `store_link` | what time is it, what is put out, what is written next, who waits for it, and was a reply lost? |
 //! | `clocks` | was the wall clock set, and which tick of the wheel is a time of it? |
@@ -56,6 +56,7 @@ use deferred::{Change, Deferred};
 use hand_over::{End, HandOver};
 use ids::Ids;
 pub use io::{Answer, Config, Delivery, Output, OverQuota, Query, Reply, Stats, Token, new_row};
+use loaded::Delivered;
 pub use loaded::ROW_BYTES;
 use memory::Memory;
 use namespaces::Namespaces;
@@ -82,7 +83,7 @@ use store_link::{Callers, Purpose, StoreLink};
 ///   [`handle_ended`](Engine::handle_ended), or [`handle_withdrawn`](Engine::handle_withdrawn).
 /// - **The lease**: [`handle_lease`](Engine::handle_lease), if another process may take the store over.
 /// - **Shutdown**: [`handle_stop`](Engine::handle_stop), then [`handle_abandon`](Engine::handle_abandon) if handlers run for too long.
-/// - **Hand-over**: [`handle_ends`](Engine::handle_ends), while deliveries go on in a process that has handed the store over.
+/// - **Hand-over**: [`handle_ends`](Engine::handle_ends), while handlers are running in a process that has handed the store over.
 ///
 /// # Outputs
 ///
@@ -159,9 +160,9 @@ impl Engine {
 
     /// Restores the settings that the store has.
     pub fn restore_settings(&mut self, settings: &[Setting]) {
-        for Setting { name, value } in settings {
-            self.was_set(name, Some(value));
-            self.poison.note_clean_end(name, value);
+        for it in settings {
+            self.was_set(&it.name, Some(&it.value));
+            self.poison.note_clean_end(&it.name, &it.value);
         }
         self.poison.find_suspects(self.link.now);
     }
@@ -171,17 +172,14 @@ impl Engine {
         self.calendars.restore(stored, &mut self.link);
     }
 
-    /// Restores the deliveries that go on in processes that have [handed the store over](crate::store::Store::handed_over). They count against the limits, but
-    /// not against the rates.
+    /// Restores the timers that were [handed over](crate::store::Store::handed_over). They count against the limits of their handlers and namespaces.
     pub fn restore_handed_over(&mut self, rows: Vec<Row>) {
-        if planted::is(Planted::HandedOverForgotten) {
-            return;
-        }
-        for row in rows {
+        let is_forgotten = planted::is(Planted::HandedOverForgotten);
+        for row in rows.into_iter().filter(|_| !is_forgotten) {
             let queue = self.queue(&row.handler);
-            self.hand_over.add(row.id);
-            self.namespaces[self.memory.queues[queue].namespace].running += 1;
-            self.memory.hold_running(row, queue);
+            self.hand_over.add_remote(row.id);
+            self.namespaces[self.memory.queues[queue].namespace].remote += 1;
+            self.memory.hold_remote(row, queue);
         }
     }
 }
@@ -403,11 +401,9 @@ impl Engine {
 
     /// Carries out a command from another process, once. The command may be passed in again until its [answer](Op::Reply) is written.
     pub fn handle_command(&mut self, number: u64, command: Command) {
-        // The engine that takes over will read it.
-        if self.hand_over.has_begun() {
-            return;
-        }
-        let Some(token) = self.link.accept_command(number) else {
+        // During a hand-over, it is left to the next engine.
+        let is_own = !self.hand_over.is_begun();
+        let Some(token) = self.link.accept_command(number).filter(|_| is_own) else {
             return;
         };
         match command {
@@ -447,34 +443,30 @@ impl Engine {
     /// Withdraws a delivery whose handler was not called because the wall clock was set back, or because the [lease](Engine::handle_lease) is not held. The
     /// timer waits for its time again: no attempt is used up, nothing is written, and its place becomes free.
     pub fn handle_withdrawn(&mut self, delivery: &Delivery) {
-        let id = delivery.row.id;
-        let Some(end) = self.hand_over.keep(id, None) else {
-            return;
-        };
-        let report = self.hand_over.report(id, &end);
-        if let Some(namespace) = self.give_back(id) {
-            self.namespaces[namespace].was_not_called(delivery.at);
-            report.into_iter().for_each(|op| self.link.push(op));
+        let Row { id, handler, .. } = &delivery.row;
+        if let Some(end) = self.hand_over.defer(*id, None) {
+            self.namespaces.was_not_called(handler, delivery.at);
+            self.end(*id, end);
             self.advance();
         }
     }
 
     /// Handles the end of a delivery. Returns whether it failed and the timer is retried.
     pub fn handle_ended(&mut self, id: Id, ended: Ended) -> bool {
-        let end = self.hand_over.keep(id, Some(ended));
-        end.is_some_and(|end| self.end(id, end))
+        let has_failed = matches!(ended, Ended::Failed(_) | Ended::Later(..));
+        let now = self.hand_over.defer(id, Some(ended));
+        now.map_or(has_failed, |end| self.end(id, end))
     }
 
     /// Takes the ends of deliveries in [other processes](Engine::restore_handed_over): the reply to [`Store::ends`](crate::store::Store::ends).
     pub fn handle_ends(&mut self, ends: Vec<(Id, Option<Ended>)>) {
-        if !self.link.is_open() {
-            // The engine that takes over will read them.
-            return;
+        // Otherwise the engine that takes over reads them again.
+        if self.link.is_open() {
+            for (id, end) in self.hand_over.take_ended(ends, &self.memory) {
+                self.end(id, end);
+            }
+            self.advance();
         }
-        for (id, end) in self.hand_over.take_ended(ends) {
-            self.end(id, end);
-        }
-        self.advance();
     }
 
     /// Tells whether the [lease](crate::store::Lease) of the store is held. While it is not, no deliveries begin.
@@ -489,6 +481,11 @@ impl Engine {
         self.link.stop();
         self.give_back_starts();
         self.advance();
+    }
+
+    /// Keeps the store until the end, because no handler will be running after this process has [stopped](Engine::handle_stop).
+    pub fn handle_end_of_handlers(&mut self) {
+        self.hand_over.disable();
     }
 
     /// Gives up the running handlers as part of a clean shutdown: after a restart, their timers are delivered again.
@@ -513,7 +510,8 @@ impl Engine {
         }
         let store = self.link.resends_at();
         if self.link.is_stopping() {
-            return store;
+            // A refused hand-over is tried again.
+            return store.into_iter().chain(self.link.delayed_until()).min();
         }
         let now = self.link.now;
         let running = self.memory.loaded.running();
@@ -562,17 +560,17 @@ impl Engine {
             if self.link.may_deliver() {
                 self.deliveries().deliver();
             }
-        } else if self.link.is_clear() {
+        } else {
             let (loaded, poison) = (&self.memory.loaded, &mut self.poison);
-            self.hand_over
-                .end_cleanly(loaded, self.is_abandoned, poison, &mut self.link);
+            let hand_over = &mut self.hand_over;
+            hand_over.end_cleanly(self.is_abandoned, loaded, poison, &mut self.link);
         }
         self.link.commit();
     }
 
     /// The commit that hands over is durable, or was refused.
-    fn hand_over_completed(&mut self, is_done: bool) {
-        for (id, end) in self.hand_over.completed(is_done) {
+    fn hand_over_finished(&mut self, is_done: bool) {
+        for (id, end) in self.hand_over.finished(is_done) {
             self.end(id, end);
         }
     }
@@ -649,8 +647,7 @@ impl Engine {
             return;
         }
         let namespace = self.namespaces.get(name);
-        let is_it = namespace.is_some_and(|it| !it.is_unreadable && it.policy == *before);
-        if is_it {
+        if namespace.is_some_and(|it| !it.is_unreadable && it.policy == *before) {
             self.link.request(policy_setting(name, policy), token);
         } else {
             let changed = Answer::Refused(Command::POLICY_CHANGED.into());
@@ -688,11 +685,15 @@ impl Engine {
     }
 
     /// Frees the place of a delivery that is over. Returns the namespace of its handler.
-    fn free_place(&mut self, queue: usize, id: Id) -> usize {
-        let queue = &mut self.memory.queues[queue];
+    fn free_place(&mut self, of: &Delivered) -> usize {
+        let queue = &mut self.memory.queues[of.queue];
         queue.running -= 1;
-        self.namespaces[queue.namespace].running -= 1;
-        self.poison.ended(queue.namespace, id);
+        let namespace = &mut self.namespaces[queue.namespace];
+        match of.is_remote {
+            true => namespace.remote -= 1,
+            false => namespace.running -= 1,
+        }
+        self.poison.ended(queue.namespace, of.row.id);
         queue.namespace
     }
 
@@ -704,10 +705,11 @@ impl Engine {
             report.into_iter().for_each(|op| self.link.push(op));
             return false;
         };
-        let Some((row, queue)) = self.memory.loaded.end(id) else {
+        let Some(delivered) = self.memory.loaded.end(id) else {
             return false;
         };
-        let namespace = self.free_place(queue, id);
+        let namespace = self.free_place(&delivered);
+        let Delivered { row, queue, .. } = delivered;
         if self.link.has_failed() {
             return false;
         }
@@ -747,15 +749,16 @@ impl Engine {
         is_retried
     }
 
-    /// Gives back a timer whose handler was not called: it stays in the store, and is read again. Returns its namespace, if it was with its handler.
-    fn give_back(&mut self, id: Id) -> Option<usize> {
-        let (_, queue) = self.memory.loaded.end(id)?;
-        let namespace = self.free_place(queue, id);
+    /// Gives back a timer whose handler was not called: it stays in the store, and is read again.
+    fn give_back(&mut self, id: Id) {
+        let Some(delivered) = self.memory.loaded.end(id) else {
+            return;
+        };
+        self.free_place(&delivered);
         match planted::is(Planted::WithdrawnForgotten) {
             true => self.retire(id),
             false => self.memory.restore(id),
         }
-        Some(namespace)
     }
 
     /// Gives back the timers whose starts are not noted yet, so a store that refuses the notes does not delay the shutdown.
@@ -839,7 +842,7 @@ impl Engine {
             }
             (Op::Start(row), ..) => self.started(row),
             (Op::Reply(number, _), ..) => self.link.command_answered(*number),
-            (Op::HandOver(_), ..) => self.hand_over_completed(true),
+            (Op::HandOver(_), ..) => self.hand_over_finished(true),
             (Op::Report(id, _), ..) => self.retire(*id),
             (Op::Set(name, value), callers, _) => {
                 self.was_set(name, value.as_deref());
@@ -959,6 +962,10 @@ impl Engine {
         let Some(ops) = self.link.refused() else {
             return;
         };
+        // Steps that are written again would follow it.
+        if self.link.take_hand_over() {
+            self.hand_over_finished(false);
+        }
         let waiting = self.link.take_waiting();
         let refused = Answer::Refused(error.to_string().into());
         for (op, callers) in ops.iter().zip(waiting) {
@@ -975,7 +982,7 @@ impl Engine {
                 // The clock and the policy may have changed before the retry.
                 Op::Expire { .. } => self.retention.refused(),
                 // More deliveries may have ended before the next attempt.
-                Op::HandOver(_) => self.hand_over_completed(false),
+                Op::HandOver(_) => self.hand_over_finished(false),
                 op if !is_requested => self.link.push_again(op),
                 Op::Cancel(handle) | Op::Reschedule(handle, ..) => {
                     self.memory.restore(handle.id);

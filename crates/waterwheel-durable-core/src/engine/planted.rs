@@ -73,6 +73,10 @@ pub enum Planted {
     EndsNotRead,
     /// The timers of a process that ends before its handlers are not given back.
     DeadNodesKept,
+    /// A process keeps the partition if a failover has lost its hand-over.
+    LostHandOverKept,
+    /// An observation of a process that has handed over goes on although a heartbeat of the observer has failed.
+    OthersStayObserved,
 }
 
 /// Whether this fault is planted. Always false without the feature `planted`.

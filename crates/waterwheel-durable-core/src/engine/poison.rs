@@ -1,7 +1,7 @@
 //! Finds timers that may repeatedly end the process (poison timers).
 //!
 //! A run that ends cleanly notes its epoch in a setting, so the next run knows how many consecutive runs before it have not. After two such ends, a run notes each
-//! start of a timer that was overdue when the run began, before the handler is called. So nothing is written for a service that ends cleanly, or that has ended only
+//! start of a timer that was overdue when the run began, before the handler is called. A run that has handed the store over ended cleanly, whatever its last handlers do. So nothing is written for a service that ends cleanly, or that has ended only
 //! once without doing so.
 //!
 //! Notes from before the last clean end do not count. So a note consists of a count and its series, the epoch of the last run that had ended cleanly by then,

@@ -408,6 +408,20 @@ impl StoreLink {
         !self.commits.has_ops() && self.commits.in_flight.is_none()
     }
 
+    /// Whether no commit is in flight or delayed, and only the engine's own operations are to be written.
+    pub(super) fn has_only_own_steps(&self) -> bool {
+        let commits = &self.commits;
+        let is_idle = commits.in_flight.is_none() && !commits.is_delayed(self.now);
+        is_idle && commits.requested.is_empty()
+    }
+
+    /// Removes the step that hands the store over, if it has not been sent. Returns whether it did.
+    pub(super) fn take_hand_over(&mut self) -> bool {
+        let is_it = |op: &Op| matches!(op, Op::HandOver(_));
+        let at = self.commits.own.iter().position(is_it);
+        at.and_then(|at| self.commits.own.remove(at)).is_some()
+    }
+
     /// Whether nothing has to be written, apart from what the store has refused and is asked again later.
     pub(super) fn is_written(&self) -> bool {
         self.is_clear() || self.commits.retries_at().is_some()

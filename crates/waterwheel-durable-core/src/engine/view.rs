@@ -19,7 +19,7 @@ impl Engine {
             in_wheel: self.memory.loaded.filed(),
             held: self.memory.held(),
             held_bytes: self.memory.held_bytes(),
-            running: self.hand_over.of_this_process(self.memory.loaded.running()),
+            running: self.memory.loaded.running() - self.hand_over.deferred(),
             jumps: self.clocks.jumps,
             refusals: self.link.refusals.count,
             full: self.link.refusals.full,
@@ -33,10 +33,10 @@ impl Engine {
         self.stats().running == 0 && self.link.is_clear()
     }
 
-    /// Whether deliveries go on in processes that have handed the store over: their [ends](Engine::handle_ends) have to be read.
+    /// Whether handlers are running in processes that have handed the store over: the [ends](Engine::handle_ends) of these deliveries have to be read.
     #[must_use]
     pub fn waits_for_ends(&self) -> bool {
-        self.hand_over.is_any_elsewhere()
+        self.hand_over.has_remote() && self.link.is_open()
     }
 
     /// Whether nothing has to be written, apart from what the store has refused and is asked again later.
@@ -48,7 +48,7 @@ impl Engine {
     /// The number of ended deliveries whose outcome is not written yet, or 0 if the store has failed. Their timers are delivered again after a restart.
     #[must_use]
     pub fn unsettled(&self) -> usize {
-        self.link.unsettled()
+        self.link.unsettled() + self.hand_over.deferred()
     }
 
     /// Whether the store has failed, so nothing more is done.

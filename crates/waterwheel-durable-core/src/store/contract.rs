@@ -196,14 +196,14 @@ pub trait Store: Send {
     /// another process can take over makes that possible at once, although the service may still be open for long.
     fn give_up(&mut self) {}
 
-    /// Returns whether another process can take the store over while handlers of this one still run: see
+    /// Returns whether another process can take the store over while handlers of this one are running: see
     /// [`Op::HandOver`]. Such a store has to be [polled](Store::commands_every).
     fn hands_over(&self) -> bool {
         false
     }
 
-    /// Returns the timers that are with handlers of processes that have [handed the store over](Op::HandOver), and those
-    /// whose ends they have reported. Called after [`begin`](Store::begin).
+    /// Returns the timers whose handlers are running in processes that have [handed the store over](Op::HandOver), and those
+    /// whose reports are not applied. Called after [`begin`](Store::begin).
     ///
     /// # Errors
     ///
@@ -212,9 +212,9 @@ pub trait Store: Send {
         Ok(Vec::new())
     }
 
-    /// Returns the ids of these timers, each with the end of its delivery if that was reported. If one of those that were handed over is
-    /// missing, its handler was not called, or its process has ended: it is to be delivered again. Called several times a
-    /// second while some have not ended.
+    /// Returns the ids of these timers, each with the end of its delivery if that was reported. A timer that was handed over
+    /// and is missing has to be delivered again: its handler was not called, or its process has ended. Called several times
+    /// a second while handlers are running in other processes.
     ///
     /// # Errors
     ///

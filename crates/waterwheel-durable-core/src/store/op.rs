@@ -83,13 +83,13 @@ pub enum Op {
     /// Begins another epoch without reopening the store: [`Epoch`](Outcome::Epoch). The next
     /// [opening](crate::store::Store::begin) has a larger one.
     NextEpoch,
-    /// Lets another process take the store over at once, while the handlers of these timers still run:
-    /// [`Done`](Outcome::Done). That process does not deliver them until this one has [reported](Op::Report) their ends,
-    /// or has ended. Only for stores that can [hand over](crate::store::Store::hands_over); no other steps follow
-    /// than reports.
+    /// Lets another process take the store over at once, although handlers of this one are running for these timers:
+    /// [`Done`](Outcome::Done). That process does not deliver them until this one has [reported](Op::Report) how they
+    /// ended, or has ended itself. Only for stores that can [hand over](crate::store::Store::hands_over). In later commits, there
+    /// are only reports.
     HandOver(Vec<Id>),
-    /// Reports the end of a delivery that was handed over, or that its handler was not called: [`Done`](Outcome::Done),
-    /// also if the timer was given to another handler since. Steps that settle or move the timer delete the report.
+    /// Reports how a delivery that was handed over has ended, or that its handler was not called: [`Done`](Outcome::Done),
+    /// also if the timer was given back meanwhile. A step that settles or moves the timer deletes the report.
     Report(Id, Option<Ended>),
     /// Carries out these steps atomically: [`All`](Outcome::All). None of its inserts is refused for lack of space, and
     /// none of its steps is an `All`.

@@ -7,7 +7,7 @@ use waterwheel_durable_core::store::{Ended, Id, Op, Outcome};
 
 use super::Drawn;
 
-/// Deliveries that were handed over: the ids of the timers, and how those have ended that have.
+/// The timers that were handed over, each with the end of its delivery if that was reported.
 pub type Attempts = Vec<(Id, Option<Ended>)>;
 
 /// A process that is connected to the database. A process that was declared dead draws another id.
@@ -47,7 +47,7 @@ pub trait Session {
     /// Inserts the row of a node, unless it exists.
     fn register(&mut self, node: NodeId) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Deletes the row of a node with its deliveries that have not ended, and gives the partition back if this opening holds it. The timeline in the row of the
+    /// Deletes the row of a node, with the deliveries that it has handed over and whose ends it has not reported, and gives the partition back if this opening holds it. The timeline in the row of the
     /// partition stays as it is.
     fn leave(
         &mut self,
@@ -56,8 +56,8 @@ pub trait Session {
         owner: Option<OwnerId>,
     ) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Increments the counter of a node. Then reads the row of the partition, and those of other nodes that have handed deliveries over, in the same
-    /// transaction.
+    /// Increments the counter of a node. Then reads the row of the partition, and those of other nodes that have handed it over while handlers were running, in
+    /// the same transaction.
     fn beat(&mut self, node: NodeId, partition: u8) -> impl Future<Output = Result<Beat, Failure>>;
 
     /// Begins a transaction, which the next call continues, and returns the backend that serves it.
@@ -74,7 +74,7 @@ pub trait Session {
     /// previous one. Then commits, and returns the epoch that it has drawn. Otherwise rolls back, and returns `None`.
     fn take(&mut self, claim: &Claim) -> impl Future<Output = Result<Option<Drawn>, Failure>>;
 
-    /// Ends the transaction of a claim: deletes the row of the other node with its deliveries that have not ended, and commits.
+    /// Ends the transaction of a claim: deletes the row of the other node, like [`leave`](Session::leave), and commits.
     fn remove(&mut self, claim: &Claim) -> impl Future<Output = Result<(), Failure>>;
 
     /// Carries out a commit in one transaction, which may have [begun](Session::begin):
@@ -83,7 +83,7 @@ pub trait Session {
     ///    up a take-over, and any other transaction of this opening.
     /// 2. Inserts the commit row, by a statement of its own, if the row of the previous commit exists. A statement that
     ///    has waited for the lock would not see what was committed meanwhile.
-    /// 3. Carries out the steps, and commits. [`Op::HandOver`] gives the partition back, and notes that these deliveries go on in this node.
+    /// 3. Carries out the steps, and commits. [`Op::HandOver`] gives the partition back, and records that handlers of this node are running for these timers.
     fn transact(
         &mut self,
         commit: &Commit<'_>,
@@ -97,16 +97,16 @@ pub trait Session {
         number: u64,
     ) -> impl Future<Output = Result<(), Rejection>>;
 
-    /// Notes the ends of deliveries that this node has handed over, and deletes those without an end. Deliveries that no longer belong to it stay as they
-    /// are.
+    /// Records the ends of deliveries that the node of this opening has handed over, and deletes those without an end. Those that no longer belong to it stay
+    /// unchanged. Does nothing and returns false if the timeline in the row of the partition is not that of the server.
     fn report(
         &mut self,
-        node: NodeId,
+        opening: &Opening,
         ends: &[(Id, Option<Ended>)],
-    ) -> impl Future<Output = Result<(), Failure>>;
+    ) -> impl Future<Output = Result<bool, Failure>>;
 
-    /// Returns the deliveries of other nodes that go on, and the ends of those whose ends were noted and not carried out. `None` if the row of the
-    /// partition does not belong to this opening on this timeline: a failover may have lost some.
+    /// Returns the deliveries that were handed over and whose ends are not applied. `None` if the row of the partition does not belong to this opening on
+    /// this timeline: a failover may have lost some.
     fn attempts(
         &mut self,
         opening: &Opening,
@@ -132,7 +132,7 @@ pub struct Beat {
     pub timeline: u32,
     /// The row of the partition.
     pub holder: Holder,
-    /// The other nodes whose deliveries of this partition go on, with their counters, if this node holds the partition.
+    /// The nodes that have handed this partition over and whose handlers are running, with their counters, if this node holds the partition.
     pub others: Vec<(NodeId, u64)>,
 }
 

@@ -30,9 +30,9 @@ impl Terms {
         self.ttl / 6
     }
 
-    /// The time between heartbeats of a standby, which is also how long a planned hand-over takes.
+    /// The time between heartbeats of a standby, which a planned hand-over takes at most.
     #[must_use]
-    pub fn look_every(self) -> Duration {
+    pub fn standby_beat_every(self) -> Duration {
         self.ttl / 12
     }
 
@@ -79,7 +79,8 @@ struct State {
     has_ended: AtomicBool,
     /// Whether a failover may have lost commits of the opening.
     is_unconfirmed: AtomicBool,
-    is_handed_over: AtomicBool,
+    /// Whether the partition was handed over, or may be at the moment.
+    hands_over: AtomicBool,
     is_closed: AtomicBool,
     closed: Notify,
 }
@@ -121,15 +122,13 @@ impl Lease {
             .store(is_unconfirmed, Ordering::Release);
     }
 
-    /// Returns whether the partition was given back while handlers still run, or may be at the moment. Then the lease is that of these handlers.
-    pub(super) fn is_handed_over(&self) -> bool {
-        self.0.is_handed_over.load(Ordering::Acquire)
+    /// Returns whether a hand-over is in progress or done: handlers may be running although the partition was given back.
+    pub(super) fn hands_over(&self) -> bool {
+        self.0.hands_over.load(Ordering::Acquire)
     }
 
-    pub(super) fn set_handed_over(&self, is_handed_over: bool) {
-        self.0
-            .is_handed_over
-            .store(is_handed_over, Ordering::Release);
+    pub(super) fn set_hands_over(&self, hands_over: bool) {
+        self.0.hands_over.store(hands_over, Ordering::Release);
     }
 
     /// Tells [`Ownership`](super::Ownership) that the engine of this opening has ended. It begins another opening as soon as

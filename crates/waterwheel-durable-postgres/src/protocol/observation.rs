@@ -4,11 +4,11 @@ use waterwheel_durable_core::engine::planted::{self, Planted};
 
 use super::{Beat, NodeId};
 
-/// The looks of a standby at the holder of a partition, or of the holder at nodes whose deliveries go on.
+/// The looks of a standby at the holder of a partition, or of the holder at nodes that have handed it over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Observation {
     first: Option<(Duration, Beat)>,
-    /// Those nodes with their counters, each since when it has been the same.
+    /// These nodes with their counters, and since when each counter has been the same.
     others: Vec<(Duration, NodeId, u64)>,
 }
 
@@ -26,11 +26,13 @@ impl Observation {
     pub(super) fn reset(&mut self) {
         if !planted::is(Planted::ObservationGoesOn) {
             self.first = None;
+        }
+        if !planted::is(Planted::OthersStayObserved) {
             self.others.clear();
         }
     }
 
-    /// Notes a look at other nodes on the same timeline. Returns the one whose counter has been the same for the longest time, and since when.
+    /// Notes a look at the other nodes. Returns the one that has been unchanged for the longest time, with the time since when and its counter.
     pub(super) fn see_others(
         &mut self,
         others: Vec<(NodeId, u64)>,

@@ -47,8 +47,10 @@ pub struct Ownership<D: Database> {
     next_beat: Duration,
     /// The holder from which a take-over is possible now.
     may_take: Option<Holder>,
-    /// Another node whose deliveries go on, and which may be declared dead now, with its counter.
+    /// A node that has handed the partition over and may be declared dead now, with its counter.
     may_be_dead: Option<(NodeId, u64)>,
+    /// The timeline of the server at the last heartbeat.
+    timeline: Option<u32>,
 }
 
 impl<D: Database> Ownership<D> {
@@ -68,6 +70,7 @@ impl<D: Database> Ownership<D> {
             next_beat: Duration::ZERO,
             may_take: None,
             may_be_dead: None,
+            timeline: None,
             db,
         }
     }
@@ -141,7 +144,7 @@ impl<D: Database> Ownership<D> {
         self.next_beat = now
             + match self.is_open {
                 true => self.terms.beat_every(),
-                false => self.terms.look_every(),
+                false => self.terms.standby_beat_every(),
             };
         let (db, fails_at) = (self.db.clone(), now + self.terms.call_within());
         let beat = tokio::select! {
@@ -218,12 +221,14 @@ impl<D: Database> Ownership<D> {
             self.observation.reset();
             return self.lose();
         }
-        if let Some(lease) = self
-            .lease()
-            .filter(|it| self.is_open && it.is_handed_over())
-        {
+        let before = self.timeline.replace(beat.timeline);
+        if let Some(lease) = self.lease().filter(|it| self.is_open && it.hands_over()) {
+            // A failover may have lost the hand-over.
+            if before != Some(beat.timeline) {
+                lease.set_unconfirmed(true);
+            }
             // If it was not held for a while, the new owner may have declared this node dead, and a failover may have lost that.
-            if lease.is_held(now) {
+            if lease.is_held(now) && !lease.is_unconfirmed() {
                 lease.extend(until);
             }
             return None;
@@ -270,7 +275,7 @@ impl<D: Database> Ownership<D> {
         })
     }
 
-    /// Observes the nodes that have handed this partition over and whose deliveries go on.
+    /// Observes the nodes that have handed this partition over and whose handlers are running.
     fn observe_others(&mut self, others: Vec<(NodeId, u64)>, is_current: bool, now: Duration) {
         if !is_current {
             self.observation.reset();

@@ -25,6 +25,11 @@ pub struct Writer<D: Database> {
     number: u64,
     /// The last commit that was carried out, by the number of the caller.
     last: Option<(u64, Vec<Outcome>)>,
+    /// The number of the commit that has handed the partition over.
+    handed_over: Option<u64>,
+    /// The ends of deliveries that have been reported since, and whether a failover may have lost some.
+    reported: Vec<(Id, Option<Ended>)>,
+    repeats_reports: bool,
 }
 
 /// A commit that is sent until its outcome is known.
@@ -48,6 +53,9 @@ impl<D: Database> Writer<D> {
             session: None,
             number: 0,
             last: None,
+            handed_over: None,
+            reported: Vec::new(),
+            repeats_reports: false,
         }
     }
 
@@ -64,9 +72,17 @@ impl<D: Database> Writer<D> {
             return Ok(outcomes.clone());
         }
         let reports = reports(steps);
-        let outcomes = match reports.is_empty() {
-            true => self.carry_out(steps).await?,
-            false => self.report(steps, &reports).await?,
+        let outcomes = match reports.len() {
+            0 => self.carry_out(steps).await?,
+            count if count == steps.len() => {
+                let outcomes = self.report(&reports).await?;
+                self.reported.extend(reports);
+                outcomes
+            }
+            _ => {
+                let mixed = "a commit has reports of deliveries and other steps";
+                return Err(StoreError::indeterminate(mixed));
+            }
         };
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
@@ -75,27 +91,39 @@ impl<D: Database> Writer<D> {
     async fn carry_out(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let hands_over = steps.iter().any(|op| matches!(op, Op::HandOver(_)));
         if hands_over {
-            self.lease.set_handed_over(true);
+            self.lease.set_hands_over(true);
         }
         let sent = self.send(steps).await;
         match &sent {
-            Ok(_) => self.number += 1,
-            Err(error) if error.is_definite() => self.lease.set_handed_over(false),
+            Ok(_) => {
+                self.number += 1;
+                self.handed_over = hands_over.then_some(self.number);
+            }
+            Err(error) if error.is_definite() => self.lease.set_hands_over(false),
             Err(_) => {}
         }
         sent
     }
 
-    /// Reports the ends of deliveries that were handed over. Another node may have taken over, and repetitions do no harm.
-    async fn report(
-        &mut self,
-        steps: &[Op],
-        ends: &[(Id, Option<Ended>)],
-    ) -> Result<Vec<Outcome>, StoreError> {
-        let node = self.opening.node;
-        self.call(async |session| session.report(node, ends).await)
-            .await?;
-        Ok(steps.iter().map(|_| Outcome::Done).collect())
+    /// Reports the ends of deliveries that were handed over. Tries again for one TTL, since repetitions do no harm: if the database cannot be reached, and after a
+    /// failover that may have lost a take-over, whose lease may last.
+    async fn report(&mut self, ends: &[(Id, Option<Ended>)]) -> Result<Vec<Outcome>, StoreError> {
+        let opening = self.opening;
+        let give_up_at = self.db.now() + self.terms.ttl;
+        loop {
+            let mut report = async |session: &mut D::Session| session.report(&opening, ends).await;
+            let why = match self.call_once(&mut report).await {
+                Ok(true) => return Ok(vec![Outcome::Done; ends.len()]),
+                Ok(false) => FAILED_OVER.to_owned(),
+                Err(Failure::Disconnected(why)) => why.to_string(),
+                Err(failure) => return Err(StoreError::definite(failure.to_string())),
+            };
+            if self.db.now() >= give_up_at {
+                return Err(StoreError::definite(why));
+            }
+            let next = self.db.now() + self.terms.reconnect_every();
+            self.db.sleep_until(next).await;
+        }
     }
 
     /// Finds out whether another node has taken over, and after a failover, whether commits of this opening were lost. Call it at least once a second: an owner
@@ -108,8 +136,15 @@ impl<D: Database> Writer<D> {
         if self.lease.has_ended() {
             return Err(StoreError::lost(TAKEN_OVER));
         }
-        if !self.lease.is_unconfirmed() || self.lease.is_handed_over() {
+        if self.repeats_reports {
+            self.report(&self.reported.clone()).await?;
+            self.repeats_reports = false;
+        }
+        if !self.lease.is_unconfirmed() {
             return Ok(());
+        }
+        if let Some(number) = self.handed_over {
+            return self.confirm_hand_over(number).await;
         }
         match self.confirm_once().await {
             Ok(()) => Ok(()),
@@ -122,6 +157,20 @@ impl<D: Database> Writer<D> {
             }
             Err(_) => Err(StoreError::lost(FAILED_OVER)),
         }
+    }
+
+    /// After a failover, finds out whether the hand-over was lost, and repeats the reports, which may be lost.
+    async fn confirm_hand_over(&mut self, number: u64) -> Result<(), StoreError> {
+        let opening = self.opening;
+        let was_committed =
+            self.call(async |session| session.was_committed(&opening, number).await);
+        if was_committed.await? != Some(true) && !planted::is(Planted::LostHandOverKept) {
+            self.lease.end();
+            return Err(StoreError::lost(FAILED_OVER));
+        }
+        self.lease.set_unconfirmed(false);
+        self.repeats_reports = !self.reported.is_empty();
+        Ok(())
     }
 
     /// Returns the deliveries that were handed over to this opening: see [`Store::ends`](waterwheel_durable_core::store::Store::ends).
@@ -151,9 +200,9 @@ impl<D: Database> Writer<D> {
             let rejection = match rejection {
                 Rejection::Fenced => {
                     let resolved = self.resolve(is_in_doubt).await;
-                    // It goes on for the handlers of deliveries that this commit has handed over.
+                    // If this commit has handed the partition over, handlers that are running keep the lease.
                     let may_be_done = matches!(resolved, Ok(Some(true)) | Err(_));
-                    if !(self.lease.is_handed_over() && may_be_done) {
+                    if !(self.lease.hands_over() && may_be_done) {
                         self.lease.end();
                     }
                     match resolved {

@@ -45,7 +45,7 @@ pub(crate) struct Plan<'a> {
     follow_up: Vec<Statement<'a>>,
     /// The group of each statement that was sent last.
     expected: Vec<Option<usize>>,
-    /// The timers that were handed over, and whose ends are carried out.
+    /// The timers that were handed over, and whose ends these steps apply.
     ended: Vec<i64>,
     /// Whether it adds the changes of the counts to the counts.
     sums_up: bool,
@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
         statements.extend(self.store_counts());
         if !self.ended.is_empty() {
             let ended = std::mem::take(&mut self.ended);
-            statements.push(statements::forget_ends(self.partition, ended));
+            statements.push(statements::delete_ends(self.partition, ended));
         }
         if self.sums_up {
             statements.extend(statements::sum_up(self.partition));
@@ -199,7 +199,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The timers among those that were handed over whose deliveries end with these steps.
+/// The timers that were handed over, and that these steps settle or move.
 fn ended(steps: &[Op], names: &Table) -> Vec<i64> {
     if names.handed_over.is_empty() {
         return Vec::new();

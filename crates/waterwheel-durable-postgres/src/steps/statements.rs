@@ -304,7 +304,7 @@ const HAND_OVER: &str = "
 
 const GIVE_BACK: &str = "UPDATE waterwheel.partitions SET node = NULL WHERE partition = $1";
 
-const FORGET_ENDS: &str = "DELETE FROM waterwheel.attempts WHERE partition = $1 AND id = ANY ($2)";
+const DELETE_ENDS: &str = "DELETE FROM waterwheel.attempts WHERE partition = $1 AND id = ANY ($2)";
 
 const DELETE_ZEROS: [&str; 2] = [
     "DELETE FROM waterwheel.pending_counts WHERE partition = $1 AND count = 0",
@@ -616,9 +616,9 @@ fn alone<'a>(op: &'a Op, partition: u8, names: &Table) -> Vec<Statement<'a>> {
     }
 }
 
-/// Deletes the ends of deliveries that were handed over.
-pub(super) fn forget_ends<'a>(partition: u8, ids: Vec<i64>) -> Statement<'a> {
-    Statement::new(FORGET_ENDS).small(partition).bigs(ids)
+/// Deletes the ends of deliveries that were handed over, since they are applied.
+pub(super) fn delete_ends<'a>(partition: u8, ids: Vec<i64>) -> Statement<'a> {
+    Statement::new(DELETE_ENDS).small(partition).bigs(ids)
 }
 
 /// Adds the changes of the counts to the counts.

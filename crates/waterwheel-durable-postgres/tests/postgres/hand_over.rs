@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use waterwheel_durable::{Cancelled, Delivery, Drain, Durable, Error, HandlerOptions, Stopped};
 use waterwheel_durable_core::store::Handle;
+use waterwheel_postgres_server::{Server, database_of};
 
 use crate::database::Database;
 use crate::owners::within;
@@ -107,7 +108,7 @@ async fn a_handler_goes_on_while_the_next_owner_begins() {
     let first = deliveries.open(&database, "first", &gate).await;
     let slow = due_now(&first, "mail").await;
     let (_, delivery) = deliveries.next().await;
-    // It waits for the place.
+    // It waits for a free slot.
     let other = due_now(&first, "mail").await;
     let stopping = hand_over(&database, &first, HOUR).await;
     let second = deliveries.open(&database, "second", &open).await;
@@ -115,7 +116,7 @@ async fn a_handler_goes_on_while_the_next_owner_begins() {
     assert!(delivery.is_lease_held() && !stopping.is_finished());
     let cancelled = second.cancel(&slow).await.unwrap();
     assert_eq!(cancelled, Cancelled::AlreadyFired);
-    // The place in both processes together is taken, and other handlers are called.
+    // The slot is taken, in both processes together. Other handlers are called.
     let close = due_now(&second, "close").await;
     let (process, delivery) = deliveries.next().await;
     assert_eq!((process, delivery.id()), ("second", close.id));
@@ -174,7 +175,7 @@ async fn a_timer_whose_handler_is_abandoned_is_delivered_again() {
 
 /// It has handed the timers over and was killed then.
 #[tokio::test]
-async fn the_handlers_of_a_process_whose_counter_stands_still_are_given_up() {
+async fn a_process_that_no_longer_sends_heartbeats_loses_what_it_has_handed_over() {
     let ttl = Duration::from_secs(2);
     let database = Database::with_ttl(ttl);
     let mut deliveries = Deliveries::new();
@@ -213,4 +214,36 @@ async fn a_timer_whose_end_cannot_be_read_is_delivered_again() {
     assert_eq!(deliveries.next().await.1.attempt(), 2);
     second.shutdown(Drain::within(HOUR)).await.unwrap();
     assert_eq!(left(&database), "0|0\n");
+}
+
+/// Otherwise the timers of a shutdown during a restart of the database would be delivered again.
+#[tokio::test]
+async fn an_end_is_reported_after_an_outage() {
+    let database = Database::with_ttl(Duration::from_secs(6));
+    let mut deliveries = Deliveries::new();
+    let (gate, open) = (shut(), Arc::new(Semaphore::new(1_000)));
+    let first = deliveries.open(&database, "first", &gate).await;
+    due_now(&first, "mail").await;
+    deliveries.next().await;
+    let stopping = hand_over(&database, &first, HOUR).await;
+    let name = database_of(&database.url);
+    let allow = |connections: bool| {
+        let sql = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}");
+        Server::of_process().sql("postgres", &sql)
+    };
+    allow(false);
+    let terminate =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+    Server::of_process().sql("postgres", &terminate);
+    gate.add_permits(1);
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    allow(true);
+    let stopped = within(stopping).await.unwrap().unwrap();
+    assert_eq!((stopped.abandoned, stopped.unsettled), (0, 0));
+    let second = deliveries.open(&database, "second", &open).await;
+    let other = database.clone();
+    let applied = move || crate::owners::until(|| left(&other) == "0|0\n");
+    tokio::task::spawn_blocking(applied).await.unwrap();
+    assert!(deliveries.is_empty());
+    second.shutdown(Drain::within(HOUR)).await.unwrap();
 }

@@ -213,12 +213,12 @@ impl Shared {
         });
     }
 
-    /// Whether deliveries go on in processes that have handed the store over.
+    /// Whether handlers are running in processes that have handed the store over.
     pub(super) fn waits_for_ends(&self) -> bool {
         self.lock().engine.waits_for_ends()
     }
 
-    /// Takes the ends of deliveries in these processes.
+    /// Handles the ends of deliveries in these processes.
     pub(super) fn handle_ends(self: &Arc<Shared>, ends: Vec<(Id, Option<Ended>)>) {
         self.with(|state| state.engine.handle_ends(ends));
     }
@@ -351,6 +351,7 @@ impl Shared {
             let state = self.lock();
             !state.is_stopping && state.failure.is_none()
         };
+        self.with(|state| state.engine.handle_end_of_handlers());
         self.stop();
         if is_news {
             self.report(Event::RuntimeEnded);

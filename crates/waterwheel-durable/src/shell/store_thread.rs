@@ -1,7 +1,7 @@
 //! The thread that calls the store.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use waterwheel_durable_core::store::{Hint, Store, StoreError};
 
@@ -10,11 +10,14 @@ use super::store_queue::{Job, Read};
 use super::task::{guarded, unwound};
 use crate::event::Event;
 
-/// How long the end of a delivery in another process may stay unread, for which a place of its handler is taken.
-const ENDS_WITHIN: Duration = Duration::from_millis(50);
+/// Returns how soon to read the ends of deliveries in other processes, given for how long they have been waited for. Until one is read, its slot stays taken.
+fn reads_ends_after(waited: Duration) -> Duration {
+    (waited / 64).clamp(Duration::from_millis(50), Duration::from_secs(1))
+}
 
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
+    let begun = Instant::now();
     let mut has_failed = false;
     let mut is_given_up = false;
     // Whether there was a commit since the last job for commands.
@@ -22,7 +25,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     if let Some(every) = store.commands_every() {
         shared.queue.take_commands(every);
         if shared.waits_for_ends() {
-            shared.queue.ask_within(ENDS_WITHIN);
+            shared.queue.ask_within(reads_ends_after(Duration::ZERO));
         }
         let shared = Arc::downgrade(shared);
         store.set_hint(Hint::new(move || {
@@ -84,7 +87,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 has_failed = read(|| store.commands(), handle, shared);
                 if !has_failed && shared.waits_for_ends() {
                     has_failed = read(|| store.ends(), |ends| shared.handle_ends(ends), shared);
-                    shared.queue.ask_within(ENDS_WITHIN);
+                    shared.queue.ask_within(reads_ends_after(begun.elapsed()));
                 }
                 if !std::mem::take(&mut has_committed) && !has_failed {
                     has_failed = maintain(&mut *store, shared);

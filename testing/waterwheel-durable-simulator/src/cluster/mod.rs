@@ -44,7 +44,7 @@ pub enum Fault {
     NoGapCheck,
     /// A take-over does not compare the counter of the node that held the partition again.
     CounterNotComparedAgain,
-    /// The end of a delivery that was handed over stays in its table once it is carried out.
+    /// The end of a delivery that was handed over stays in its table once it is applied.
     EndsKept,
     /// Deliveries begin without a look at the lease.
     LeaseNotLookedAt,

@@ -467,9 +467,18 @@ impl Session for Connection {
         self.commit().await
     }
 
-    async fn report(&mut self, node: NodeId, ends: &[(Id, Option<Ended>)]) -> Result<(), Failure> {
-        self.ask(Statement::Report(node, ends.into())).await?;
-        Ok(())
+    async fn report(
+        &mut self,
+        opening: &Opening,
+        ends: &[(Id, Option<Ended>)],
+    ) -> Result<bool, Failure> {
+        match self
+            .ask(Statement::Report(opening.node, ends.into()))
+            .await?
+        {
+            Reply::Matches(is_current) => Ok(is_current),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn attempts(&mut self, opening: &Opening) -> Result<Option<Attempts>, Failure> {

@@ -25,6 +25,9 @@ use super::{CONCURRENCY, HANDLERS, LONGEST, WALL};
 /// The time between reads of the ends of deliveries that were handed over, in microseconds.
 const READS_ENDS_EVERY: u64 = 50_000;
 
+/// The time between checks of an idle store, in microseconds.
+const CHECKS_EVERY: u64 = 1_000_000;
+
 /// The result of a request to the store.
 enum Done {
     Begins(Result<Begins, StoreError>),
@@ -54,6 +57,7 @@ struct Run {
     /// The running deliveries, and when they end.
     running: Vec<(u64, Row)>,
     reads_ends_at: u64,
+    checks_at: u64,
     is_stopping: bool,
 }
 
@@ -134,12 +138,21 @@ impl Node {
         run.map(|it| it.opening)
     }
 
-    /// The timers that are with its handlers while its lease is held.
+    /// The timers that are with its handlers.
     pub(super) fn with_handlers(&self) -> impl Iterator<Item = &Row> {
+        let run = self.run.as_ref().into_iter();
+        run.flat_map(|it| it.running.iter().map(|(_, row)| row))
+    }
+
+    /// Whether its lease is held.
+    pub(super) fn is_lease_held(&self) -> bool {
         let now = self.client.now();
-        let run = self.run.as_ref().filter(|it| it.lease.is_held(now));
-        run.into_iter()
-            .flat_map(|it| it.running.iter().map(|(_, row)| row))
+        self.run.as_ref().is_some_and(|it| it.lease.is_held(now))
+    }
+
+    /// Whether it begins deliveries, or would if it was the owner.
+    pub(super) fn is_open(&self) -> bool {
+        !self.stops.get() && !self.run.as_ref().is_some_and(|it| it.is_stopping)
     }
 
     fn engine(&mut self) -> Option<&mut Engine> {
@@ -208,7 +221,10 @@ impl Node {
             let timeout = run.engine.as_ref().and_then(Engine::poll_timeout);
             let ends = run.running.iter().map(|(at, _)| *at).min();
             let mut network = self.client.network.borrow_mut();
-            let wakes = timeout.into_iter().chain(ends).chain([run.reads_ends_at]);
+            let wakes = timeout
+                .into_iter()
+                .chain(ends)
+                .chain([run.reads_ends_at, run.checks_at]);
             wakes.for_each(|at| network.wake_at(at));
         }
         Ok(false)
@@ -228,6 +244,7 @@ impl Node {
                     on_their_way: VecDeque::new(),
                     running: Vec::new(),
                     reads_ends_at: 0,
+                    checks_at: 0,
                     is_stopping: false,
                 });
             }
@@ -251,7 +268,7 @@ impl Node {
             return false;
         };
         let has_work = !run.requests.is_empty() || run.engine.is_none();
-        let is_checked = !run.lease.is_unconfirmed();
+        let is_checked = !run.lease.is_unconfirmed() && now < run.checks_at;
         let engine = run.engine.as_ref();
         let reads_ends = engine.is_some_and(|it| it.waits_for_ends() && run.reads_ends_at <= now);
         if !matches!(run.store, Store::Idle(_)) || !has_work && is_checked && !reads_ends {
@@ -310,7 +327,8 @@ impl Node {
                 }
                 *engine = Some(begun);
             }
-            (Done::Begins(Err(_)), _) | (Done::Check(Ok(())), _) => {}
+            (Done::Begins(Err(_)), _) => {}
+            (Done::Check(Ok(())), _) => run.checks_at = now.boot_micros + CHECKS_EVERY,
             (Done::Ends(ends), Some(engine)) => {
                 run.reads_ends_at = now.boot_micros + READS_ENDS_EVERY;
                 // If it fails, it is repeated.
@@ -348,6 +366,7 @@ impl Node {
             return false;
         };
         let (_, row) = run.running.swap_remove(at);
+        promises.ends(row.id, now);
         if let Some(engine) = &mut run.engine {
             let fails = self.client.network.borrow_mut().rng.u32(0..8) == 0;
             let ended = match fails {
@@ -426,9 +445,10 @@ impl Node {
             }
             promises.delivered(&row, &run.opening)?;
             let mut network = self.client.network.borrow_mut();
-            let longest = match network.rng.u32(0..16) {
-                0 => LONGEST,
-                1..4 => 2_000_000,
+            let longest = match network.rng.u32(0..64) {
+                0 => 10 * LONGEST,
+                1..4 => LONGEST,
+                4..16 => 2_000_000,
                 _ => 20_000,
             };
             let takes = network.rng.u64(0..longest);

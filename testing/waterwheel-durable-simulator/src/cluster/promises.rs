@@ -36,6 +36,8 @@ struct Timer {
     attempts: Vec<OwnerId>,
     /// The number of deliveries that have failed.
     failed: u32,
+    /// When a delivery has ended for the last time.
+    ended_at: u64,
     /// Whether a commit has settled, cancelled or buried it.
     is_settled: bool,
     is_cancelled: bool,
@@ -194,6 +196,7 @@ impl Promises {
             was_delivered: false,
             attempts: Vec::new(),
             failed: 0,
+            ended_at: 0,
             is_settled: false,
             is_cancelled: false,
             is_buried: false,
@@ -261,6 +264,18 @@ impl Promises {
             (timer.is_settled, timer.is_cancelled, timer.is_buried) = (false, false, false);
             timer.attempts.clear();
         }
+    }
+
+    /// Notes that a delivery ends.
+    pub(super) fn ends(&mut self, id: Id, now: u64) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.ended_at = now;
+        }
+    }
+
+    /// Whether a delivery has ended since this time. The store may not know it yet.
+    pub(super) fn has_ended_since(&self, id: Id, since: u64) -> bool {
+        self.timers.get(&id).is_some_and(|it| it.ended_at >= since)
     }
 
     /// The end of a delivery that fails.

@@ -604,7 +604,11 @@ impl Server {
                 transaction.writes.extend(nodes.map(Write::Remove));
             }
             Statement::Report(node, ends) => {
-                self.alone(now, vec![Write::Report(*node, Arc::clone(ends))])?;
+                let is_current = self.tables.timeline == self.timeline;
+                if is_current {
+                    self.alone(now, vec![Write::Report(*node, Arc::clone(ends))])?;
+                }
+                return Ok(Reply::Matches(is_current));
             }
             Statement::Leave(node, owner) => {
                 self.lock(backend, Row::Partition, Mode::Exclusive)?;

@@ -16,7 +16,7 @@ use super::network::{Client, Network};
 use super::node::Node;
 use super::promises::Promises;
 use super::server::{Server, Write};
-use super::{CONCURRENCY, Fault, HANDLERS, LONGEST, NODES, WALL};
+use super::{CONCURRENCY, Fault, HANDLERS, NODES, WALL};
 
 const SECOND: u64 = 1_000_000;
 const TTL: u64 = 3 * SECOND;
@@ -91,6 +91,7 @@ enum Then {
     Kill,
     Pause(u64),
     Cut(u64),
+    Stall(u64),
 }
 
 /// A cluster, its faults, and the oracle.
@@ -316,12 +317,13 @@ impl World {
                 leaves: rng.bool(),
             },
             96..98 if self.fails_over => Action::FailOver(rng.usize(0..80), rng.u64(0..TTL)),
-            98 => Action::HandOver(
+            98..100 => Action::HandOver(
                 node,
-                match rng.u32(0..4) {
+                match rng.u32(0..5) {
                     0 if self.harms_nodes => Then::Kill,
-                    1 if self.harms_nodes => Then::Pause(time),
+                    1 if self.harms_nodes => Then::Pause(TTL + rng.u64(0..2 * SECOND)),
                     2 if self.harms_nodes => Then::Cut(time),
+                    3 if self.harms_server => Then::Stall(TTL + rng.u64(0..2 * SECOND)),
                     _ => Then::Nothing,
                 },
             ),
@@ -414,16 +416,7 @@ impl World {
                     false => self.act(Action::Pause(owner, TTL + SECOND))?,
                 }
                 self.pass(TTL + SECOND)?;
-                let opening = |node: &usize| self.nodes[*node].as_ref().and_then(Node::opening);
-                let latest = self.promises.latest;
-                let taker = (0..self.count).find(|it| opening(it).map(|it| it.owner) == latest);
-                if let Some(taker) = taker.filter(|it| *it != owner) {
-                    self.act(Action::Cut(taker, TTL))?;
-                }
-                let loses = self.network.borrow().server.commits_since_take();
-                if let Some(loses) = loses {
-                    self.act(Action::FailOver(loses, 0))?;
-                }
+                self.lose_take_over(owner)?;
                 self.start(owner);
                 (0..4).for_each(|_| self.cancel(owner));
                 if leaves {
@@ -486,13 +479,23 @@ impl World {
                 self.act(Action::Stop(node))?;
                 let passes = self.network.borrow_mut().rng.u64(0..SECOND);
                 self.pass(passes)?;
+                if self.fails_over && matches!(then, Then::Nothing | Then::Cut(_)) {
+                    // The hand-over is lost, or the take-over that has followed.
+                    let loses = self.network.borrow_mut().rng.usize(0..24);
+                    self.act(Action::FailOver(loses, 0))?;
+                }
                 match then {
                     Then::Nothing => {}
                     Then::Kill => self.act(Action::Kill(node))?,
                     Then::Pause(micros) => self.act(Action::Pause(node, micros))?,
                     Then::Cut(micros) => self.act(Action::Cut(node, micros))?,
+                    Then::Stall(micros) => self.act(Action::Stall(micros))?,
                 }
-                self.pass(2 * SECOND)?;
+                self.pass(TTL + SECOND)?;
+                if self.fails_over && matches!(then, Then::Pause(_)) {
+                    self.lose_take_over(node)?;
+                }
+                self.pass(SECOND)?;
             }
             Action::Start(node) => self.start(node),
             Action::Restart(micros) => {
@@ -517,6 +520,21 @@ impl World {
             Action::Heal => self.heal(),
         }
         Ok(())
+    }
+
+    /// A failover loses the last take-over, from this node. The new owner is cut off.
+    fn lose_take_over(&mut self, owner: usize) -> Result<(), String> {
+        let opening = |node: &usize| self.nodes[*node].as_ref().and_then(Node::opening);
+        let latest = self.promises.latest;
+        let taker = (0..self.count).find(|it| opening(it).map(|it| it.owner) == latest);
+        if let Some(taker) = taker.filter(|it| *it != owner) {
+            self.act(Action::Cut(taker, TTL))?;
+        }
+        let loses = self.network.borrow().server.commits_since_take();
+        match loses {
+            Some(loses) => self.act(Action::FailOver(loses, 0)),
+            None => Ok(()),
+        }
     }
 
     fn heal(&mut self) {
@@ -630,6 +648,7 @@ impl World {
     /// Checks that no timer is with two handlers, and that limits hold for all processes together. A handler whose process has lost the lease does not count.
     fn check_running(&self) -> Result<(), String> {
         let nodes = self.nodes.iter().flatten();
+        let nodes = nodes.filter(|it| it.is_lease_held());
         let running: Vec<_> = nodes.flat_map(Node::with_handlers).collect();
         let mut ids: Vec<Id> = running.iter().map(|row| row.id).collect();
         ids.sort_unstable();
@@ -663,10 +682,9 @@ impl World {
 
     /// Checks that a node is declared dead only if something has happened to it.
     fn check_removal(&self, writes: &[Write], network: &Network) -> Result<(), String> {
-        let takes = |it: &Write| matches!(it, Write::Hold { node: Some(_), .. });
-        // A node that leaves removes its own row.
-        let takes_over = writes.iter().any(takes);
-        for write in writes.iter().filter(|_| takes_over) {
+        // A node that leaves removes its own row, without a heartbeat.
+        let is_claim = writes.iter().any(|it| matches!(it, Write::Beat(_)));
+        for write in writes.iter().filter(|_| is_claim) {
             let Write::Remove(dead) = write else {
                 continue;
             };
@@ -691,11 +709,11 @@ impl World {
             .collect();
         let mut network = self.network.borrow_mut();
         let now = network.now;
-        let is_any = self.nodes.iter().flatten().next().is_some();
+        let is_any = self.nodes.iter().flatten().any(Node::is_open);
         if !is_any || now < self.healthy_from + RECOVERY {
             return Ok(());
         }
-        let overdue = now.saturating_sub(LONGEST + 2 * SECOND);
+        let overdue = now.saturating_sub(5 * SECOND);
         let before = Due::from_millis((WALL + overdue.cast_signed()) / 1_000).second();
         for handler in HANDLERS {
             let timers = &mut network.server.tables.timers;
@@ -704,7 +722,8 @@ impl World {
             let rows = rows.unwrap_or_default().into_iter();
             // Timers whose starts are noted are tried one at a time.
             for row in rows.filter(|it| it.start_count() == 0) {
-                let is_running = running.iter().any(|(id, _)| *id == row.id);
+                let is_running = running.iter().any(|(id, _)| *id == row.id)
+                    || self.promises.has_ended_since(row.id, overdue);
                 let of_handler = running.iter().filter(|(_, of)| **of == *handler);
                 if !is_running && of_handler.count() < CONCURRENCY {
                     return Err(format!("overdue, and with no handler: {row:?}"));

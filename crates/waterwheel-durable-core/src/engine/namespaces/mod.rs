@@ -43,6 +43,8 @@ pub struct Namespace {
     /// Whether nothing more begins in this run.
     pub is_drained: bool,
     pub running: usize,
+    /// The number of deliveries in processes that have handed the store over. They count against the limits.
+    pub(super) remote: usize,
     /// The handlers, as indices of their queues.
     queues: Vec<usize>,
     /// The index in `queues` of the handler that comes next.
@@ -70,6 +72,7 @@ impl Namespace {
             is_paused: false,
             is_drained: false,
             running: 0,
+            remote: 0,
             queues: Vec::new(),
             turn: 0,
             rate: None,
@@ -129,7 +132,7 @@ impl Namespace {
             && self
                 .policy
                 .concurrency
-                .is_none_or(|limit| self.running < limit)
+                .is_none_or(|limit| self.running + self.remote < limit)
     }
 
     /// Whether its rate allows one more to begin now.
@@ -154,14 +157,6 @@ impl Namespace {
         self.counts.delivered += 1;
         if let Some(rate) = &mut self.rate {
             rate.take(1, boot_micros);
-        }
-    }
-
-    /// Undoes the count of a delivery that began at this time and whose handler was not called.
-    pub(super) fn was_not_called(&mut self, boot_micros: u64) {
-        self.counts.delivered = self.counts.delivered.saturating_sub(1);
-        if let Some(rate) = &mut self.rate {
-            rate.give_back(boot_micros);
         }
     }
 
@@ -371,6 +366,17 @@ impl Namespaces {
     pub(super) fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
         if let Some(at) = self.index_of(namespace_in(handler)) {
             count(&mut self.all[at].counts);
+        }
+    }
+
+    /// Undoes the count of a delivery that began at this time and whose handler was not called.
+    pub(super) fn was_not_called(&mut self, handler: &str, boot_micros: u64) {
+        if let Some(at) = self.index_of(namespace_in(handler)) {
+            let namespace = &mut self.all[at];
+            namespace.counts.delivered = namespace.counts.delivered.saturating_sub(1);
+            if let Some(rate) = &mut namespace.rate {
+                rate.give_back(boot_micros);
+            }
         }
     }
 

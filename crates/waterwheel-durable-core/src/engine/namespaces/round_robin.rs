@@ -161,8 +161,8 @@ impl Deliveries<'_> {
             let limit = self.namespaces[namespace].policy.starts;
             if let Some(error) = self.poison.verdict(&row, limit) {
                 // A timer that repeatedly ends the process is given up.
-                if let Some((row, _)) = self.memory.loaded.end(row.id) {
-                    self.link.push(burial(row, Arc::from(error), now));
+                if let Some(it) = self.memory.loaded.end(row.id) {
+                    self.link.push(burial(it.row, Arc::from(error), now));
                 }
                 continue;
             }

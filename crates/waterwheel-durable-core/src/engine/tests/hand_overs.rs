@@ -136,9 +136,9 @@ fn a_command_during_a_hand_over_is_left_to_the_next_owner() {
 #[test]
 fn deliveries_in_another_process_take_places_until_they_end() {
     let (mut it, rows) = Subject::taking_over(2);
-    assert_eq!((it.delivered.len(), it.of(DEFAULT).running), (0, 2));
-    // Nothing runs here.
-    assert_eq!(it.engine.stats().running, 0);
+    assert_eq!((it.delivered.len(), it.of(DEFAULT).remote), (0, 2));
+    // No handler is running in this process.
+    assert_eq!((it.engine.stats().running, it.of(DEFAULT).running), (0, 0));
     it.cancel(rows[0].handle());
     assert_eq!(it.answers.pop(), Some(Answer::AlreadyFired));
     let running = |at: usize| (rows[at].id, None);
@@ -173,7 +173,7 @@ fn timers_of_a_process_that_has_ended_are_delivered_again() {
     assert!(it.store.is_empty() && it.engine.is_idle());
 }
 
-/// Three processes in turn.
+/// With three processes, one after the other.
 #[test]
 fn an_engine_hands_over_its_own_deliveries_only() {
     let (mut it, rows) = Subject::taking_over(1);
@@ -198,4 +198,149 @@ fn an_engine_hands_over_its_own_deliveries_only() {
     assert_eq!(it.in_flight(), [report]);
     it.settle();
     assert_eq!((it.store.len(), it.engine.is_idle()), (2, true));
+}
+
+/// Otherwise a handler that ends during each commit would put it off for ever.
+#[test]
+fn a_hand_over_does_not_wait_until_everything_is_settled() {
+    let mut it = Subject::handing_over();
+    it.insert_many("mail", 2, 0);
+    it.advance(1_000);
+    let rows = it.delivered.clone();
+    it.engine
+        .handle_policy(7, &"shop".into(), &Policy::default(), false);
+    it.follow();
+    it.engine.handle_stop();
+    it.engine.handle_ended(rows[0].id, Ended::Well);
+    assert!(matches!(&it.next_commit()[..], [Op::Set(..)]));
+    let hand_over = hands_over(&rows[1..]);
+    assert!(
+        matches!(&it.next_commit()[..], [Op::Settle(_), Op::Set(..), last] if *last == hand_over)
+    );
+}
+
+#[test]
+fn a_hand_over_that_was_refused_alone_is_tried_again() {
+    let mut it = Subject::handing_over();
+    it.config.max_in_commit = 1;
+    it.begin(it.later(SECOND));
+    it.insert_many("mail", 1, 0);
+    it.advance(1_000);
+    it.engine.handle_stop();
+    it.follow();
+    assert!(matches!(&it.next_commit()[..], [Op::Set(..)]));
+    assert!(matches!(&it.in_flight()[..], [Op::HandOver(_)]));
+    it.reply(refused());
+    let at = it.engine.poll_timeout().unwrap();
+    it.pass(at - it.engine.now().boot_micros);
+    assert!(matches!(&it.in_flight()[..], [Op::HandOver(_)]));
+}
+
+/// A step that a refused commit leaves to be written again must not follow it.
+#[test]
+fn a_hand_over_is_not_written_before_other_steps() {
+    let mut it = Subject::handing_over();
+    it.config.max_in_commit = 2;
+    it.begin(it.later(SECOND));
+    it.insert_many("mail", 2, 0);
+    it.insert_many("close", 2, 0);
+    it.handle("close", 2);
+    it.advance(1_000);
+    let rows = it.delivered.clone();
+    it.engine.handle_pause(7, &"default".into(), true);
+    it.follow();
+    it.engine.handle_stop();
+    for row in &rows[..3] {
+        it.engine.handle_ended(row.id, Ended::Well);
+    }
+    assert_eq!(it.next_commit().len(), 1);
+    // Two of the settles; the other steps are in the next commit.
+    assert!(matches!(
+        &it.in_flight()[..],
+        [Op::Settle(_), Op::Settle(_)]
+    ));
+    it.reply(refused());
+    it.advance(SECOND);
+    let last = it.store.len();
+    assert_eq!((last, it.requests.len()), (1, 0));
+    it.engine.handle_ended(rows[3].id, Ended::Well);
+    it.follow();
+    assert_eq!(it.in_flight(), [Op::Report(rows[3].id, Some(Ended::Well))]);
+}
+
+#[test]
+fn an_end_that_is_deferred_is_unsettled_and_no_longer_running() {
+    let mut it = Subject::handing_over();
+    it.insert_many("mail", 2, 0);
+    it.advance(1_000);
+    let rows = it.delivered.clone();
+    it.engine.handle_stop();
+    it.follow();
+    assert!(it.engine.handle_ended(rows[0].id, failed()));
+    assert!(!it.engine.handle_ended(rows[1].id, Ended::Well));
+    assert_eq!((it.engine.stats().running, it.engine.unsettled()), (0, 2));
+}
+
+/// They depend on its retries.
+#[test]
+fn failures_wait_until_the_handler_is_added() {
+    let mut it = Subject::new(Config {
+        retry_delays: Vec::new(),
+        ..Config::default()
+    })
+    .handles(2);
+    it.insert_many("mail", 2, 0);
+    it.advance(1_000);
+    let rows = std::mem::take(&mut it.delivered);
+    it.handled.clear();
+    it.begin_without_turn(it.later(SECOND));
+    it.engine.restore_handed_over(rows.clone());
+    let ends = [
+        (rows[0].id, Some(failed())),
+        (rows[1].id, Some(Ended::Well)),
+    ];
+    it.ends(&ends);
+    assert_eq!((it.store.len(), it.dead.len()), (1, 0));
+    assert!(it.engine.waits_for_ends());
+    let retries = Retries::RetryDelays(vec![seconds(1)]);
+    it.engine.add_handler(&"mail".into(), 2, Some(retries));
+    it.ends(&ends[..1]);
+    assert_eq!((it.store.len(), it.dead.len()), (1, 0));
+    assert!(!it.engine.waits_for_ends());
+}
+
+#[test]
+fn the_limit_of_a_process_does_not_include_other_processes() {
+    let mut it = Subject::with(|config| config.concurrency = Some(2)).handles(2);
+    it.insert_many("mail", 2, 0);
+    it.insert_many("close", 2, 0);
+    it.advance(1_000);
+    let rows = std::mem::take(&mut it.delivered);
+    it.begin_without_turn(it.later(SECOND));
+    it.engine.restore_handed_over(rows);
+    it.settle();
+    it.handle("close", 2);
+    it.advance(SECOND);
+    it.advance(SECOND);
+    assert_eq!(it.delivered.len(), 2);
+}
+
+/// Its handlers end with it.
+#[test]
+fn an_engine_without_a_runtime_does_not_hand_over() {
+    let mut it = Subject::handing_over();
+    it.insert_many("mail", 1, 0);
+    it.advance(1_000);
+    it.engine.handle_end_of_handlers();
+    it.engine.handle_stop();
+    it.follow();
+    assert_eq!(it.requests.len(), 0);
+}
+
+#[test]
+fn a_stopping_engine_no_longer_reads_ends() {
+    let (mut it, _) = Subject::taking_over(0);
+    assert!(it.engine.waits_for_ends());
+    it.engine.handle_stop();
+    assert!(!it.engine.waits_for_ends());
 }
