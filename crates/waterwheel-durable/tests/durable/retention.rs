@@ -101,12 +101,14 @@ async fn a_clock_that_jumps_deletes_no_archived_timer() {
         let first = archived(&shop, UNIX_EPOCH, 50).await;
         assert_eq!(first.len(), 20);
         let at = shift.wall();
-        for (key, wall, jumps) in [(20, at + by, 1), (21, at, 2)] {
+        for (key, wall, suspension) in [(20, at + by, MINUTE), (21, at, 20 * MINUTE)] {
+            // The clock of the machine may be set as well.
+            let before = timers.metrics().clock_jumps;
             shift.set_wall(wall);
-            until(|| timers.metrics().clock_jumps == jumps).await;
+            until(|| timers.metrics().clock_jumps > before).await;
             // Any expiry would go into the same commits as this, or into earlier ones.
             deliver(&timers, &mut deliveries, key..key + 1).await;
-            shift.suspend(if jumps == 1 { MINUTE } else { 20 * MINUTE });
+            shift.suspend(suspension);
             deliver(&timers, &mut deliveries, key + 100..key + 101).await;
             let all = archived(&shop, UNIX_EPOCH, 50).await;
             assert!(first.iter().all(|it| all.contains(it)), "{by}");
