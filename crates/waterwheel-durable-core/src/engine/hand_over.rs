@@ -1,7 +1,7 @@
 //! Hands the store over to another process while handlers are running, and takes over from such a process.
 //!
-//! An engine that is stopping hands over with the commit that settles the last deliveries that have ended by then. Afterwards, it only reports how its deliveries end. Those
-//! that end while that commit is in flight wait for its outcome, since a report of a timer that was not handed over would be lost.
+//! An engine that is stopping hands over with its next commit. From then on, it only reports how its deliveries end. Those that end while that commit is in flight wait
+//! for its outcome, since a report of a timer that was not handed over would be lost.
 //!
 //! The engine that takes over counts these deliveries against the limits of handlers and namespaces, and settles or moves their timers once their ends are
 //! reported. The limit of the process does not include them.
@@ -124,13 +124,13 @@ impl HandOver {
         !self.remote.is_empty()
     }
 
-    /// Removes and returns the deliveries of other processes that have ended, given those that are left in the store with their ends, if these are reported. One that is
-    /// not left is over without an end.
-    pub(super) fn take_ended(&mut self, left: Vec<(Id, End)>, memory: &Memory) -> Vec<(Id, End)> {
-        let mut left: HashMap<Id, End> = left.into_iter().collect();
+    /// Removes and returns the remote deliveries that have ended, given what the store returns. If it does not return one, its handler was not called, or its
+    /// process has ended.
+    pub(super) fn take_ended(&mut self, stored: Vec<(Id, End)>, memory: &Memory) -> Vec<(Id, End)> {
+        let mut stored: HashMap<Id, End> = stored.into_iter().collect();
         let mut ended = Vec::new();
         self.remote.retain(|id| {
-            let end = match left.remove(id) {
+            let end = match stored.remove(id) {
                 None => None,
                 Some(Some(end))
                     if memory.can_apply(*id, &end) && !planted::is(Planted::EndsNotRead) =>
