@@ -15,9 +15,6 @@ use waterwheel_postgres_server::{Proxy, Server, database_of};
 use crate::log::{Event, Noted, Story, read};
 use crate::node::Order;
 
-/// How long a process may be unreachable until another one takes its timers over.
-pub(crate) const TTL: Duration = Duration::from_secs(3);
-
 /// How long to wait for something that happens within seconds on a machine with nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -43,10 +40,10 @@ impl Drop for Process {
 }
 
 impl Cluster {
-    pub(crate) fn start() -> Result<Cluster, Box<dyn Error>> {
+    pub(crate) fn start(ttl: Duration) -> Result<Cluster, Box<dyn Error>> {
         let server = Server::start(&[])?;
         let url = server.database();
-        Postgres::new(&url).ttl(TTL).migrate()?;
+        Postgres::new(&url).ttl(ttl).migrate()?;
         Ok(Cluster {
             proxy: Proxy::start(&server)?,
             server,

@@ -1,7 +1,7 @@
 //! Kills, stops and shuts down processes that share durable timers in PostgreSQL, and their server, and looks at what they have delivered.
 //!
 //! Each command plays rounds: one process owns the timers, another one waits, 750 timers a second are due, and something happens. It exits with 1 if a timer is
-//! lost, early or delivered more often than it may, or if the pause is too long. The judgement depends on nothing but the logs of the handlers, and for
+//! lost, early or delivered more often than it may, and with `--quiet-machine` if a pause is too long. The judgement depends on nothing but the logs of the handlers, and for
 //! `stop` on an audit table that triggers write.
 //!
 //! | file | question |
@@ -18,13 +18,22 @@ mod rounds;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+
+use rounds::Terms;
 
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// How long a process may be unreachable until another one takes its timers over.
+    #[arg(long, global = true, default_value_t = 3)]
+    ttl_seconds: u64,
+    /// Fails if deliveries pause for longer than they may on a machine that does nothing else.
+    #[arg(long = "quiet-machine", global = true)]
+    is_quiet: bool,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -68,16 +77,21 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Kill { rounds } => rounds::kill(rounds),
-        Command::HandOver { rounds } => rounds::hand_over(rounds),
+    let arguments = Arguments::parse();
+    let terms = Terms {
+        ttl: Duration::from_secs(arguments.ttl_seconds),
+        is_quiet: arguments.is_quiet,
+    };
+    let done = match arguments.command {
+        Command::Kill { rounds } => rounds::kill(terms, rounds),
+        Command::HandOver { rounds } => rounds::hand_over(terms, rounds),
         Command::Stop {
             rounds,
             without_fence,
-        } => rounds::stop(rounds, without_fence),
-        Command::Restart { rounds } => rounds::restart(rounds),
-        Command::Terminate { rounds } => rounds::terminate(rounds),
-        Command::Away { rounds } => rounds::away(rounds),
+        } => rounds::stop(terms, rounds, without_fence),
+        Command::Restart { rounds } => rounds::restart(terms, rounds),
+        Command::Terminate { rounds } => rounds::terminate(terms, rounds),
+        Command::Away { rounds } => rounds::away(terms, rounds),
         Command::Node { url, log } => node::run(&url, &log),
     };
     match done {
