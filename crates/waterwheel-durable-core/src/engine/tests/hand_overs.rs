@@ -7,6 +7,16 @@ impl Subject {
         Subject::with(|config| config.hands_over = true).handles(2)
     }
 
+    /// Stops with this many deliveries. Their rows are in `delivered`.
+    fn stopping(deliveries: usize) -> Subject {
+        let mut it = Subject::handing_over();
+        it.insert_many("mail", deliveries, 0);
+        it.advance(1_000);
+        it.engine.handle_stop();
+        it.follow();
+        it
+    }
+
     /// The steps of the next commit, which is in flight afterwards.
     fn in_flight(&self) -> Vec<Op> {
         let request = self.requests.front().unwrap();
@@ -40,12 +50,8 @@ fn hands_over(rows: &[Row]) -> Op {
 
 #[test]
 fn a_stopping_engine_hands_over_what_runs_and_reports_how_it_ends() {
-    let mut it = Subject::handing_over();
-    it.insert_many("mail", 3, 0);
-    it.advance(1_000);
+    let mut it = Subject::stopping(3);
     let rows = it.delivered.clone();
-    it.engine.handle_stop();
-    it.follow();
     let steps = it.in_flight();
     assert!(matches!(&steps[..], [Op::Set(..), hand_over] if *hand_over == hands_over(&rows)));
     it.settle();
@@ -62,19 +68,16 @@ fn a_stopping_engine_hands_over_what_runs_and_reports_how_it_ends() {
     assert_eq!(it.in_flight(), [Op::Report(rows[1].id, Some(Ended::Well))]);
     it.settle();
     assert!(it.engine.is_idle() && it.engine.is_written());
-    // Nothing else was written.
+    // Nothing else was written, and the third one is still in memory.
     assert_eq!((it.store.len(), it.requests.len()), (3, 0));
+    assert_eq!(it.engine.stats().held, 1);
 }
 
 /// A report of a timer that was not handed over would be lost.
 #[test]
 fn a_delivery_that_ends_during_the_hand_over_is_reported_afterwards() {
-    let mut it = Subject::handing_over();
-    it.insert_many("mail", 2, 0);
-    it.advance(1_000);
+    let mut it = Subject::stopping(2);
     let (rows, deliveries) = (it.delivered.clone(), it.on_their_way.clone());
-    it.engine.handle_stop();
-    it.follow();
     it.engine.handle_ended(rows[0].id, Ended::Well);
     it.engine.handle_withdrawn(&deliveries[1]);
     it.follow();
@@ -88,12 +91,8 @@ fn a_delivery_that_ends_during_the_hand_over_is_reported_afterwards() {
 
 #[test]
 fn a_refused_hand_over_is_repeated_with_what_still_runs() {
-    let mut it = Subject::handing_over();
-    it.insert_many("mail", 2, 0);
-    it.advance(1_000);
+    let mut it = Subject::stopping(2);
     let rows = it.delivered.clone();
-    it.engine.handle_stop();
-    it.follow();
     it.engine.handle_ended(rows[0].id, Ended::Well);
     it.reply(refused());
     it.advance(SECOND);
@@ -107,9 +106,7 @@ fn a_refused_hand_over_is_repeated_with_what_still_runs() {
 
 #[test]
 fn an_engine_without_running_handlers_or_with_abandoned_ones_does_not_hand_over() {
-    let mut it = Subject::handing_over();
-    it.engine.handle_stop();
-    it.follow();
+    let it = Subject::stopping(0);
     assert!(matches!(&it.in_flight()[..], [Op::Set(..)]));
     let mut it = Subject::handing_over();
     it.insert_many("mail", 1, 0);
@@ -260,9 +257,14 @@ fn a_hand_over_is_not_written_before_other_steps() {
         [Op::Settle(_), Op::Settle(_)]
     ));
     it.reply(refused());
-    it.advance(SECOND);
-    let last = it.store.len();
-    assert_eq!((last, it.requests.len()), (1, 0));
+    it.pass(SECOND);
+    let mut steps = Vec::new();
+    while !it.requests.is_empty() {
+        steps.extend(it.next_commit());
+    }
+    let last = steps.pop();
+    assert_eq!(last, Some(hands_over(&rows[3..])));
+    assert_eq!((steps.len(), it.store.len()), (4, 1));
     it.engine.handle_ended(rows[3].id, Ended::Well);
     it.follow();
     assert_eq!(it.in_flight(), [Op::Report(rows[3].id, Some(Ended::Well))]);
@@ -270,12 +272,8 @@ fn a_hand_over_is_not_written_before_other_steps() {
 
 #[test]
 fn an_end_that_is_deferred_is_unsettled_and_no_longer_running() {
-    let mut it = Subject::handing_over();
-    it.insert_many("mail", 2, 0);
-    it.advance(1_000);
+    let mut it = Subject::stopping(2);
     let rows = it.delivered.clone();
-    it.engine.handle_stop();
-    it.follow();
     assert!(it.engine.handle_ended(rows[0].id, failed()));
     assert!(!it.engine.handle_ended(rows[1].id, Ended::Well));
     assert_eq!((it.engine.stats().running, it.engine.unsettled()), (0, 2));
