@@ -6,13 +6,16 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::node::HANDLERS;
+/// The handlers, how long they take, and how many of them run at a time.
+pub(crate) const HANDLERS: [(&str, Duration, usize); 3] = [
+    ("instant", Duration::ZERO, 64),
+    ("short", Duration::from_millis(100), 64),
+    ("long", Duration::from_secs(4), 8),
+];
 
 /// An event in a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
-    /// It opens the timers, or waits for them.
-    Waits,
     /// It owns the timers.
     Opens,
     /// The insert of a timer was answered.
@@ -25,8 +28,6 @@ pub(crate) enum Event {
     },
     /// A handler returns.
     Ends { id: u64, handler: &'static str },
-    /// It shuts down.
-    Stops,
     /// It has shut down, and has abandoned this many deliveries.
     Ended { abandoned: usize },
 }
@@ -44,12 +45,10 @@ pub(crate) fn now() -> u64 {
 impl Event {
     fn to_words(self) -> String {
         match self {
-            Event::Waits => "waits".to_owned(),
             Event::Opens => "opens".to_owned(),
             Event::Inserted { id } => format!("inserted {id}"),
             Event::Begins { id, handler, due } => format!("begins {id} {handler} {}", micros(due)),
             Event::Ends { id, handler } => format!("ends {id} {handler}"),
-            Event::Stops => "stops".to_owned(),
             Event::Ended { abandoned } => format!("ended {abandoned}"),
         }
     }
@@ -60,7 +59,6 @@ impl Event {
         let mut number = || words.next()?.parse::<u64>().ok();
         let handler = |name: &str| Some(HANDLERS.iter().find(|it| it.0 == name)?.0);
         Some(match first {
-            "waits" => Event::Waits,
             "opens" => Event::Opens,
             "inserted" => Event::Inserted { id: number()? },
             "begins" => Event::Begins {
@@ -72,7 +70,6 @@ impl Event {
                 id: number()?,
                 handler: handler(words.next()?)?,
             },
-            "stops" => Event::Stops,
             "ended" => Event::Ended {
                 abandoned: usize::try_from(number()?).ok()?,
             },
@@ -260,12 +257,10 @@ mod tests {
         let due = UNIX_EPOCH + Duration::from_micros(5);
         let (id, handler) = (7, "long");
         let events = [
-            Event::Waits,
             Event::Opens,
             Event::Inserted { id },
             Event::Begins { id, handler, due },
             Event::Ends { id, handler },
-            Event::Stops,
             Event::Ended { abandoned: 3 },
         ];
         let log = Writer::open(&path).unwrap();

@@ -10,19 +10,12 @@ use tokio::sync::mpsc;
 use waterwheel_durable::{Drain, Durable, HandlerOptions, NewTimer};
 use waterwheel_durable_postgres::Postgres;
 
-use crate::log::{Event, Writer};
-
-/// The handlers, how long they take, and how many of them run at a time.
-pub(crate) const HANDLERS: [(&str, Duration, usize); 3] = [
-    ("instant", Duration::ZERO, 64),
-    ("short", Duration::from_millis(100), 64),
-    ("long", Duration::from_secs(4), 8),
-];
+use crate::log::{Event, HANDLERS, Writer};
 
 /// A command, as a line on the standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Insert this many timers for each handler but `long`, which are due evenly over this time. Of those for `long`, there are as many as fit into the time.
+    /// Insert timers that are due evenly over this time: this many for each handler but `long`, which gets as many as it can handle in the time.
     Insert { count: u32, within: Duration },
     /// Shut down.
     ShutDown,
@@ -72,7 +65,6 @@ async fn obey(
     log: &Arc<Writer>,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> Result<(), Box<dyn Error>> {
-    log.write(&Event::Waits);
     let opening = Durable::builder().store(Postgres::new(url)).open();
     let timers = tokio::select! {
         timers = opening => timers?,
@@ -108,7 +100,6 @@ async fn obey(
             Order::ShutDown => break,
         }
     }
-    log.write(&Event::Stops);
     let stopped = timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await?;

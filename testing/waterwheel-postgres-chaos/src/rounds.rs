@@ -1,4 +1,4 @@
-//! What happens to the processes, and what must be true afterwards.
+//! The rounds: an event in the life of a process or of the server, and the checks that follow.
 
 use std::error::Error;
 use std::thread;
