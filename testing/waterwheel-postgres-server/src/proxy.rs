@@ -26,7 +26,7 @@ struct State {
     is_stopped: AtomicBool,
 }
 
-/// What happens to the next message with a statement.
+/// The message that is held, or will be.
 #[derive(Debug, Default)]
 struct Hold {
     /// A part of the statement, unless nothing is held.

@@ -1,4 +1,4 @@
-//! What happens to handlers that run while their process hands the timers over.
+//! Handlers that are running while their process hands the timers over.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ impl Deliveries {
         Deliveries { sender, receiver }
     }
 
-    /// Opens the timers in a process whose handler, of which one runs at a time, ends as soon as the gate lets it.
+    /// Opens the timers in a process with two handlers. Each handles one timer at a time, until the gate lets it end.
     async fn open(
         &self,
         database: &Database,
@@ -75,13 +75,9 @@ async fn due_now(timers: &Durable, handler: &str) -> Handle {
 }
 
 /// Shuts a process down, in a task, and waits until it has handed the timers over.
-async fn hand_over(
-    database: &Database,
-    timers: &Durable,
-    limit: Duration,
-) -> JoinHandle<Result<Stopped, Error>> {
+async fn hand_over(database: &Database, timers: &Durable) -> JoinHandle<Result<Stopped, Error>> {
     let timers = timers.clone();
-    let stopping = tokio::spawn(async move { timers.shutdown(Drain::within(limit)).await });
+    let stopping = tokio::spawn(async move { timers.shutdown(Drain::within(HOUR)).await });
     let database = database.clone();
     let sql = "SELECT count(*) FROM waterwheel.partitions WHERE node IS NULL";
     let until = move || crate::owners::until(|| database.sql(sql) == "1\n");
@@ -89,12 +85,12 @@ async fn hand_over(
     stopping
 }
 
-/// The number of handlers that run although their process has given the timers back.
+/// The number of handlers that are running although their process has given the timers back.
 fn running(database: &Database) -> String {
     database.sql("SELECT count(*) FROM waterwheel.attempts WHERE ended IS NULL")
 }
 
-/// The number of timers, and of ends that were not carried out.
+/// The number of timers, and of deliveries that were handed over and are not applied.
 fn left(database: &Database) -> String {
     database
         .sql("SELECT count(*), (SELECT count(*) FROM waterwheel.attempts) FROM waterwheel.timers")
@@ -110,7 +106,7 @@ async fn a_handler_goes_on_while_the_next_owner_begins() {
     let (_, delivery) = deliveries.next().await;
     // It waits for a free slot.
     let other = due_now(&first, "mail").await;
-    let stopping = hand_over(&database, &first, HOUR).await;
+    let stopping = hand_over(&database, &first).await;
     let second = deliveries.open(&database, "second", &open).await;
     assert_eq!(running(&database), "1\n");
     assert!(delivery.is_lease_held() && !stopping.is_finished());
@@ -138,7 +134,7 @@ async fn a_failure_is_counted_by_the_next_owner() {
     let first = deliveries.open(&database, "first", &gate).await;
     let timer = due_now(&first, "mail").await;
     assert_eq!(deliveries.next().await.1.attempt(), 1);
-    let stopping = hand_over(&database, &first, HOUR).await;
+    let stopping = hand_over(&database, &first).await;
     gate.close();
     within(stopping).await.unwrap().unwrap();
     // Nobody owns the timers.
@@ -159,7 +155,7 @@ async fn a_timer_whose_handler_is_abandoned_is_delivered_again() {
     let first = deliveries.open(&database, "first", &gate).await;
     let timer = due_now(&first, "mail").await;
     let (_, delivery) = deliveries.next().await;
-    let stopping = hand_over(&database, &first, HOUR).await;
+    let stopping = hand_over(&database, &first).await;
     let second = deliveries.open(&database, "second", &open).await;
     let stopped = first.shutdown(Drain::within(Duration::ZERO)).await;
     assert_eq!(stopped.unwrap().abandoned, 1);
@@ -225,7 +221,7 @@ async fn an_end_is_reported_after_an_outage() {
     let first = deliveries.open(&database, "first", &gate).await;
     due_now(&first, "mail").await;
     deliveries.next().await;
-    let stopping = hand_over(&database, &first, HOUR).await;
+    let stopping = hand_over(&database, &first).await;
     let name = database_of(&database.url);
     let allow = |connections: bool| {
         let sql = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}");

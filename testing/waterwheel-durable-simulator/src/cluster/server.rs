@@ -78,7 +78,7 @@ pub(super) enum Reply {
     Attempts(Option<Attempts>),
 }
 
-/// What a new engine needs.
+/// The rows from which a new engine begins.
 #[derive(Debug)]
 pub(super) struct Begins {
     pub(super) settings: Vec<Setting>,

@@ -84,7 +84,7 @@ enum Action {
     Heal,
 }
 
-/// What happens to a process after it has handed the partition over.
+/// An event that follows a hand-over.
 #[derive(Debug, Clone, Copy)]
 enum Then {
     Nothing,
