@@ -10,6 +10,9 @@
 //! Handlers that run in a process whose store has failed, or that is cut off from the database, continue. So until they end, more deliveries
 //! than a limit of concurrency allows may run, and a timer may be delivered twice. A failover that loses a hand-over has the same effect.
 //!
+//! A database that was restored from a backup is recognized, and [delivers nothing](Postgres::accept_restore) until an operator accepts that. Copies for tests
+//! need a [`cluster_id`](Postgres::cluster_id) of their own.
+//!
 //! | to | use |
 //! |---|---|
 //! | describe the database, create its tables and open its timers | [`Postgres`], [`DatabaseError`] |

@@ -13,7 +13,7 @@ use waterwheel_durable_core::store::{OpenError, OpenStore};
 use crate::connection::Connection;
 use crate::owner::{NotOpened, Patience};
 use crate::protocol::{Database as _, Failure, Terms};
-use crate::schema;
+use crate::schema::{self, Version};
 use crate::server::{Access, Server, runtime};
 use crate::session;
 use crate::store::PostgresStore;
@@ -35,6 +35,7 @@ pub struct Postgres {
     /// How it is reached, or what is wrong with its description.
     access: Result<Access, Arc<str>>,
     ttl: Option<Duration>,
+    cluster_id: Option<Arc<str>>,
     limit: Option<u64>,
     wait_at_most: Option<Duration>,
 }
@@ -51,6 +52,7 @@ impl Postgres {
         Postgres {
             access: Access::parse(config).map_err(Arc::from),
             ttl: None,
+            cluster_id: None,
             limit: None,
             wait_at_most: None,
         }
@@ -88,6 +90,15 @@ impl Postgres {
         self
     }
 
+    /// Sets the name of this installation, such as `orders-production`. [`migrate`](Postgres::migrate) stores it with the tables that it creates, and another
+    /// one, or none, is an error then. So a copy of the database for tests, with another name in the configuration of its services, delivers nothing.
+    ///
+    /// To change it, set the column `cluster_id` of the table `waterwheel.version`.
+    pub fn cluster_id(mut self, id: &str) -> Postgres {
+        self.cluster_id = Some(id.into());
+        self
+    }
+
     /// Sets the maximum number of pending timers and dead letters. Further inserts are refused, as on a full disk; deliveries continue. No
     /// limit unless set: a disk without space for its WAL stops the server.
     pub fn limit(mut self, rows: u64) -> Postgres {
@@ -114,11 +125,11 @@ impl Postgres {
     /// [`DatabaseError`].
     pub fn migrate(&self) -> Result<(), DatabaseError> {
         let ttl = self.ttl.unwrap_or(TTL);
-        let found = self.call(ttl, async |connection| {
+        self.call(ttl, async |connection| {
             connection.begin_long_call(MIGRATE_WITHIN);
-            Ok(schema::migrate(connection, ttl).await?)
-        })?;
-        self.check_ttl(found.ttl)
+            let found = schema::migrate(connection, ttl, self.cluster_id.as_deref()).await?;
+            self.check(&found)
+        })
     }
 
     /// Grants a role what a service needs, without the right to change the tables. All services of a database have to use the same role, since one may have
@@ -130,6 +141,25 @@ impl Postgres {
     pub fn grant(&self, role: &str) -> Result<(), DatabaseError> {
         self.call(self.ttl.unwrap_or(TTL), async |connection| {
             Ok(schema::grant(connection, role).await?)
+        })
+    }
+
+    /// Lets deliveries begin in a database that was restored from a backup, or moved to another server by `pg_upgrade` or a dump, also if processes have it
+    /// open. Blocks.
+    ///
+    /// A restored database is recognized by the system identifier of the server, or, if it was recovered to a point in time, by a timeline that differs
+    /// although the last heartbeat was ten minutes before. (So a failover after which nothing is started for ten minutes counts as a restore.) A copy of the
+    /// files of a server, such as a snapshot of its volume, is not recognized: see [`cluster_id`](Postgres::cluster_id). Until the restore is accepted, no
+    /// deliveries begin, and everything else works. For example, timers that other systems have seen by now can be cancelled. Ids that were assigned since the backup
+    /// are not assigned again.
+    ///
+    /// # Errors
+    ///
+    /// [`DatabaseError`].
+    pub fn accept_restore(&self) -> Result<(), DatabaseError> {
+        self.call(self.ttl.unwrap_or(TTL), async |connection| {
+            self.version(connection).await?;
+            Ok(schema::accept_restore(connection).await?)
         })
     }
 
@@ -145,17 +175,8 @@ impl Postgres {
     fn open_while(&self, is_wanted: &dyn Fn() -> bool) -> Result<PostgresStore, OpenError> {
         let ttl = self.ttl.unwrap_or(TTL);
         let ttl = self.call(ttl, async |connection| {
-            let found = schema::version(connection).await?;
-            let found = found.ok_or(Why::NoTables)?;
-            if found.oldest > schema::VERSION {
-                return Err(Why::Newer(found.version));
-            }
-            if found.version < schema::VERSION {
-                return Err(Why::Older(found.version));
-            }
-            Ok(found.ttl)
+            Ok(self.version(connection).await?.ttl)
         })?;
-        self.check_ttl(ttl)?;
         let patience = Patience {
             at_most: self.wait_at_most,
             unreached: ttl,
@@ -216,11 +237,31 @@ impl Postgres {
         })
     }
 
-    /// Checks that this process was not configured with another TTL than the stored one.
-    fn check_ttl(&self, stored: Duration) -> Result<(), DatabaseError> {
-        match self.ttl.filter(|it| *it != stored) {
-            Some(own) => Err(self.error(Why::OtherTtl { own, stored })),
-            None => Ok(()),
+    /// Returns the version of the tables, if this process can use them.
+    async fn version(&self, connection: &mut Connection) -> Result<Version, Why> {
+        let found = schema::version(connection).await?;
+        let found = found.ok_or(Why::NoTables)?;
+        self.check(&found)?;
+        Ok(found)
+    }
+
+    /// Checks that this process supports these tables, and was not configured otherwise than those that use them.
+    fn check(&self, found: &Version) -> Result<(), Why> {
+        let own = self.cluster_id.as_deref();
+        if found.oldest > schema::VERSION {
+            Err(Why::Newer(found.version))
+        } else if found.version < schema::VERSION {
+            Err(Why::Older(found.version))
+        } else if let Some(own) = self.ttl.filter(|it| *it != found.ttl) {
+            let stored = found.ttl;
+            Err(Why::OtherTtl { own, stored })
+        } else if own != found.cluster_id.as_deref() {
+            Err(Why::OtherCluster {
+                own: own.map(str::to_owned),
+                stored: found.cluster_id.clone(),
+            })
+        } else {
+            Ok(())
         }
     }
 
@@ -276,7 +317,14 @@ enum Why {
     Io(io::Error),
     NoTables,
     Ttl(Duration),
-    OtherTtl { own: Duration, stored: Duration },
+    OtherTtl {
+        own: Duration,
+        stored: Duration,
+    },
+    OtherCluster {
+        own: Option<String>,
+        stored: Option<String>,
+    },
     Older(i32),
     Newer(i32),
 }
@@ -320,6 +368,17 @@ impl fmt::Display for DatabaseError {
                 f,
                 "this process has a TTL of {own:?}, but the database one of {stored:?}: use that one, or end all processes and change it in the table `waterwheel.version`"
             ),
+            Why::OtherCluster { own, stored } => {
+                let named = |id: &Option<String>| match id {
+                    Some(id) => format!("the cluster id {id:?}"),
+                    None => "no cluster id".to_owned(),
+                };
+                let (own, stored) = (named(own), named(stored));
+                write!(
+                    f,
+                    "this process has {own}, but the database {stored}: check that this is the right database, and set the id by `Postgres::cluster_id`, or in the table `waterwheel.version`"
+                )
+            }
             Why::NoTables => {
                 f.write_str("the tables of waterwheel are missing: call `Postgres::migrate`")
             }

@@ -17,15 +17,15 @@ pub(crate) const VERSION: i32 = 1;
 const TABLES: &str = r#"
     CREATE SCHEMA IF NOT EXISTS waterwheel;
 
-    -- The version, that of the oldest store that may use the tables, and the TTL of all processes in milliseconds.
-    CREATE TABLE waterwheel.version (version integer NOT NULL, oldest integer NOT NULL, ttl integer NOT NULL);
+    -- The version, that of the oldest store that may use the tables, the TTL of all processes in milliseconds, and the cluster id.
+    CREATE TABLE waterwheel.version (version integer NOT NULL, oldest integer NOT NULL, ttl integer NOT NULL, cluster_id text);
 
     CREATE TABLE waterwheel.nodes (
         id bigint PRIMARY KEY,
         counter bigint NOT NULL,
         host text NOT NULL,
         process bigint NOT NULL,
-        -- For cleaning up only.
+        -- For cleaning up, and to tell a restore from a failover.
         seen timestamptz NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50);
 
@@ -37,7 +37,12 @@ const TABLES: &str = r#"
         previous bigint NOT NULL DEFAULT 0,
         opened bigint NOT NULL DEFAULT 0,
         epoch bigint NOT NULL DEFAULT 0,
-        epoch_timeline integer NOT NULL
+        epoch_timeline integer NOT NULL,
+        -- The system identifier of the server, and whether deliveries wait because these tables are a copy of those on another server, or an old one.
+        system bigint NOT NULL,
+        is_suspended boolean NOT NULL DEFAULT false,
+        -- When it was taken or given back.
+        seen timestamptz NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50);
 
     -- The timers whose handlers are running in processes that have given the partition back, and the ends of such deliveries that the owner has not applied.
@@ -181,20 +186,43 @@ const TABLES: &str = r#"
         SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
     $$;
 
+    CREATE FUNCTION waterwheel.system() RETURNS bigint LANGUAGE sql AS $$ SELECT system_identifier FROM pg_control_system() $$;
+
+    -- Whether these tables were restored from a backup or by `pg_upgrade`, and nobody has noticed so far. A failover takes less time than ten minutes.
+    CREATE FUNCTION waterwheel.is_restored(of_partition smallint) RETURNS boolean LANGUAGE sql AS $$
+        SELECT NOT is_suspended AND (system <> waterwheel.system() OR timeline <> waterwheel.timeline()
+            AND greatest(seen, (SELECT max(nodes.seen) FROM waterwheel.nodes WHERE counter > 0)) < now() - interval '10 minutes')
+        FROM waterwheel.partitions WHERE partition = of_partition
+    $$;
+
+    -- Lets deliveries begin. The ids that were assigned since the backup are skipped, here or when the restore is noticed.
+    CREATE FUNCTION waterwheel.accept_restore() RETURNS void LANGUAGE sql AS $$
+        UPDATE waterwheel.partitions SET is_suspended = false, system = waterwheel.system(), seen = now(),
+            epoch = CASE WHEN waterwheel.is_restored(partition) THEN epoch + 65536 ELSE epoch END
+    $$;
+
     -- A heartbeat. `within` is the time in milliseconds after which the client gives up. The function sets what it needs, so that a heartbeat is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
     CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint, within integer)
     RETURNS TABLE (
-        is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer, others bigint[], counters bigint[]
+        is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer, others bigint[], counters bigint[],
+        is_suspended boolean
     )
     LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE
+        -- Before the heartbeat, which is a sign of life.
+        is_restored boolean := waterwheel.is_restored(of_partition);
     BEGIN
         PERFORM set_config('lock_timeout', (2 * within)::text, true),
             set_config('idle_in_transaction_session_timeout', within::text, true),
             set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'local'), true);
         UPDATE waterwheel.nodes SET counter = nodes.counter + 1, seen = now() WHERE id = of_node;
         is_registered := FOUND;
+        IF is_restored THEN
+            UPDATE waterwheel.partitions it SET is_suspended = true, system = waterwheel.system(), epoch = epoch + 65536, seen = now()
+                WHERE partition = of_partition AND NOT it.is_suspended;
+        END IF;
         timeline := waterwheel.timeline();
-        SELECT it.node, nodes.counter, it.owner, it.timeline INTO node, counter, owner, written_on
+        SELECT it.node, nodes.counter, it.owner, it.timeline, it.is_suspended INTO node, counter, owner, written_on, is_suspended
             FROM waterwheel.partitions it LEFT JOIN waterwheel.nodes ON nodes.id = it.node
             WHERE it.partition = of_partition;
         IF node = of_node THEN
@@ -242,12 +270,16 @@ const TABLES: &str = r#"
         RETURN true;
     END $$;
 
-    INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline)
-        SELECT 0, waterwheel.timeline(), waterwheel.timeline();
+    INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline, system)
+        SELECT 0, waterwheel.timeline(), waterwheel.timeline(), waterwheel.system();
 "#;
 
 /// Creates the tables, unless they exist. Concurrent calls wait for each other. Returns the version of the tables.
-pub(crate) async fn migrate(connection: &mut Connection, ttl: Duration) -> Result<Version, Error> {
+pub(crate) async fn migrate(
+    connection: &mut Connection,
+    ttl: Duration,
+    cluster_id: Option<&str>,
+) -> Result<Version, Error> {
     connection.begin_transaction().await?;
     let lock = Statement::new("SELECT pg_advisory_xact_lock(8463527409187)");
     connection.query(lock).await?;
@@ -259,12 +291,13 @@ pub(crate) async fn migrate(connection: &mut Connection, ttl: Duration) -> Resul
                 version: VERSION,
                 oldest: 1,
                 ttl,
+                cluster_id: cluster_id.map(str::to_owned),
             };
-            let insert =
-                "INSERT INTO waterwheel.version (version, oldest, ttl) VALUES ($1, $2, $3)";
+            let insert = "INSERT INTO waterwheel.version (version, oldest, ttl, cluster_id) VALUES ($1, $2, $3, $4)";
             let insert = Statement::new(insert).int(new.version).int(new.oldest);
             let millis = i32::try_from(ttl.as_millis()).unwrap_or(i32::MAX);
-            connection.query(insert.int(millis)).await?;
+            let insert = insert.int(millis).text(cluster_id);
+            connection.query(insert).await?;
             new
         }
     };
@@ -281,6 +314,13 @@ pub(crate) async fn grant(connection: &mut Connection, role: &str) -> Result<(),
         REVOKE INSERT, UPDATE, DELETE ON waterwheel.version FROM {role}"
     );
     connection.script(&sql).await
+}
+
+/// Lets deliveries begin in a restored database.
+pub(crate) async fn accept_restore(connection: &mut Connection) -> Result<(), Error> {
+    connection
+        .script("SELECT waterwheel.accept_restore()")
+        .await
 }
 
 /// Checks what the tables and the statements need of a database.
@@ -307,12 +347,13 @@ pub(crate) async fn check(connection: &mut Connection) -> Result<(), Error> {
 /// The oldest version of the server whose statements are known to be supported.
 const OLDEST_SERVER: i32 = 140_000;
 
-/// The version of the tables, that of the oldest store that may use them, and the TTL of all processes.
-#[derive(Debug, Clone, Copy)]
+/// The version of the tables, that of the oldest store that may use them, and what all processes have to agree on.
+#[derive(Debug, Clone)]
 pub(crate) struct Version {
     pub(crate) version: i32,
     pub(crate) oldest: i32,
     pub(crate) ttl: Duration,
+    pub(crate) cluster_id: Option<String>,
 }
 
 /// Returns the version of the tables, or `None` if there are none.
@@ -322,12 +363,13 @@ pub(crate) async fn version(connection: &mut Connection) -> Result<Option<Versio
     if !exists {
         return Ok(None);
     }
-    let rows = Statement::new("SELECT version, oldest, ttl FROM waterwheel.version");
+    let rows = Statement::new("SELECT version, oldest, ttl, cluster_id FROM waterwheel.version");
     match &connection.query(rows).await?[..] {
         [row] => Ok(Some(Version {
             version: get(row, 0)?,
             oldest: get(row, 1)?,
             ttl: Duration::from_millis(get::<i32>(row, 2)?.unsigned_abs().into()),
+            cluster_id: get(row, 3)?,
         })),
         _ => Err(Error::Unexpected(
             "the table `version` does not have one row".into(),

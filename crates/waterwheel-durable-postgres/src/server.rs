@@ -93,6 +93,11 @@ impl Server {
         }))
     }
 
+    /// The hosts and the name of the database.
+    pub(crate) fn database(&self) -> String {
+        self.0.access.name()
+    }
+
     pub(crate) fn terms(&self) -> Terms {
         self.0.terms
     }

@@ -19,7 +19,7 @@ const LOCK_PARTITION: &str = "
 
 const TAKE: &str = "
     UPDATE waterwheel.partitions
-    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4
+    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4, seen = now()
     WHERE partition = $1";
 
 /// Returns the process that owns the timers, and the name of its machine.
@@ -36,7 +36,7 @@ impl Session for Connection {
         self.begin_call();
         let sql = "INSERT INTO waterwheel.nodes (id, counter, host, process) VALUES ($1, 0, $2, $3) ON CONFLICT (id) DO NOTHING";
         let (insert, host) = (Statement::new(sql).big(node.0.cast_signed()), host_name());
-        let insert = insert.text(&host).big(std::process::id().into());
+        let insert = insert.text(&*host).big(std::process::id().into());
         // Rows that killed standbys have left. A node that was stopped for so long begins again as a new one.
         let forget = "DELETE FROM waterwheel.nodes WHERE seen < now() - interval '1 day'
             AND NOT EXISTS (SELECT FROM waterwheel.partitions WHERE node = nodes.id)";
@@ -55,8 +55,7 @@ impl Session for Connection {
         self.begin_call();
         let mut statements = vec![delete_node(node)];
         if let Some(owner) = owner {
-            let sql =
-                "UPDATE waterwheel.partitions SET node = NULL WHERE partition = $1 AND owner = $2";
+            let sql = "UPDATE waterwheel.partitions SET node = NULL, seen = now() WHERE partition = $1 AND owner = $2";
             let give_back = Statement::new(sql).small(partition);
             statements.push(give_back.big(owner.0.cast_signed()));
         }
@@ -424,5 +423,6 @@ fn beat_of(row: &tokio_postgres::Row) -> Result<Beat, Error> {
             .zip(counters)
             .map(|(node, counter)| (NodeId(node.cast_unsigned()), counter.cast_unsigned()))
             .collect(),
+        is_suspended: get(row, 8)?,
     })
 }

@@ -39,8 +39,8 @@ impl<'a> Statement<'a> {
     }
 
     /// Adds a `text`.
-    pub(crate) fn text(self, value: &'a str) -> Statement<'a> {
-        self.with(value, Type::TEXT)
+    pub(crate) fn text(self, value: impl Into<Option<&'a str>>) -> Statement<'a> {
+        self.with(value.into(), Type::TEXT)
     }
 
     /// Adds a `bytea`.

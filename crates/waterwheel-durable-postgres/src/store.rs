@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use waterwheel_durable_core::store::{
-    self, ArchiveCursor, Archived, Counts, DeadLetters, Ended, Handle, HandlePage, Id, Level, Op,
-    Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store, StoreError,
+    self, ArchiveCursor, Archived, Counts, DeadLetters, Ended, Handle, HandlePage, Id, Level,
+    Notice, Op, Outcome, PageLimit, PendingCursor, Row, RowCursor, Scope, Setting, Store,
+    StoreError,
 };
 
 use crate::connection::Connection;
@@ -14,6 +15,10 @@ use crate::owner::{NotOpened, Owner, Patience};
 use crate::protocol::{Failure, Lease, Opening, Writer};
 use crate::read::Reads;
 use crate::server::{Server, runtime, since_boot};
+
+/// How deliveries begin in a restored database.
+const ACCEPT: &str =
+    "call `Postgres::accept_restore`, or run `SELECT waterwheel.accept_restore()` in the database";
 
 /// The only partition so far.
 const PARTITION: u8 = 0;
@@ -32,6 +37,8 @@ pub struct PostgresStore {
     /// The opening that the next `begin` uses.
     opened: Option<(Opening, Lease)>,
     current: Option<(Writer<Server>, Lease)>,
+    /// Whether it was reported that deliveries are suspended.
+    has_reported: bool,
 }
 
 impl PostgresStore {
@@ -52,6 +59,7 @@ impl PostgresStore {
             owner,
             opened: Some(opened),
             current: None,
+            has_reported: false,
         })
     }
 
@@ -275,7 +283,7 @@ impl Store for PostgresStore {
             return store::Lease::new(|| false);
         };
         let lease = lease.clone();
-        store::Lease::new(move || lease.is_held(since_boot()))
+        store::Lease::new(move || lease.allows_deliveries(since_boot()))
     }
 
     /// Gives the timers back. Handlers that run go on.
@@ -304,6 +312,15 @@ impl Store for PostgresStore {
         let ends = self.with(async |writer| writer.attempts().await)?;
         self.server.names().lock().handed_over = ends.iter().map(|(id, _)| *id).collect();
         Ok(ends)
+    }
+
+    fn notices(&mut self) -> Vec<Notice> {
+        let leases = self.current.iter().map(|(_, lease)| lease);
+        let is_suspended = leases.into_iter().any(Lease::is_suspended);
+        let was_reported = std::mem::replace(&mut self.has_reported, is_suspended);
+        let notice = || Notice::restored(&self.server.database(), ACCEPT);
+        let is_new = is_suspended && !was_reported;
+        is_new.then(notice).into_iter().collect()
     }
 
     fn set_hint(&mut self, hint: store::Hint) {

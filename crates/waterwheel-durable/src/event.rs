@@ -117,8 +117,18 @@ pub enum Event {
         /// The error of the operating system.
         error: Arc<str>,
     },
-    /// This process could not renew its lease of the store in time, because the database is unreachable or the process was suspended, for example. No
-    /// deliveries begin, since another process may have taken the timers over. If one has, the store [fails](Event::Failed).
+    /// The store was restored from a backup, or moved to another server. No deliveries begin until that is accepted, since timers that were delivered after the
+    /// backup would be delivered again, and a copy for tests would deliver at all. Everything else works.
+    #[non_exhaustive]
+    Restored {
+        /// The store.
+        store: Arc<str>,
+        /// How it is accepted.
+        accept: Arc<str>,
+    },
+    /// The lease of the store is not held. No deliveries begin: this process could not renew it in time, because the database is unreachable or the process was
+    /// suspended, for example, and another process may have taken the timers over. If one has, the store [fails](Event::Failed). Or the store was
+    /// [restored](Event::Restored).
     LeaseLost,
     /// The lease of the store is held again: deliveries continue.
     LeaseHeld,
@@ -139,6 +149,7 @@ impl Event {
                 Some(Event::AcknowledgedLost { file, loss })
             }
             Notice::NoteFailed { note, error, .. } => Some(Event::NoteFailed { note, error }),
+            Notice::Restored { store, accept, .. } => Some(Event::Restored { store, accept }),
             _ => None,
         }
     }

@@ -282,6 +282,22 @@ impl Server {
         Server::run(program, PORT, &[])
     }
 
+    /// Copies a database to another server, by a dump.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn dump_to(&self, other: &Server, database: &str) -> Result<(), NotStarted> {
+        let file = self.program.folder.join("dump");
+        let mut dump = Command::new(tool("pg_dump")?);
+        dump.arg("-d").arg(self.url(database)).arg("-f").arg(&file);
+        run(&mut dump)?;
+        other.sql("postgres", &format!("CREATE DATABASE {database}"));
+        let mut restore = Command::new(tool("psql")?);
+        restore.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d"]);
+        run(restore.arg(other.url(database)).arg("-f").arg(&file))
+    }
+
     /// Starts a server that also listens on a port of `localhost`. Connections to the port have to be encrypted.
     ///
     /// # Errors

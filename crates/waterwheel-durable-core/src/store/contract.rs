@@ -428,6 +428,15 @@ pub enum Notice {
         /// The error of the operating system.
         error: Arc<str>,
     },
+    /// The store was restored from a backup, or moved to another server. No deliveries begin until an operator accepts that, since timers that were
+    /// delivered after the backup would be delivered again, and a copy for tests would deliver at all.
+    #[non_exhaustive]
+    Restored {
+        /// The store.
+        store: Arc<str>,
+        /// How it is accepted.
+        accept: Arc<str>,
+    },
 }
 
 impl Notice {
@@ -453,6 +462,15 @@ impl Notice {
         Notice::NoteFailed {
             note: note.into(),
             error: error.into(),
+        }
+    }
+
+    /// Creates a notice that deliveries wait because the store was restored, and how it is accepted.
+    #[must_use]
+    pub fn restored(store: &str, accept: &str) -> Notice {
+        Notice::Restored {
+            store: store.into(),
+            accept: accept.into(),
         }
     }
 }

@@ -57,7 +57,7 @@ pub trait Session {
     ) -> impl Future<Output = Result<(), Failure>>;
 
     /// Increments the counter of a node. Then reads the row of the partition, and those of other nodes that have handed it over while handlers were running, in
-    /// the same transaction.
+    /// the same transaction. If the database was restored from a backup, suspends deliveries, until an operator ends that.
     fn beat(&mut self, node: NodeId, partition: u8) -> impl Future<Output = Result<Beat, Failure>>;
 
     /// Begins a transaction, which the next call continues, and returns the backend that serves it.
@@ -134,6 +134,8 @@ pub struct Beat {
     pub holder: Holder,
     /// The nodes that have handed this partition over and whose handlers are running, with their counters, if this node holds the partition.
     pub others: Vec<(NodeId, u64)>,
+    /// Whether no deliveries may begin, because the database is a restored copy.
+    pub is_suspended: bool,
 }
 
 /// The row of a partition, with the counter of its node.

@@ -5,6 +5,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use waterwheel_durable_core::engine::planted::{self, Planted};
 
+#[cfg(doc)]
+use super::Beat;
+
 /// How long a lease lasts, and the durations that follow from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
@@ -81,6 +84,8 @@ struct State {
     is_unconfirmed: AtomicBool,
     /// Whether the partition was handed over, or may be at the moment.
     hands_over: AtomicBool,
+    /// Whether no deliveries may begin, because the database is a restored copy.
+    is_suspended: AtomicBool,
     is_closed: AtomicBool,
     closed: Notify,
 }
@@ -91,6 +96,23 @@ impl Lease {
     pub fn is_held(&self, now: Duration) -> bool {
         let until = Duration::from_micros(self.0.until.load(Ordering::Acquire));
         now < until && !self.has_ended()
+    }
+
+    /// Returns whether deliveries may begin at this time since boot: it is held, and they are not [suspended](Beat::is_suspended).
+    #[must_use]
+    pub fn allows_deliveries(&self, now: Duration) -> bool {
+        self.is_held(now) && !self.is_suspended()
+    }
+
+    /// Returns whether deliveries are [suspended](Beat::is_suspended).
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.0.is_suspended.load(Ordering::Acquire)
+    }
+
+    /// Sets whether deliveries are suspended. Returns whether they were.
+    pub(super) fn set_suspended(&self, is_suspended: bool) -> bool {
+        self.0.is_suspended.swap(is_suspended, Ordering::AcqRel)
     }
 
     /// Returns whether it has ended for good: another node has taken over, or may do so.

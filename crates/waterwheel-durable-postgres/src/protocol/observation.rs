@@ -72,6 +72,7 @@ mod tests {
                 timeline: 1,
             },
             others: Vec::new(),
+            is_suspended: false,
         };
         let mut observation = Observation::default();
         let mut last = None;

@@ -20,7 +20,7 @@ pub enum Event {
         /// Whether the heartbeat proves that another node holds it: the counter of that node has changed.
         is_held: bool,
     },
-    /// The lease of this node is held again, after it was not for a while.
+    /// Deliveries may continue: the lease of this node is held again after it was not for a while, or they are no longer suspended.
     Regained,
     /// While this node does not own the partition, a heartbeat or a take-over has failed.
     Failed(Failure),
@@ -49,6 +49,8 @@ pub struct Ownership<D: Database> {
     may_take: Option<Holder>,
     /// A node that has handed the partition over and may be declared dead now, with its counter.
     may_be_dead: Option<(NodeId, u64)>,
+    /// Whether deliveries were suspended at the last heartbeat.
+    is_suspended: bool,
     /// The timeline of the server at the last heartbeat.
     timeline: Option<u32>,
 }
@@ -70,6 +72,7 @@ impl<D: Database> Ownership<D> {
             next_beat: Duration::ZERO,
             may_take: None,
             may_be_dead: None,
+            is_suspended: false,
             timeline: None,
             db,
         }
@@ -221,6 +224,7 @@ impl<D: Database> Ownership<D> {
             self.observation.reset();
             return self.lose();
         }
+        self.is_suspended = beat.is_suspended;
         let before = self.timeline.replace(beat.timeline);
         if let Some(lease) = self.lease().filter(|it| self.is_open && it.hands_over()) {
             // A failover may have lost the hand-over.
@@ -248,7 +252,8 @@ impl<D: Database> Ownership<D> {
         if let Some((_, lease)) = mine.filter(|_| self.is_open && (is_held || is_current)) {
             lease.extend(until);
             lease.set_unconfirmed(!is_current);
-            let is_regained = !is_held && lease.is_held(now);
+            let was_suspended = lease.set_suspended(beat.is_suspended);
+            let is_regained = !is_held && lease.is_held(now) || was_suspended && !beat.is_suspended;
             self.observe_others(others, is_current, now);
             return is_regained.then_some(Event::Regained);
         }
@@ -344,6 +349,7 @@ impl<D: Database> Ownership<D> {
                     epoch,
                 };
                 let lease = Lease::default();
+                lease.set_suspended(self.is_suspended);
                 lease.extend(sent + self.terms.trusted());
                 self.opening = Some((opening, lease.clone()));
                 self.is_open = true;

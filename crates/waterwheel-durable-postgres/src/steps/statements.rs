@@ -302,7 +302,8 @@ const HAND_OVER: &str = "
     SELECT it.id, $1, partitions.node FROM unnest($2::bigint[]) AS it(id), waterwheel.partitions WHERE partitions.partition = $1
     ON CONFLICT (id) DO UPDATE SET node = excluded.node, ended = NULL";
 
-const GIVE_BACK: &str = "UPDATE waterwheel.partitions SET node = NULL WHERE partition = $1";
+const GIVE_BACK: &str =
+    "UPDATE waterwheel.partitions SET node = NULL, seen = now() WHERE partition = $1";
 
 const DELETE_ENDS: &str = "DELETE FROM waterwheel.attempts WHERE partition = $1 AND id = ANY ($2)";
 

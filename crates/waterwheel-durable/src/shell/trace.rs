@@ -54,7 +54,10 @@ pub(super) fn event(event: &Event) {
             error!(target: TARGET, "the store is full, so inserts are refused: free space on its disk, or raise its `limit`");
         }
         Event::LeaseLost => {
-            error!(target: TARGET, "the lease of the store was not renewed in time, so no deliveries begin: check the database and the network");
+            error!(target: TARGET, "the lease of the store is not held, so no deliveries begin: check the database and the network, and whether it was restored");
+        }
+        Event::Restored { store, accept } => {
+            error!(target: TARGET, store = &**store, accept = &**accept, "the store was restored from a backup or moved to another server, so no deliveries begin until that is accepted");
         }
         Event::LeaseHeld => info!(target: TARGET, "the lease of the store is held again"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),

@@ -428,6 +428,7 @@ impl Session for Connection {
             timeline,
             holder,
             others,
+            is_suspended: false,
         })
     }
 

@@ -425,7 +425,7 @@ impl Node {
         let Some(run) = &mut self.run else {
             return Ok(false);
         };
-        let is_held = run.lease.is_held(self.client.now()) || !self.looks;
+        let is_held = run.lease.allows_deliveries(self.client.now()) || !self.looks;
         if let Some(engine) = &mut run.engine {
             engine.handle_lease(is_held);
         }
