@@ -1,6 +1,7 @@
 //! A server, and the processes that share the timers in one of its databases.
 
 use std::error::Error;
+use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -40,8 +41,7 @@ impl Drop for Process {
 }
 
 impl Cluster {
-    pub(crate) fn start(ttl: Duration) -> Result<Cluster, Box<dyn Error>> {
-        let server = Server::start(&[])?;
+    pub(crate) fn new(server: Server, ttl: Duration) -> Result<Cluster, Box<dyn Error>> {
         let url = server.database();
         Postgres::new(&url).ttl(ttl).migrate()?;
         Ok(Cluster {
@@ -57,12 +57,49 @@ impl Cluster {
         self.server.sql(database_of(&self.url), sql)
     }
 
+    /// Another server continues, at the same address.
+    pub(crate) fn fail_over_to(&mut self, other: Server) {
+        self.proxy.move_to(&other);
+        self.server = other;
+    }
+
     /// Starts a process. Returns its number.
     pub(crate) fn add(&mut self) -> Result<usize, Box<dyn Error>> {
+        self.add_with(|_| {})
+    }
+
+    /// Starts a process whose wall clock can be [set](Cluster::set_clock).
+    pub(crate) fn add_with_clock(&mut self) -> Result<usize, Box<dyn Error>> {
+        self.set_clock("+0")?;
+        let (library, clock) = (fake_clock()?, self.clock());
+        self.add_with(|command| {
+            command
+                .env("LD_PRELOAD", &library)
+                .env("FAKETIME_TIMESTAMP_FILE", &clock)
+                .env("FAKETIME_NO_CACHE", "1")
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        })
+    }
+
+    fn clock(&self) -> PathBuf {
+        self.logs.path().join("clock")
+    }
+
+    /// Sets the clock of processes, by this many seconds, such as `+3`.
+    pub(crate) fn set_clock(&self, offset: &str) -> Result<(), Box<dyn Error>> {
+        // By a rename, so that no process reads half of it.
+        let next = self.logs.path().join("next-clock");
+        fs::write(&next, offset)?;
+        fs::rename(next, self.clock())?;
+        Ok(())
+    }
+
+    fn add_with(&mut self, set: impl FnOnce(&mut Command)) -> Result<usize, Box<dyn Error>> {
         let number = self.processes.len();
         let log = self.logs.path().join(number.to_string());
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["node", &self.proxy.url(&self.url)]).arg(&log);
+        set(&mut command);
         let child = command.stdin(Stdio::piped()).spawn()?;
         self.processes.push(Process { child, log });
         Ok(number)
@@ -125,6 +162,14 @@ impl Cluster {
         let child = &mut self.processes[process].child;
         until("a process ends", || matches!(child.try_wait(), Ok(Some(_))))
     }
+}
+
+/// The library that sets the clock of a process.
+fn fake_clock() -> Result<PathBuf, Box<dyn Error>> {
+    let folders = fs::read_dir("/usr/lib")?.flatten().map(|it| it.path());
+    let mut libraries = folders.map(|it| it.join("faketime/libfaketimeMT.so.1"));
+    let found = libraries.find(|it| it.exists());
+    Ok(found.ok_or("libfaketime is not installed: on Debian, `apt-get install faketime`")?)
 }
 
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Box<dyn Error>> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +19,8 @@ pub(crate) const HANDLERS: [(&str, Duration, usize); 3] = [
 pub(crate) enum Event {
     /// It owns the timers.
     Opens,
+    /// Its store has failed.
+    Fails,
     /// The insert of a timer was answered.
     Inserted { id: u64 },
     /// A handler is called.
@@ -46,6 +49,7 @@ impl Event {
     fn to_words(self) -> String {
         match self {
             Event::Opens => "opens".to_owned(),
+            Event::Fails => "fails".to_owned(),
             Event::Inserted { id } => format!("inserted {id}"),
             Event::Begins { id, handler, due } => format!("begins {id} {handler} {}", micros(due)),
             Event::Ends { id, handler } => format!("ends {id} {handler}"),
@@ -60,6 +64,7 @@ impl Event {
         let handler = |name: &str| Some(HANDLERS.iter().find(|it| it.0 == name)?.0);
         Some(match first {
             "opens" => Event::Opens,
+            "fails" => Event::Fails,
             "inserted" => Event::Inserted { id: number()? },
             "begins" => Event::Begins {
                 id: number()?,
@@ -135,21 +140,31 @@ impl Story {
         Story(events)
     }
 
-    /// The timers that were inserted, and those among them whose handlers have returned.
-    pub(crate) fn inserted(&self) -> (BTreeSet<u64>, BTreeSet<u64>) {
-        let ids = |of: fn(Event) -> Option<u64>| self.0.iter().filter_map(move |it| of(it.event));
-        let inserted = ids(|it| match it {
-            Event::Inserted { id } => Some(id),
-            _ => None,
-        });
-        let ended: BTreeSet<u64> = ids(|it| match it {
-            Event::Ends { id, .. } => Some(id),
+    /// The ids that were assigned, each with when.
+    fn inserted(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().filter_map(|it| match it.event {
+            Event::Inserted { id } => Some((it.at, id)),
             _ => None,
         })
-        .collect();
-        let inserted: BTreeSet<u64> = inserted.collect();
-        let ended = inserted.intersection(&ended).copied().collect();
-        (inserted, ended)
+    }
+
+    /// The number of timers whose handlers have not returned, without those that were inserted within this period.
+    pub(crate) fn lost(&self, may_be_lost: &Range<u64>) -> usize {
+        let ended = self.0.iter().filter_map(|it| match it.event {
+            Event::Ends { id, .. } => Some(id),
+            _ => None,
+        });
+        let ended: BTreeSet<u64> = ended.collect();
+        let lost = self
+            .inserted()
+            .filter(|(at, id)| !may_be_lost.contains(at) && !ended.contains(id));
+        lost.count()
+    }
+
+    /// The number of ids that were assigned to several timers.
+    pub(crate) fn assigned_twice(&self) -> usize {
+        let ids: BTreeSet<u64> = self.inserted().map(|(_, id)| id).collect();
+        self.inserted().count() - ids.len()
     }
 
     /// The calls of handlers.
@@ -160,9 +175,11 @@ impl Story {
         })
     }
 
-    /// The number of calls before their due time.
-    pub(crate) fn early(&self) -> usize {
-        let early = self.begins().filter(|(it, _, due)| it.at < micros(*due));
+    /// The number of calls before their due time, without those that were noted within one of these periods.
+    pub(crate) fn early(&self, except: &[Range<u64>]) -> usize {
+        let early = self.begins().filter(|(it, _, due)| {
+            it.at < micros(*due) && !except.iter().any(|period| period.contains(&it.at))
+        });
         early.count()
     }
 
@@ -258,6 +275,7 @@ mod tests {
         let (id, handler) = (7, "long");
         let events = [
             Event::Opens,
+            Event::Fails,
             Event::Inserted { id },
             Event::Begins { id, handler, due },
             Event::Ends { id, handler },
@@ -288,9 +306,9 @@ mod tests {
             ends(3_050, 1),
         ];
         let story = Story::new(events.clone());
-        let (inserted, ended) = story.inserted();
-        assert_eq!((inserted.len(), ended.len()), (2, 1));
-        assert_eq!(story.early(), 1);
+        assert_eq!((story.lost(&(0..0)), story.lost(&(1..2))), (1, 0));
+        assert_eq!((story.early(&[]), story.early(&[9..10])), (1, 0));
+        assert_eq!(story.assigned_twice(), 0);
         let twice = story.twice();
         assert_eq!((twice.len(), twice[0].0, twice[0].1.len()), (1, 1, 2));
         assert_eq!(story.ended(1, 0), Some(30));
@@ -304,9 +322,11 @@ mod tests {
             (1, 0)
         );
         assert_eq!(story.over_limit(), []);
+        events.push(noted(2, Event::Inserted { id: 2 }));
         events.extend((10..19).map(|id| begins(id, 0, id, handler)));
         let story = Story::new(events);
         assert_eq!(story.over_limit(), [(handler, 10)]);
+        assert_eq!(story.assigned_twice(), 1);
         assert_eq!(story.longest_gap(0, 0), Some(0.001));
         assert_eq!(story.longest_gap(0, 19), None);
     }

@@ -6,7 +6,8 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `rounds` | what happens to the processes, and what must be true afterwards? |
+//! | `processes`, `server` | what happens to a process or to the server, and what must be true afterwards? |
+//! | `rounds` | what do all rounds have in common? |
 //! | `cluster` | which processes and which server are there? |
 //! | `node` | what does a process do? |
 //! | `log` | what did the processes note, and what follows from that? |
@@ -14,7 +15,9 @@
 mod cluster;
 mod log;
 mod node;
+mod processes;
 mod rounds;
+mod server;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,6 +74,34 @@ enum Command {
         #[arg(long, default_value_t = 5)]
         rounds: u32,
     },
+    /// No transaction of the server can commit for longer than one TTL.
+    Stall {
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
+    /// The volume of the server's WAL is full for longer than one TTL. Only root can create the volume.
+    Full {
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
+    /// The replies to commits are lost.
+    Replies {
+        #[arg(long, default_value_t = 200)]
+        count: u32,
+    },
+    /// A standby of the server is promoted that misses the last commits.
+    Promote {
+        #[arg(long, default_value_t = 10)]
+        rounds: u32,
+        /// Removes the check from the database: there are timers that no engine knows in each round, or the round is worthless.
+        #[arg(long)]
+        without_check: bool,
+    },
+    /// The wall clock of the owner is set by three seconds in both directions.
+    Clock {
+        #[arg(long, default_value_t = 10)]
+        rounds: u32,
+    },
     /// The process of a node, for the other commands.
     #[command(hide = true)]
     Node { url: String, log: PathBuf },
@@ -83,15 +114,23 @@ fn main() -> ExitCode {
         is_quiet: arguments.is_quiet,
     };
     let done = match arguments.command {
-        Command::Kill { rounds } => rounds::kill(terms, rounds),
-        Command::HandOver { rounds } => rounds::hand_over(terms, rounds),
+        Command::Kill { rounds } => processes::kill(terms, rounds),
+        Command::HandOver { rounds } => processes::hand_over(terms, rounds),
         Command::Stop {
             rounds,
             without_fence,
-        } => rounds::stop(terms, rounds, without_fence),
-        Command::Restart { rounds } => rounds::restart(terms, rounds),
-        Command::Terminate { rounds } => rounds::terminate(terms, rounds),
-        Command::Away { rounds } => rounds::away(terms, rounds),
+        } => processes::stop(terms, rounds, without_fence),
+        Command::Restart { rounds } => server::restart(terms, rounds),
+        Command::Terminate { rounds } => server::terminate(terms, rounds),
+        Command::Away { rounds } => server::away(terms, rounds),
+        Command::Stall { rounds } => server::stall(terms, rounds),
+        Command::Full { rounds } => server::full(terms, rounds),
+        Command::Replies { count } => server::replies(terms, count),
+        Command::Promote {
+            rounds,
+            without_check,
+        } => server::promote(terms, rounds, without_check),
+        Command::Clock { rounds } => processes::clock(terms, rounds),
         Command::Node { url, log } => node::run(&url, &log),
     };
     match done {

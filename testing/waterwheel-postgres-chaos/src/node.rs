@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Drain, Durable, HandlerOptions, NewTimer};
+use waterwheel_durable::{self as durable, Drain, Durable, HandlerOptions, NewTimer};
 use waterwheel_durable_postgres::Postgres;
 
 use crate::log::{Event, HANDLERS, Writer};
@@ -65,7 +65,14 @@ async fn obey(
     log: &Arc<Writer>,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> Result<(), Box<dyn Error>> {
-    let opening = Durable::builder().store(Postgres::new(url)).open();
+    let of_hook = Arc::clone(log);
+    let builder = Durable::builder().store(Postgres::new(url));
+    let builder = builder.on_event(move |event| {
+        if let durable::Event::Failed { .. } = event {
+            of_hook.write(&Event::Fails);
+        }
+    });
+    let opening = builder.open();
     let timers = tokio::select! {
         timers = opening => timers?,
         // A standby that is to end.

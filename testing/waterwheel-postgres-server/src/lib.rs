@@ -52,6 +52,8 @@ pub struct Pooler(Program);
 struct Program {
     folder: PathBuf,
     account: Account,
+    /// Whether the WAL is on a small volume of its own.
+    has_small_wal: bool,
     /// Ends the program and removes the folder, once the pipe to it is closed.
     guard: Option<Child>,
 }
@@ -70,6 +72,7 @@ impl Program {
         Ok(Program {
             folder,
             account,
+            has_small_wal: false,
             guard: None,
         })
     }
@@ -80,11 +83,31 @@ impl Program {
 
     /// Starts it, and waits until it listens on this port. The signal ends it at once.
     fn start(&mut self, command: &[&OsStr], port: u16, signal: &str) -> Result<(), NotStarted> {
-        let mut guard = Command::new("/bin/sh");
+        let mut guard = match self.has_small_wal {
+            true => self.in_small_volume()?,
+            false => Command::new("/bin/sh"),
+        };
         guard.args(["-c", GUARD, "guard", signal]).arg(&self.folder);
         guard.args(command).stdin(Stdio::piped());
-        self.guard = Some(self.account.run(&mut guard, &self.folder).spawn()?);
+        if !self.has_small_wal {
+            self.account.run(&mut guard, &self.folder);
+        }
+        self.guard = Some(guard.spawn()?);
         self.until(port, true)
+    }
+
+    /// A shell in a mount namespace of its own, so that the volume disappears with its last process.
+    fn in_small_volume(&self) -> Result<Command, NotStarted> {
+        let Account::Other(uid, gid) = self.account else {
+            return Err(NotStarted("only root can mount a volume".into()));
+        };
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "/bin/sh", "-ec", SMALL_VOLUME, "mount"]);
+        unshare.arg(self.folder.join("wal"));
+        unshare.args(["setpriv", "--clear-groups"]);
+        unshare.args([format!("--reuid={uid}"), format!("--regid={gid}")]);
+        unshare.arg("/bin/sh").current_dir(&self.folder);
+        Ok(unshare)
     }
 
     /// Waits until it listens on this port, or no longer does.
@@ -119,15 +142,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        match &mut self.guard {
-            Some(guard) => {
-                drop(guard.stdin.take());
-                let _ = guard.wait();
-            }
-            None => {
-                let _ = fs::remove_dir_all(&self.folder);
-            }
+        if let Some(guard) = &mut self.guard {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
         }
+        // The guard cannot remove the mount point of a volume.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -149,8 +169,21 @@ impl From<io::Error> for NotStarted {
     }
 }
 
+/// Moves a folder to a small volume, and runs a command.
+const SMALL_VOLUME: &str = r#"
+wal=$1
+shift
+mv "$wal" "$wal-before"
+mkdir "$wal"
+mount -t tmpfs -o size=64m tmpfs "$wal"
+cp -a "$wal-before/." "$wal"
+chown --reference="$wal-before" "$wal"
+chmod 700 "$wal"
+exec "$@"
+"#;
+
 /// Runs a program in the background, with its output in a file, until the pipe to this shell is closed. Then removes the folder. Signals to the process group
-/// of the test do not end it before. Each line in between ends it, or starts it again.
+/// of the test do not end it before. Each line in between ends it, starts it again, or fills or frees its volume.
 const GUARD: &str = r#"
 signal=$1 folder=$2
 shift 2
@@ -163,11 +196,13 @@ while read -r order; do
     case $order in
         stop) kill -"$signal" $!; wait ;;
         start) start "$@" ;;
+        fill) dd if=/dev/zero of="$folder/wal/filler" bs=64k 2>/dev/null ;;
+        free) rm "$folder/wal/filler" ;;
     esac
 done
 kill -"$signal" $! 2>/dev/null
 wait
-rm -rf "$folder"
+rm -rf "$folder" 2>/dev/null
 "#;
 
 /// Only a role named `secured` has a password, and connections to a port are encrypted.
@@ -214,6 +249,48 @@ impl Server {
         Server::create(Program::new()?, PORT, options)
     }
 
+    /// Starts a server whose WAL is on a volume of 64 MB. Only root can.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn start_with_small_wal() -> Result<Server, NotStarted> {
+        let mut program = Program::new()?;
+        program.has_small_wal = true;
+        let options = [
+            "-c",
+            "max_wal_size=8MB",
+            "-c",
+            "min_wal_size=2MB",
+            "-c",
+            "restart_after_crash=off",
+        ];
+        Server::create(program, PORT, &options)
+    }
+
+    /// Fills the volume of the WAL, and waits until the server has ended because of that.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn fill_wal(&self) -> Result<(), NotStarted> {
+        self.program.order("fill\n")?;
+        // The server has some segments in reserve.
+        let write = "SELECT pg_logical_emit_message(false, '', repeat('x', 1000000))";
+        while self.try_sql("postgres", write).is_ok() {}
+        self.program.until(self.port, false)
+    }
+
+    /// Frees the volume of the WAL, and starts the server again.
+    ///
+    /// # Errors
+    ///
+    /// [`NotStarted`].
+    pub fn free_wal(&self) -> Result<(), NotStarted> {
+        self.program.order("free\n")?;
+        self.start_again()
+    }
+
     /// Creates the files of a server, and starts it.
     fn create(program: Program, port: u16, options: &[&str]) -> Result<Server, NotStarted> {
         let mut init = Command::new(tool("initdb")?);
@@ -229,6 +306,11 @@ impl Server {
             "-D",
         ]);
         init.arg(program.data());
+        if program.has_small_wal {
+            init.arg("--wal-segsize=1")
+                .arg("-X")
+                .arg(program.folder.join("wal"));
+        }
         run(program.account.run(&mut init, &program.folder))?;
         fs::write(program.data().join("pg_hba.conf"), ACCESS)?;
         Server::run(program, port, options)

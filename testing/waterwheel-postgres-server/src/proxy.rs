@@ -16,8 +16,10 @@ pub struct Proxy {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// The socket of the server.
+    server: Mutex<PathBuf>,
     /// Whether the reply to the next commit is swallowed.
     swallows: AtomicBool,
     swallowed: AtomicU32,
@@ -35,6 +37,10 @@ struct Hold {
 }
 
 impl State {
+    fn server(&self) -> MutexGuard<'_, PathBuf> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits while a message with these bytes is held.
     fn wait(&self, chunk: &[u8]) {
         let mut hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,16 +63,22 @@ impl Proxy {
     pub fn start(server: &Server) -> Result<Proxy, NotStarted> {
         let program = Program::new()?;
         let own = socket(&program.folder, PORT);
-        let other = socket(&server.program.folder, server.port);
         let listener = UnixListener::bind(own)?;
-        let state = Arc::<State>::default();
+        let state = Arc::new(State {
+            server: Mutex::new(socket_of(server)),
+            swallows: AtomicBool::default(),
+            swallowed: AtomicU32::default(),
+            hold: Mutex::default(),
+            released: Condvar::default(),
+            is_stopped: AtomicBool::default(),
+        });
         let shared = Arc::clone(&state);
         let thread = thread::spawn(move || {
             for client in listener.incoming() {
                 if shared.is_stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                if let (Ok(client), Ok(server)) = (client, UnixStream::connect(&other)) {
+                if let (Ok(client), Ok(server)) = (client, UnixStream::connect(&*shared.server())) {
                     // If it fails, the client finds its connection closed.
                     let _ = forward(client, server, &shared);
                 }
@@ -85,7 +97,12 @@ impl Proxy {
         url_at(&self.program.folder, PORT, database_of(url))
     }
 
-    /// Closes the connection of the next `COMMIT` once the server has replied, instead of forwarding the reply.
+    /// Forwards further connections to another server, as if the address of the first had moved to it.
+    pub fn move_to(&self, server: &Server) {
+        *self.state.server() = socket_of(server);
+    }
+
+    /// Closes the connection of the next `COMMIT` of timers once the server has replied, instead of forwarding the reply.
     pub fn swallow_next_commit(&self) {
         self.state.swallows.store(true, Ordering::Relaxed);
     }
@@ -133,6 +150,10 @@ impl Drop for Proxy {
     }
 }
 
+fn socket_of(server: &Server) -> PathBuf {
+    socket(&server.program.folder, server.port)
+}
+
 fn socket(folder: &Path, port: u16) -> PathBuf {
     folder.join(format!(".s.PGSQL.{port}"))
 }
@@ -143,8 +164,14 @@ fn forward(mut client: UnixStream, mut server: UnixStream, state: &Arc<State>) -
     let (mut to_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
     let (mine, shared) = (Arc::clone(&swallows), Arc::clone(state));
     thread::spawn(move || {
+        let mut has_timers = false;
         each_chunk(&mut client, |chunk| {
-            if contains(chunk, b"COMMIT\0") && shared.swallows.swap(false, Ordering::Relaxed) {
+            // Heartbeats have connections of their own.
+            has_timers |= contains(chunk, b"begin_commit(");
+            if has_timers
+                && contains(chunk, b"COMMIT\0")
+                && shared.swallows.swap(false, Ordering::Relaxed)
+            {
                 mine.store(true, Ordering::Relaxed);
             }
             shared.wait(chunk);
