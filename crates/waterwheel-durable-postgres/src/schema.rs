@@ -201,13 +201,15 @@ const TABLES: &str = r#"
             epoch = CASE WHEN waterwheel.is_restored(partition) THEN epoch + 65536 ELSE epoch END
     $$;
 
+    -- Functions that avoid sequential scans turn JIT off: those that are needed nevertheless count as expensive.
+
     -- A heartbeat. `within` is the time in milliseconds after which the client gives up. The function sets what it needs, so that a heartbeat is one statement. The row of the partition is read by a statement of its own: that of the update may have waited for a take-over.
     CREATE FUNCTION waterwheel.beat(of_node bigint, of_partition smallint, within integer)
     RETURNS TABLE (
         is_registered boolean, timeline integer, node bigint, counter bigint, owner bigint, written_on integer, others bigint[], counters bigint[],
         is_suspended boolean
     )
-    LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET enable_seqscan = off SET jit = off SET search_path = pg_catalog, pg_temp AS $$
     DECLARE
         -- Before the heartbeat, which is a sign of life.
         is_restored boolean := waterwheel.is_restored(of_partition);
@@ -235,7 +237,7 @@ const TABLES: &str = r#"
     -- The fence, and the commit row. The lock excludes a take-over, and any other transaction of the opening. The commit row is inserted by a
     -- statement of its own, since one that has waited for the lock would not see what was committed meanwhile.
     CREATE FUNCTION waterwheel.begin_commit(of_partition smallint, of_owner bigint, of_epoch bigint, new_number bigint, keeps_from bigint)
-    RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET jit = off SET search_path = pg_catalog, pg_temp AS $$
     DECLARE
         held record;
     BEGIN
@@ -259,7 +261,7 @@ const TABLES: &str = r#"
 
     -- Records the ends of deliveries that a node has handed over, and deletes those without an end. After a failover, returns false until the partition is opened or confirmed.
     CREATE FUNCTION waterwheel.report(of_partition smallint, of_node bigint, ids bigint[], ends bytea[])
-    RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+    RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET jit = off SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
         IF NOT EXISTS (SELECT FROM waterwheel.partitions WHERE partition = of_partition AND timeline = waterwheel.timeline()) THEN
             RETURN false;
