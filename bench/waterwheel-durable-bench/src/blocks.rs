@@ -38,6 +38,11 @@ fn conditions(results: &Results) -> String {
     )
 }
 
+/// The targets of timers in PostgreSQL. They are not on the page.
+pub(crate) fn postgres(results: &Results) -> String {
+    targets(results, &targets::POSTGRES)
+}
+
 fn targets(results: &Results, targets: &[Target]) -> String {
     let mut text = "| | measured | rounds | `fdatasync`/s | must | | stretch | |\n|---|--:|--:|--:|--:|---|--:|---|\n".to_owned();
     for target in targets {

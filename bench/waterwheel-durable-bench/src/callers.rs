@@ -39,9 +39,9 @@ pub(crate) async fn measured(
 ) -> Played {
     let mut sample = Sample::default();
     let before = place.syncs()?;
-    let span = Span::start(timers);
+    let span = Span::start(place, timers)?;
     let calls = calls.await?;
-    span.end(timers, calls.len(), &mut sample);
+    span.end(timers, calls.len(), &mut sample)?;
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
     Ok(sample)

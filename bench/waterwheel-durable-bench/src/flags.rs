@@ -30,12 +30,18 @@ pub(crate) struct Flags {
     /// Where the stores are [default: durable-bench in the target folder]
     #[arg(long, value_name = "PATH")]
     folder: Option<PathBuf>,
+    /// Measures durable timers in PostgreSQL beside those in SQLite; starts a server
+    #[arg(long)]
+    pub(crate) postgres: bool,
     /// Measures nothing, and writes the page and the charts of the results that are there
     #[arg(long)]
     pub(crate) pages: bool,
     /// Plays one round of a row, as a child process of a measurement
     #[arg(long, hide = true, value_name = "ROW")]
     pub(crate) sample: Option<String>,
+    /// The database of the round; without it, the timers are in SQLite
+    #[arg(long, hide = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
 }
 
 impl Flags {
@@ -61,7 +67,11 @@ impl Flags {
 
     /// Whether everything is measured, so that its figures may be published.
     pub(crate) fn is_whole(&self) -> bool {
-        !self.quick && self.only.is_empty() && self.rounds() >= ROUNDS && self.pending() >= PENDING
+        !self.quick
+            && !self.postgres
+            && self.only.is_empty()
+            && self.rounds() >= ROUNDS
+            && self.pending() >= PENDING
     }
 }
 

@@ -4,6 +4,7 @@
 //! cargo run --release -p waterwheel-durable-bench                    # all of it: writes the page, the results and the charts
 //! cargo run --release -p waterwheel-durable-bench -- --quick         # is it plausible? Two minutes
 //! cargo run --release -p waterwheel-durable-bench -- --only steady   # some rows
+//! cargo run --release -p waterwheel-durable-bench -- --postgres      # PostgreSQL beside SQLite: prints the table
 //! cargo run --release -p waterwheel-durable-bench -- --pages         # writes the page and the charts of the results that are there
 //! ```
 //!
@@ -11,7 +12,7 @@
 //! |---|---|
 //! | `rows/` | what is measured in a round? |
 //! | `run`, `round` | how often, in which order, in which process? |
-//! | `place`, `callers`, `lateness`, `seen`, `store` | how is it measured? |
+//! | `place`, `postgres`, `callers`, `lateness`, `seen`, `store` | how is it measured? |
 //! | `policies` | what does it cost to have policies? |
 //! | `disk`, `control` | what does the machine do without us? |
 //! | `targets/` | what is wanted, and is it reached? |
@@ -31,6 +32,7 @@ mod lateness;
 mod pages;
 mod place;
 mod policies;
+mod postgres;
 mod process;
 mod results;
 mod round;
@@ -75,6 +77,7 @@ fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
         folder: flags.folder(),
         quick: flags.quick,
         pending: flags.pending(),
+        url: flags.url.clone(),
     };
     let sample = runtime.block_on(row.play(place))?;
     println!("{}", serde_json::to_string(&sample)?);
@@ -94,8 +97,13 @@ fn measure(flags: &Flags) -> Result<(), Failure> {
         return Err(format!("{unknown}: not one of {}", names.join(", ")).into());
     }
     let results = run::run(flags)?;
-    for (_, make) in blocks::ALL {
-        println!("{}\n", make(&results));
+    let (conditions, of_files) = blocks::ALL.split_first().expect("there are blocks");
+    println!("{}\n", conditions.1(&results));
+    match flags.postgres {
+        true => println!("{}\n", blocks::postgres(&results)),
+        false => of_files
+            .iter()
+            .for_each(|(_, make)| println!("{}\n", make(&results))),
     }
     println!("It took {:.0} s.", results.seconds);
     if flags.is_whole() {

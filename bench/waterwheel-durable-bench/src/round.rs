@@ -13,10 +13,18 @@ use crate::sample::Sample;
 const PATIENCE: Duration = Duration::from_secs(900);
 const QUICK_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays a round of this row in this folder.
-pub(crate) fn play(flags: &Flags, row: &str, folder: &Path) -> Result<Sample, String> {
+/// Plays a round of this row in this folder, with the timers in a database if it has a URL.
+pub(crate) fn play(
+    flags: &Flags,
+    row: &str,
+    folder: &Path,
+    url: Option<&str>,
+) -> Result<Sample, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
+    if let Some(url) = url {
+        command.args(["--url", url]);
+    }
     run(flags, &mut command, row, folder)
 }
 

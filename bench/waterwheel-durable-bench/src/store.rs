@@ -6,19 +6,37 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable::store::{Op, Outcome, Store, StoreError, forward};
 
-/// The longest duration since the last `take`.
+/// The longest duration since the last `take`, and the mean of the commits.
 #[derive(Debug, Default)]
-pub(crate) struct Longest(AtomicU64);
+pub(crate) struct Longest {
+    longest: AtomicU64,
+    /// The number of commits since the last [`mean`](Longest::mean), and how long they took together.
+    count: AtomicU64,
+    all: AtomicU64,
+}
 
 impl Longest {
     pub(crate) fn note(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.0.fetch_max(micros, Ordering::Relaxed);
+        self.longest.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    fn note_commit(&self, time: Duration) {
+        self.note(time);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.all.fetch_add(micros, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the mean of the commits in milliseconds, without maintenance, and resets it.
+    pub(crate) fn mean(&self) -> f64 {
+        let all = self.all.swap(0, Ordering::Relaxed) as f64;
+        all / self.count.swap(0, Ordering::Relaxed) as f64 / 1e3
     }
 
     /// Returns the maximum in milliseconds, and resets it.
     pub(crate) fn take(&self) -> f64 {
-        self.0.swap(0, Ordering::Relaxed) as f64 / 1e3
+        self.longest.swap(0, Ordering::Relaxed) as f64 / 1e3
     }
 }
 
@@ -48,7 +66,7 @@ impl<S: Store> Store for Timed<S> {
         let begun = Instant::now();
         let outcomes = self.store.commit(number, steps);
         self.begun = Some(begun);
-        self.longest.note(begun.elapsed());
+        self.longest.note_commit(begun.elapsed());
         outcomes
     }
 

@@ -1,6 +1,6 @@
 //! The targets, and whether they are met.
 //!
-//! A line of `targets/engine.txt` and `targets/service.txt` is a target: `row | what | unit | figure | must | stretch`. A figure is a value of a round, or the
+//! A line of `targets/engine.txt`, `targets/service.txt` or `targets/postgres.txt` is a target: `row | what | unit | figure | must | stretch`. A figure is a value of a round, or the
 //! quotient or the difference of two. `name @row` is the value in the neighbouring round of that row. The last two may be empty.
 
 use std::sync::LazyLock;
@@ -15,6 +15,8 @@ pub(crate) static ENGINE: LazyLock<Vec<Target>> =
     LazyLock::new(|| read(include_str!("targets/engine.txt")));
 pub(crate) static SERVICE: LazyLock<Vec<Target>> =
     LazyLock::new(|| read(include_str!("targets/service.txt")));
+pub(crate) static POSTGRES: LazyLock<Vec<Target>> =
+    LazyLock::new(|| read(include_str!("targets/postgres.txt")));
 
 /// A line of a table of targets.
 pub(crate) struct Target {
@@ -46,6 +48,7 @@ pub(crate) enum Unit {
     Ratio,
     Bytes,
     Megabytes,
+    Micros,
     Millis,
     Percent,
     Count,
@@ -162,6 +165,7 @@ impl Unit {
             "ratio" => Unit::Ratio,
             "bytes" => Unit::Bytes,
             "megabytes" => Unit::Megabytes,
+            "micros" => Unit::Micros,
             "millis" => Unit::Millis,
             "percent" => Unit::Percent,
             "count" => Unit::Count,
@@ -181,6 +185,7 @@ impl Unit {
             Unit::Megabytes => format!("{:.0} MB", value / 1e6),
             Unit::Millis if value.abs() >= 99.5 => format!("{value:.0} ms"),
             Unit::Millis => format!("{value:.2} ms"),
+            Unit::Micros => format!("{value:.1} µs"),
             Unit::Percent => format!("{value:.3} %"),
             Unit::Count => format!("{value:.0}"),
         }

@@ -457,16 +457,7 @@ impl Server {
     ///
     /// The message, if a statement fails.
     pub fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
-        let psql = tool("psql").map_err(|error| error.to_string())?;
-        let mut psql = Command::new(psql);
-        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d"]);
-        let done = psql.arg(self.url(database)).args(["-c", sql]).output();
-        let done = done.map_err(|error| format!("psql: {error}"))?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match done.status.success() {
-            true => Ok(text(&done.stdout)),
-            false => Err(text(&done.stderr)),
-        }
+        sql_at(&self.url(database), sql)
     }
 
     /// Returns the folder of its socket, which stands for a host in a connection string.
@@ -518,6 +509,24 @@ impl Pooler {
     #[must_use]
     pub fn url(&self, url: &str) -> String {
         url_at(&self.0.folder, POOLER_PORT, database_of(url))
+    }
+}
+
+/// Carries out statements in a database, and returns what `psql` prints.
+///
+/// # Errors
+///
+/// The message, if a statement fails.
+pub fn sql_at(url: &str, sql: &str) -> Result<String, String> {
+    let psql = tool("psql").map_err(|error| error.to_string())?;
+    let mut psql = Command::new(psql);
+    psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]);
+    let done = psql.args(["-c", sql]).output();
+    let done = done.map_err(|error| format!("psql: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match done.status.success() {
+        true => Ok(text(&done.stdout)),
+        false => Err(text(&done.stderr)),
     }
 }
 

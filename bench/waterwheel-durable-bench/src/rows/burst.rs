@@ -50,7 +50,7 @@ pub(crate) async fn play(
         start = Instant::now();
         timers = place.open(policies.builder()).await?;
     }
-    let mut span = Span::start(&timers);
+    let mut span = Span::start(&place, &timers)?;
     let real = Arc::new(Shift::default());
     for name in &names {
         timers.handle(name, delivered.handler(&real));
@@ -60,7 +60,7 @@ pub(crate) async fn play(
         let left = left.map_err(|_| "the timers were due before all of them were inserted")?;
         tokio::time::sleep(left.saturating_sub(Duration::from_millis(1))).await;
         start = Instant::now();
-        span = Span::start(&timers);
+        span.restart()?;
     }
     delivered.wait(count).await;
     sample.set("delivered ms", start.elapsed().as_secs_f64() * 1e3);
@@ -68,7 +68,7 @@ pub(crate) async fn play(
     while timers.metrics().in_memory > 0 {
         tokio::time::sleep(Duration::from_micros(500)).await;
     }
-    span.end(&timers, count, &mut sample);
+    span.end(&timers, count, &mut sample)?;
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     shut_down(&timers).await?;
     delivered.note(count, &mut sample);

@@ -32,9 +32,9 @@ pub(crate) async fn play(place: Place) -> Played {
     timers.handle(HANDLER, delivered.handler(&shift));
     let mut sample = Sample::default();
     let before = place.syncs()?;
-    let span = Span::start(&timers);
+    let span = Span::start(&place, &timers)?;
     delivered.live(&shift, STEP, &dues).await;
-    span.end(&timers, dues.len(), &mut sample);
+    span.end(&timers, dues.len(), &mut sample)?;
     sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     shut_down(&timers).await?;
     sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable::Durable;
 
-use crate::place::{HANDLER, Place, Played, shut_down, size};
+use crate::place::{HANDLER, Place, Played, shut_down};
 use crate::process;
 use crate::sample::Sample;
 
@@ -19,7 +19,7 @@ pub(crate) async fn play(place: Place) -> Played {
     let share = cpu.as_secs_f64() / start.elapsed().as_secs_f64();
     sample.set("% of a core", share * 100.0);
     sample.set("peak memory", process::peak_memory());
-    sample.set("bytes on disk", size(&place.file()));
+    sample.set("bytes on disk", place.size()?);
     shut_down(&timers).await?;
     Ok(sample)
 }

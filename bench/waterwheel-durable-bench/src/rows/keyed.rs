@@ -7,7 +7,7 @@ use waterwheel_durable::{Durable, NewTimer};
 
 use super::pending::DAY;
 use crate::callers::{call, measured};
-use crate::place::{HANDLER, Place, Played, insert_all, payload, shut_down, size};
+use crate::place::{HANDLER, Place, Played, insert_all, payload, shut_down};
 use crate::process;
 use crate::sample::Sample;
 
@@ -61,7 +61,7 @@ pub(crate) async fn prepare(place: Place) -> Played {
     insert_all(&timers, BATCH, new).await?;
     shut_down(&timers).await?;
     let mut sample = Sample::default();
-    let bytes = size(&place.file()) / place.pending as f64;
+    let bytes = place.size()? / place.pending as f64;
     sample.set("bytes on disk each", bytes);
     sample.set("peak memory", process::peak_memory());
     Ok(sample)

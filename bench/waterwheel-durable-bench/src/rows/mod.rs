@@ -11,6 +11,7 @@ mod outage;
 mod pending;
 mod restart;
 mod retention;
+mod snapshot;
 mod spread;
 mod steady;
 mod syncs;
@@ -31,6 +32,8 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) file: File,
     pub(crate) rounds: Rounds,
+    /// Whether the timers are in PostgreSQL.
+    pub(crate) in_postgres: bool,
     play: Play,
 }
 
@@ -60,8 +63,9 @@ enum Play {
     Day,
     Overdue,
     Restart,
-    /// The number of inserts a second.
-    Steady(u32, Policies),
+    /// The number of inserts a second, and one of how many is due soon.
+    Steady(u32, usize, Policies),
+    Snapshot,
 }
 
 impl Row {
@@ -90,7 +94,8 @@ impl Row {
             Day => day::play(place).await,
             Overdue => restart::prepare(place).await,
             Restart => restart::play(place).await,
-            Steady(inserts, policies) => steady::play(place, inserts, policies).await,
+            Steady(inserts, soon, policies) => steady::play(place, inserts, soon, policies).await,
+            Snapshot => snapshot::play(place).await,
         }
     }
 }
@@ -108,11 +113,12 @@ pub(crate) enum File {
     Keyed,
 }
 
-impl File {
+impl Row {
     /// The row that builds the file. Without one, each round has a new file.
-    pub(crate) fn built_by(self) -> Option<&'static str> {
-        match self {
+    pub(crate) fn built_by(&self) -> Option<&'static str> {
+        match self.file {
             New => None,
+            File::Pending | File::Grown if self.in_postgres => Some("postgres-pending"),
             File::Pending | File::Grown => Some("pending"),
             File::Keyed => Some("keyed-file"),
         }
@@ -131,7 +137,7 @@ pub(crate) enum Rounds {
 }
 
 /// All rows, in the order in which a round plays them.
-pub(crate) const ALL: [Row; 45] = [
+pub(crate) const ALL: [Row; 59] = [
     row("insert-1", New, All, Insert(1, Off, PAYLOAD)),
     row("insert-1-policies", New, All, Insert(1, On, PAYLOAD)),
     row("insert-64", New, All, Insert(64, Off, PAYLOAD)),
@@ -168,15 +174,44 @@ pub(crate) const ALL: [Row; 45] = [
     row("day", File::Pending, Once, Day),
     row("overdue", File::Pending, Before, Overdue),
     row("restart", File::Pending, All, Restart),
-    row("steady", File::Pending, Few, Steady(20_000, Off)),
-    row("steady-policies", File::Pending, Few, Steady(20_000, On)),
-    row("steady-2", File::Pending, Few, Steady(40_000, Off)),
-    row("steady-2-policies", File::Pending, Few, Steady(40_000, On)),
+    row("steady", File::Pending, Few, Steady(20_000, 4, Off)),
+    row("steady-policies", File::Pending, Few, Steady(20_000, 4, On)),
+    row("steady-2", File::Pending, Few, Steady(40_000, 4, Off)),
+    row(
+        "steady-2-policies",
+        File::Pending,
+        Few,
+        Steady(40_000, 4, On),
+    ),
     row("pending-month", File::Grown, All, Spread(30)),
     row("pending-year", File::Grown, All, Spread(365)),
     row("pending-cancel", File::Grown, All, CancelPending),
     row("keyed-file", File::Keyed, Once, KeyedFile),
     row("pending-keyed", File::Keyed, All, Keyed),
+    in_postgres("postgres-insert-1", New, All, Insert(1, Off, PAYLOAD)),
+    in_postgres("postgres-insert-64", New, All, Insert(64, Off, PAYLOAD)),
+    in_postgres(
+        "postgres-insert-1024",
+        New,
+        All,
+        Insert(1_024, Off, PAYLOAD),
+    ),
+    in_postgres("postgres-month", New, All, Spread(30)),
+    in_postgres("postgres-cancel", New, All, Cancel),
+    in_postgres("postgres-burst", New, All, Burst(1, Off)),
+    in_postgres("postgres-keyed", New, All, Keyed),
+    in_postgres("postgres-month-life", New, Once, Life(30)),
+    in_postgres("postgres-snapshot", New, Once, Snapshot),
+    in_postgres("postgres-pending", File::Pending, Once, Pending),
+    in_postgres("postgres-idle", File::Pending, Few, Idle),
+    in_postgres("postgres-day", File::Pending, Once, Day),
+    in_postgres("postgres-steady", File::Pending, Few, Steady(6_000, 2, Off)),
+    in_postgres(
+        "postgres-steady-2",
+        File::Pending,
+        Few,
+        Steady(15_000, 2, Off),
+    ),
 ];
 
 const fn row(name: &'static str, file: File, rounds: Rounds, play: Play) -> Row {
@@ -184,6 +219,14 @@ const fn row(name: &'static str, file: File, rounds: Rounds, play: Play) -> Row 
         name,
         file,
         rounds,
+        in_postgres: false,
         play,
+    }
+}
+
+const fn in_postgres(name: &'static str, file: File, rounds: Rounds, play: Play) -> Row {
+    Row {
+        in_postgres: true,
+        ..row(name, file, rounds, play)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use waterwheel_bench_kit::{read_json, write_json};
 use waterwheel_durable::{Durable, Handle, NewTimer};
 
-use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down, size};
+use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down};
 use crate::process;
 use crate::sample::Sample;
 
@@ -57,7 +57,7 @@ pub(crate) async fn play(place: Place) -> Played {
     };
     calendar.write(&place)?;
     let mut sample = Sample::default();
-    let bytes = size(&place.file()) / place.pending as f64;
+    let bytes = place.size()? / place.pending as f64;
     sample.set("bytes on disk each", bytes);
     sample.set("peak memory", process::peak_memory());
     Ok(sample)

@@ -9,7 +9,6 @@ use waterwheel_durable::{Durable, Shift};
 use super::pending::DAY;
 use crate::callers::{call, measured};
 use crate::place::{Failure, HANDLER, Place, Played, payload, shut_down};
-use crate::process;
 use crate::seen::Delivered;
 
 pub(crate) const CALLERS: usize = 1_024;
@@ -39,15 +38,17 @@ pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
         .await?;
     let delivered = Arc::new(Delivered::default());
     timers.handle(HANDLER, delivered.handler(&shift));
+    place.checkpoint()?;
     let calls = insert(&timers, Arc::clone(&dues));
     let mut sample = measured(&place, &timers, calls).await?;
     if lives {
-        let start = process::written();
+        let start = place.written()?;
         let mut dues = dues.to_vec();
         dues.sort_unstable();
         delivered.live(&shift, STEP, &dues).await;
         shut_down(&timers).await?;
-        let rest = (process::written() - start) / dues.len() as f64;
+        place.checkpoint()?;
+        let rest = (place.written()? - start) / dues.len() as f64;
         let inserted = sample.value("bytes each").unwrap_or(f64::NAN);
         sample.set("bytes of a life", inserted + rest);
         delivered.note(dues.len(), &mut sample);

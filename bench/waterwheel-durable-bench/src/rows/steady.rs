@@ -21,19 +21,19 @@ use crate::seen::{Delivered, micros_late};
 const CALLERS: u32 = 256;
 /// How long before the day begins its bucket cascades.
 const LEAD: Duration = Duration::from_secs(3_600);
-/// One of this many inserted timers is due soon.
-const SOON: usize = 4;
 /// The size of the batches that are inserted before it begins, so that the set-up takes no more memory than the rest.
 const BATCH: usize = 8_192;
 /// The first byte of the payloads that the row itself inserts to be delivered.
 const OURS: u8 = 1;
 
-/// Makes this many inserts a second, and half as many deliveries. Half of the delivered timers were inserted before the row, and half a second or two
-/// ago. All other inserted timers are due evenly over the month after that of the pending timers.
-pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Played {
+/// Makes this many inserts a second. One of `soon` inserted timers is due within two seconds, and as many timers that were inserted before the row are due as well. All other inserted timers are due evenly over the month after that of the pending timers.
+pub(crate) async fn play(place: Place, inserts: u32, soon: usize, policies: Policies) -> Played {
     let inserts = place.pick(inserts, inserts / 10);
     let time = place.pick(Duration::from_secs(30), Duration::from_secs(2));
-    let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
+    let mut set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
+    if place.url.is_some() {
+        set_up *= 4;
+    }
     let calendar = Calendar::read(&place)?;
     // The bucket cascades after a third of the run.
     let begin = calendar.midnight() - LEAD - time / 3;
@@ -62,7 +62,7 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     // Timers that were pending until this day are overdue now. They are not part of the row.
     let overdue = calendar.due_by(&place, begin - set_up).count();
     watched.pending.wait(overdue).await;
-    let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
+    let before = usize::try_from(inserts)? / soon * usize::try_from(time.as_secs())?;
     let mut random = Rng::with_seed(4);
     let millis = u64::try_from(time.as_millis())?;
     let dues = (0..before).map(|_| begin + Duration::from_millis(random.u64(0..millis)));
@@ -74,19 +74,19 @@ pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Play
     let mut sample = Sample::default();
     let syncs = place.syncs()?;
     let control = Control::start();
-    let span = Span::start(&timers);
+    let span = Span::start(&place, &timers)?;
     let end = calendar.end();
-    let (inserted, soon) = insert((&timers, handler), inserts, time, ahead, end).await?;
-    span.end(&timers, inserted, &mut sample);
+    let (inserted, ours) = insert((&timers, handler), (inserts, soon), time, ahead, end).await?;
+    span.end(&timers, inserted, &mut sample)?;
     let slept = control.end().await?;
     // Timers that are due by now, but still queued, count with their final lateness.
-    watched.ours.wait(before + soon).await;
+    watched.ours.wait(before + ours).await;
     sample.set("syncs a second", f64::midpoint(syncs, place.syncs()?));
     Policies::Off.set_default(&timers).await?;
     shut_down(&timers).await?;
     let late = watched.take();
     sample.set("due a second", late.len() as f64 / time.as_secs_f64());
-    slept.note(late, before + soon, &mut sample);
+    slept.note(late, before + ours, &mut sample);
     let early = watched.pending.early.load(Ordering::Relaxed) as f64;
     sample.set("early", early + sample.value("early").unwrap_or(0.0));
     sample.set("peak memory", process::peak_memory());
@@ -128,7 +128,7 @@ fn marked() -> Arc<[u8]> {
 /// Returns the number of inserted timers, and how many of them were due soon.
 async fn insert(
     (timers, handler): (&Durable, &'static str),
-    inserts: u32,
+    (inserts, one_of): (u32, usize),
     time: Duration,
     ahead: Duration,
     end: SystemTime,
@@ -146,7 +146,7 @@ async fn insert(
                 while next < start + time {
                     tokio::time::sleep_until(next.into()).await;
                     next += pause;
-                    let (due, payload) = if inserted.is_multiple_of(SOON) {
+                    let (due, payload) = if inserted.is_multiple_of(one_of) {
                         soon += 1;
                         let delay = Duration::from_millis(1_000 + random.u64(0..1_000));
                         (SystemTime::now() + ahead + delay, marked())
