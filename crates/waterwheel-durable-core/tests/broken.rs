@@ -28,6 +28,9 @@ faults! {
     LoadsIncludeTheLastSecond: a_load_ends_before_a_second,
     LoadsHaveOneRowMore: a_load_has_at_most_so_many_rows,
     LoadsIgnoreBytes: a_load_ends_with_the_row_that_fills_it,
+    LevelsBeginAgain: rows_of_coarser_buckets_load_by_level,
+    LevelsHaveOneHandler: rows_of_coarser_buckets_load_by_level,
+    LevelsIgnoreBytes: rows_of_coarser_buckets_load_by_level,
     SecondsBeginOneLater: the_first_second_is_found,
     KeysAreIgnored: a_key_belongs_to_one_timer,
     SettlesAreLost: a_settled_row_is_gone,
@@ -35,6 +38,8 @@ faults! {
     CancelsSayThatAllWasThere: a_cancel_of_no_timer_says_so,
     HandlesAreOfAnyHandler: a_handle_of_another_handler_finds_no_timer,
     ReschedulesLeaveNoNote: a_moved_timer_is_found_by_its_old_handle,
+    InsertsLeaveNoNote: a_timer_that_has_moved_is_inserted_as_it_is,
+    EpochsIgnoreTheOneBefore: an_epoch_begins_without_an_opening,
     RetriesAreNotCounted: a_retry_counts_the_failure,
     SnoozesAreCounted: a_snooze_counts_no_failure,
     BurialsKeepNoDeadLetter: a_buried_row_is_a_dead_letter,
@@ -95,6 +100,8 @@ impl Broken {
         let mut op = op.clone();
         match (self.fault, &mut op) {
             (Fault::KeysAreIgnored, Op::Insert(row, _)) => row.key = None,
+            (Fault::InsertsLeaveNoNote, Op::Insert(row, _)) => row.first_due = row.due,
+            (Fault::EpochsIgnoreTheOneBefore, Op::NextEpoch(after)) => *after = 0,
             (Fault::ExtrasAreForgotten, Op::Insert(row, _)) => row.extras = None,
             (Fault::TagsAreOfAllTimers, Op::Insert(row, _)) => {
                 let retries = row.extras.as_ref().and_then(|it| it.retries.clone());
@@ -214,6 +221,7 @@ impl Broken {
             self.number += 1;
             let settle = Op::Settle(row.clone());
             assert!(self.inner.commit(self.number, &[settle]).is_ok());
+            row.first_due = row.due;
         }
         self.number += 1;
         let insert = Op::Insert(row, bucket);
@@ -277,6 +285,23 @@ impl Store for Broken {
             _ => {}
         }
         self.inner.load(handler, after, before, limit)
+    }
+
+    fn load_level(
+        &mut self,
+        mut after: PendingCursor,
+        mut limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError> {
+        match self.fault {
+            Fault::LevelsBeginAgain => after = PendingCursor::after_in(after.bucket.level, None),
+            Fault::LevelsIgnoreBytes => limit.bytes = usize::MAX,
+            _ => {}
+        }
+        let mut rows = self.inner.load_level(after, limit)?;
+        if self.fault == Fault::LevelsHaveOneHandler {
+            rows.retain(|row| &*row.handler == "mail");
+        }
+        Ok(rows)
     }
 
     fn first_second(&mut self, handler: &str, mut from: i64) -> Result<Option<i64>, StoreError> {

@@ -74,6 +74,18 @@ static LOAD: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+static LOAD_LEVEL: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {ROW} FROM (
+            SELECT *, sum(size) OVER (ORDER BY bucket, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS size_before FROM (
+                SELECT *, {SIZE} AS size FROM waterwheel.timers
+                WHERE partition = $1 AND level > 0 AND level = $2 AND (bucket, id) > ($3, $4)
+                ORDER BY bucket, id LIMIT $5
+            ) AS first
+        ) AS sized WHERE size_before IS NULL OR size_before < $6 ORDER BY bucket, id"
+    )
+});
+
 const FIRST_SECOND: &str = "
     SELECT bucket FROM waterwheel.timers WHERE partition = $1 AND handler = $2 AND level = 0 AND bucket >= $3
     ORDER BY bucket, id LIMIT 1";
@@ -210,6 +222,18 @@ impl Reads<'_> {
     ) -> Result<Vec<Row>, Error> {
         let load = self.statement(&LOAD).int(self.number(handler));
         let load = load.big(after.second).big(stored(after.id)).big(before);
+        let load = load.big(bytes(limit.rows)).big(bytes(limit.bytes));
+        self.rows(load, row).await
+    }
+
+    pub(crate) async fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, Error> {
+        let load = self.statement(&LOAD_LEVEL);
+        let load = load.small(after.bucket.level.number());
+        let load = load.big(after.bucket.number).big(stored(after.id));
         let load = load.big(bytes(limit.rows)).big(bytes(limit.bytes));
         self.rows(load, row).await
     }

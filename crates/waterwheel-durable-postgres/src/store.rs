@@ -222,6 +222,14 @@ impl Store for PostgresStore {
         self.read(async |mut reads| reads.first_bucket(level).await)
     }
 
+    fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.read(async |mut reads| reads.load_level(after, limit).await)
+    }
+
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
         Ok(self.server.names().lock().stored())
     }

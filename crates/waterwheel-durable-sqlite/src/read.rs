@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement};
 use waterwheel_durable_core::store::{
-    Bucket, Dead, DeadLetters, Due, Extras, Handle, Id, Level, PageLimit, Row, RowCursor, Scope,
-    Setting,
+    Bucket, Dead, DeadLetters, Due, Extras, Handle, Id, Level, PageLimit, PendingCursor, Row,
+    RowCursor, Scope, Setting,
 };
 
 use super::error::{damaged, in_row};
@@ -17,6 +17,10 @@ pub(crate) const LOAD: &str = "
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
     ORDER BY bucket, id LIMIT ?5";
 
+pub(crate) const LOAD_LEVEL: &str = "
+    SELECT id, due, failures, first_due, key, payload, starts, tag, retries, far_handler, bucket FROM timers
+    WHERE level = ?1 AND handler = 0 AND (bucket, id) > (?2, ?3) ORDER BY bucket, id LIMIT ?4";
+
 pub(crate) const FIRST: &str = "
     SELECT bucket FROM timers WHERE level = ?1 AND handler = ?2 AND bucket >= ?3
     ORDER BY bucket, id LIMIT 1";
@@ -24,6 +28,30 @@ pub(crate) const FIRST: &str = "
 pub(crate) const DEAD: &str = "
     SELECT id, due, failures, first_due, key, payload, starts, tag, retries, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id";
+
+/// The first rows in the buckets of a coarser level.
+pub(crate) fn load_level(
+    connection: &Connection,
+    handlers: &Handlers,
+    PendingCursor { bucket, id }: PendingCursor,
+    limit: PageLimit,
+) -> rusqlite::Result<Vec<Row>> {
+    let level = bucket.level;
+    let mut load = connection.prepare_cached(LOAD_LEVEL)?;
+    let asked = (
+        level.number(),
+        bucket.number,
+        stored(id),
+        sql_limit(limit.rows),
+    );
+    limit.take(load.query_map(asked, |from| {
+        let row = row("timers", from, handlers.name(from.get(9)?)?)?;
+        match level.bucket(row.due).number == from.get::<_, i64>(10)? {
+            true => Ok(row),
+            false => Err(misplaced(row.id)),
+        }
+    })?)
+}
 
 /// Reads a row from a query whose first columns are `id, due, failures, first_due, key, payload, starts, tag, retries`.
 pub(crate) fn row(

@@ -644,6 +644,15 @@ impl Store for SqliteStore {
         self.note(first.map_err(rolled_back))
     }
 
+    fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError> {
+        let rows = read::load_level(&self.connection, &self.handlers, after, limit);
+        self.note(rows.map_err(rolled_back))
+    }
+
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
         Ok(self.handlers.all())
     }

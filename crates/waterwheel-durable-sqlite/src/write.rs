@@ -192,7 +192,10 @@ impl<'a> Writer<'a> {
             }
             // Nobody takes over a file that is open.
             Op::HandOver(_) | Op::Report(..) => Ok(Outcome::Done),
-            Op::NextEpoch => meta::raise(self.connection, 1).map(Outcome::Epoch),
+            Op::NextEpoch(after) => {
+                meta::raise_to(self.connection, *after)?;
+                meta::raise(self.connection, 1).map(Outcome::Epoch)
+            }
             Op::All(steps) => {
                 let room = self.room.take();
                 let outcomes = steps.iter().map(|op| self.step(op));
@@ -306,14 +309,25 @@ impl<'a> Writer<'a> {
                 Some(Holder { id, .. }) if id == stored(row.id) => {}
                 Some(other) => return Ok(Outcome::Exists(handle(&row.handler, other))),
                 None => {
-                    let (id, due) = (stored(row.id), row.due.as_millis());
+                    let (id, due) = (stored(row.id), row.first_due.as_millis());
                     self.keys.take(name, Holder { id, due });
                 }
             }
         }
         self.place(row, bucket)?;
+        self.note_move(row)?;
         self.note_tag(row)?;
         Ok(Outcome::Inserted)
+    }
+
+    /// Notes where a timer is that is not where its handle says.
+    fn note_move(&self, row: &Row) -> rusqlite::Result<()> {
+        if row.has_moved() {
+            let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
+            let mut moved = self.connection.prepare_cached(sql)?;
+            moved.execute((stored(row.id), row.due.as_millis()))?;
+        }
+        Ok(())
     }
 
     fn place(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<()> {
@@ -457,11 +471,8 @@ impl<'a> Writer<'a> {
         let had_moved = row.has_moved();
         row.due = due;
         row.starts = 0;
-        if row.has_moved() {
-            let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
-            let mut moved = self.connection.prepare_cached(sql)?;
-            moved.execute((stored(row.id), due.as_millis()))?;
-        } else if had_moved {
+        self.note_move(row)?;
+        if had_moved && !row.has_moved() {
             self.forget_move(row.id)?;
         }
         self.place(row, bucket)

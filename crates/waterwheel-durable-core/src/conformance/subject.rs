@@ -166,6 +166,14 @@ impl<'a> Subject<'a> {
         store.load(handler, after, before, limit).map_err(words)
     }
 
+    pub(crate) fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, String> {
+        self.store()?.load_level(after, limit).map_err(words)
+    }
+
     /// The first second of [`MAIL`].
     pub(crate) fn first_second(&mut self, from: i64) -> Result<Option<i64>, String> {
         self.store()?.first_second(MAIL, from).map_err(words)

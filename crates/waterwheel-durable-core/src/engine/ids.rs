@@ -50,7 +50,7 @@ impl Ids {
     /// Asks the store for another epoch if few ids are left.
     pub(super) fn draw(&mut self, poison: &Poison, link: &mut StoreLink) {
         if self.draws() {
-            link.push(Op::All(vec![Op::NextEpoch, poison.next_epoch()]));
+            link.push(Op::All(vec![Op::NextEpoch(0), poison.next_epoch()]));
             link.commit();
         }
     }

@@ -935,7 +935,7 @@ impl Engine {
                             self.namespaces.count(&row.handler, |it| it.inserted += 1);
                             self.place(row, *bucket);
                         }
-                        (Op::NextEpoch, Outcome::Epoch(epoch)) => {
+                        (Op::NextEpoch(_), Outcome::Epoch(epoch)) => {
                             self.ids.drawn(epoch);
                             self.poison.drawn(epoch);
                         }
@@ -974,7 +974,7 @@ impl Engine {
                 self.link.answer_all(callers, &refused);
             }
             match op {
-                Op::All(ops) if ops.contains(&Op::NextEpoch) => self.ids.refused(),
+                Op::All(ops) if ops.contains(&Op::NextEpoch(0)) => self.ids.refused(),
                 Op::All(ops) => {
                     self.calendars
                         .refused(ops, &self.namespaces, &mut self.link);

@@ -13,15 +13,12 @@
 //! Namespaces wait for each other only briefly: trials do not begin together, so a timer that ends the process at once does so alone. A timer that is with its
 //! handler for longer than that may be accused repeatedly for the fault of another, and given up with it.
 
-use crate::store::{Due, Id, Op, Row};
+use crate::store::{Due, Id, Op, Row, Setting};
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::clocks::Now;
 use super::planted::{self, Planted};
 use crate::policy::{NOTED_FROM, STARTS};
-
-/// The setting that holds, in decimal, the epoch of the last run that ended cleanly, and the number of epochs that runs have drawn since.
-const CLEAN: &str = "clean";
 
 /// How long an accused timer is tried as the only accused one of its namespace. One that ends the process later may be tried alongside others, so a handler that
 /// hangs does not keep them waiting forever.
@@ -89,7 +86,7 @@ impl Poison {
 
     /// Reads a setting when the store is opened.
     pub(super) fn note_clean_end(&mut self, name: &str, value: &[u8]) {
-        if name == CLEAN {
+        if name == Setting::CLEAN {
             let text = std::str::from_utf8(value).unwrap_or_default();
             let mut numbers = text.split(' ').map(|it| it.parse().unwrap_or(0));
             self.clean = numbers.next().unwrap_or(0);
@@ -112,12 +109,12 @@ impl Poison {
         if std::mem::replace(&mut self.is_clean, true) {
             return None;
         }
-        Some(set_clean(self.last_epoch, 0))
+        Some(Op::set_clean(self.last_epoch, 0))
     }
 
     /// The operation for the commit that begins another epoch, so that the epoch is not counted as an unclean end.
     pub(super) fn next_epoch(&self) -> Op {
-        set_clean(self.clean, self.drawn + 1)
+        Op::set_clean(self.clean, self.drawn + 1)
     }
 
     /// The store has begun another epoch.
@@ -238,14 +235,6 @@ impl Poison {
     pub(super) fn started(&mut self, row: &Row) {
         self.noted_before.insert(row.id, row.starts);
     }
-}
-
-fn set_clean(clean: u64, drawn: u64) -> Op {
-    let value = match drawn {
-        0 => clean.to_string(),
-        _ => format!("{clean} {drawn}"),
-    };
-    Op::Set(CLEAN.into(), Some(value.into_bytes().into()))
 }
 
 /// Splits a note into its series and its count of starts.

@@ -84,6 +84,18 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError>;
 
+    /// Returns the first rows in the buckets of a coarser level, after a position in that level, in order of their
+    /// [positions](PendingCursor) and of all handlers: as many as `limit` allows.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError>;
+
     /// Returns the names of all handlers that have ever had a row.
     ///
     /// # Errors
@@ -484,7 +496,7 @@ macro_rules! forward {
         $($crate::store::forward!(@$call $this $inner);)+
     };
     (@reads $this:ident $inner:expr) => {
-        $crate::store::forward!($this => $inner; load first_second first_bucket handlers dead find get handles counts commands rest);
+        $crate::store::forward!($this => $inner; load first_second first_bucket load_level handlers dead find get handles counts commands rest);
     };
     (@begin $this:ident $inner:expr) => {
         fn begin(&mut self) -> Result<u64, $crate::store::StoreError> {
@@ -623,6 +635,16 @@ macro_rules! forward {
         fn commands(&mut self) -> Result<Vec<(u64, $crate::store::Command)>, $crate::store::StoreError> {
             let $this = self;
             $inner.commands()
+        }
+    };
+    (@load_level $this:ident $inner:expr) => {
+        fn load_level(
+            &mut self,
+            after: $crate::store::PendingCursor,
+            limit: $crate::store::PageLimit,
+        ) -> Result<Vec<$crate::store::Row>, $crate::store::StoreError> {
+            let $this = self;
+            $inner.load_level(after, limit)
         }
     };
     (@rest $this:ident $inner:expr) => {

@@ -178,6 +178,9 @@ impl MemoryStore {
                     let key = (Arc::clone(&row.handler), Arc::clone(key));
                     self.keys.insert(key, row.handle());
                 }
+                if row.has_moved() {
+                    self.moved.insert(row.id, row.due);
+                }
                 self.place(row.clone(), *bucket);
                 Outcome::Inserted
             }
@@ -271,8 +274,8 @@ impl MemoryStore {
                 Outcome::Done
             }
             Op::Reply(..) | Op::HandOver(_) | Op::Report(..) => Outcome::Done,
-            Op::NextEpoch => {
-                self.epoch += 1;
+            Op::NextEpoch(after) => {
+                self.epoch = self.epoch.max(*after) + 1;
                 Outcome::Epoch(self.epoch)
             }
         }
@@ -446,6 +449,22 @@ impl Store for MemoryStore {
         Ok(first
             .filter(|((bucket, _), _)| bucket.level == level)
             .map(|((bucket, _), _)| bucket.number))
+    }
+
+    fn load_level(
+        &mut self,
+        after: PendingCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<Row>, StoreError> {
+        let last = Bucket {
+            level: after.bucket.level,
+            number: i64::MAX,
+        };
+        let after = Bound::Excluded((after.bucket, after.id));
+        let rows = self
+            .buckets
+            .range((after, Bound::Included((last, Id::MAX))));
+        limit.take(rows.map(|(_, row)| Ok(row.clone())))
     }
 
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {

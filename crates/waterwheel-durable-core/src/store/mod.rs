@@ -21,6 +21,7 @@
 //! | count pending timers and dead letters | [`Counts`], [`PendingCount`], [`DeadCount`] |
 //! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
 //! | use a store without a file | [`MemoryStore`] |
+//! | move everything to another store | [`transfer`], [`abandon_transfer`], [`Contents`], [`TransferError`], [`refused_by_transfer`] |
 //!
 //! Buckets that get coarser with distance are the idea of the timing wheel, by [Varghese and
 //! Lauck](https://doi.org/10.1145/41457.37504); here, its outermost dials are on disk.
@@ -36,6 +37,7 @@ mod op;
 mod opening;
 mod page;
 mod row;
+mod transfer;
 
 #[doc(hidden)]
 pub use crate::forward;
@@ -52,3 +54,4 @@ pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
 };
+pub use transfer::{Contents, TransferError, abandon_transfer, refused_by_transfer, transfer};

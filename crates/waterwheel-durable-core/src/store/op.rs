@@ -80,9 +80,9 @@ pub enum Op {
     Set(Arc<str>, Option<Arc<[u8]>>),
     /// Answers a [command](crate::store::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
-    /// Begins another epoch without reopening the store: [`Epoch`](Outcome::Epoch). The next
-    /// [opening](crate::store::Store::begin) has a larger one.
-    NextEpoch,
+    /// Begins another epoch, larger than this one and than all before, without reopening the store: [`Epoch`](Outcome::Epoch).
+    /// The next [opening](crate::store::Store::begin) has a larger one.
+    NextEpoch(u64),
     /// Lets another process take the store over at once, although handlers of this one are running for these timers:
     /// [`Done`](Outcome::Done). That process does not deliver them until this one has [reported](Op::Report) how they
     /// ended, or has ended itself. Only for stores that can [hand over](crate::store::Store::hands_over). In later commits, there
@@ -151,4 +151,20 @@ pub struct Setting {
     pub name: Arc<str>,
     /// The value.
     pub value: Arc<[u8]>,
+}
+
+impl Setting {
+    /// The setting that holds, in decimal, the epoch of the last run that ended cleanly, and the number of epochs that runs have drawn since.
+    pub(crate) const CLEAN: &str = "clean";
+}
+
+impl Op {
+    /// Notes the epoch of the last run that ended cleanly, and the number of epochs since that did not begin with a run.
+    pub(crate) fn set_clean(clean: u64, drawn: u64) -> Op {
+        let value = match drawn {
+            0 => clean.to_string(),
+            _ => format!("{clean} {drawn}"),
+        };
+        Op::Set(Setting::CLEAN.into(), Some(value.into_bytes().into()))
+    }
 }

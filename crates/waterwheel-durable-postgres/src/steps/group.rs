@@ -124,7 +124,7 @@ fn kind(op: &Op, looks_for_keys: bool) -> Kind {
         Op::Cascade { .. } => Kind::Cascade,
         Op::Set(_, Some(_)) => Kind::Set,
         Op::Set(_, None) => Kind::Unset,
-        Op::NextEpoch => Kind::NextEpoch,
+        Op::NextEpoch(_) => Kind::NextEpoch,
         Op::HandOver(_) => Kind::HandOver,
         Op::Reply(..) | Op::Report(..) | Op::All(_) => Kind::Nothing,
     }
@@ -217,7 +217,7 @@ fn objects(op: &Op) -> [Option<Object<'_>>; 2] {
         | Op::Reply(..)
         | Op::HandOver(_)
         | Op::Report(..)
-        | Op::NextEpoch
+        | Op::NextEpoch(_)
         | Op::All(_) => [None, None],
     }
 }

@@ -276,7 +276,7 @@ const SET: &str = "
 const UNSET: &str = "DELETE FROM waterwheel.settings WHERE partition = $1 AND name = ANY ($2)";
 
 const LAST_EPOCH: &str = "
-    SELECT epoch, epoch_timeline, waterwheel.timeline() FROM waterwheel.partitions WHERE partition = $1";
+    SELECT greatest(epoch, $2), epoch_timeline, waterwheel.timeline() FROM waterwheel.partitions WHERE partition = $1";
 
 const SET_EPOCH: &str = "
     UPDATE waterwheel.partitions SET epoch = $2, epoch_timeline = $3 WHERE partition = $1";
@@ -608,7 +608,7 @@ fn alone<'a>(op: &'a Op, partition: u8, names: &Table) -> Vec<Statement<'a>> {
             let select = new(&FIRST_OF_BUCKET).small(bucket.level.number());
             vec![select.big(bucket.number).big(rows)]
         }
-        Op::NextEpoch => vec![new(LAST_EPOCH)],
+        Op::NextEpoch(after) => vec![new(LAST_EPOCH).big(after.cast_signed())],
         Op::HandOver(ids) => {
             let ids = ids.iter().map(|id| stored(*id)).collect();
             vec![new(HAND_OVER).bigs(ids), new(GIVE_BACK)]

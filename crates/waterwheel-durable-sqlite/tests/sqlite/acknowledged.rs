@@ -599,7 +599,7 @@ fn no_id_of_an_epoch_begun_by_a_commit_comes_twice() {
         if fails {
             disk.fail(Moment::next(Call::Write, Kind::Note), Fault::Error);
         }
-        let begun = store.commit(1, &[Op::NextEpoch]).unwrap();
+        let begun = store.commit(1, &[Op::NextEpoch(0)]).unwrap();
         let [Outcome::Epoch(epoch)] = begun[..] else {
             panic!("{begun:?}");
         };

@@ -426,7 +426,7 @@ mod tests {
     }
 
     impl Store for Shared {
-        forward!(it => it.store; begin maintain load first_second first_bucket handlers dead find get handles counts rest);
+        forward!(it => it.store; load_level begin maintain load first_second first_bucket handlers dead find get handles counts rest);
 
         fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
             self.store.commit(number, steps)

@@ -80,7 +80,7 @@ impl Life<'_> {
                 Op::Reply(number.unsigned_abs(), "it is done".into())
             }
             3 => Op::Reply(self.rng.u64(0..5), "there is none".into()),
-            4 => Op::NextEpoch,
+            4 => Op::NextEpoch(0),
             5 => Op::Erase {
                 handler: self.handler().into(),
                 key: [self.rng.u8(..KEYS)].as_slice().into(),

@@ -17,11 +17,12 @@ pub(super) fn epochs_rise(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn an_epoch_begins_without_an_opening(it: &mut Subject<'_>) -> Done {
     let mut last = it.reopen()?;
-    for count in 0..4 {
+    for (count, ahead) in [(0, None), (1, None), (2, Some(70_000)), (3, Some(0))] {
         let inserted = insert_second(&row(count + 1, NOW));
+        let after = ahead.map_or(0, |ahead| last + ahead);
         let steps = match count % 2 {
-            0 => vec![inserted, Op::NextEpoch],
-            _ => vec![inserted, Op::All(vec![Op::NextEpoch])],
+            0 => vec![inserted, Op::NextEpoch(after)],
+            _ => vec![inserted, Op::All(vec![Op::NextEpoch(after)])],
         };
         let begun = match &it.commit_only(&steps)?[..] {
             [Outcome::Inserted, Outcome::Epoch(begun)] => *begun,
@@ -31,7 +32,7 @@ pub(super) fn an_epoch_begins_without_an_opening(it: &mut Subject<'_>) -> Done {
             },
             _ => 0,
         };
-        same("whether it is larger", begun > last, true)?;
+        same("whether it is larger", begun > last && begun > after, true)?;
         last = begun;
     }
     same(

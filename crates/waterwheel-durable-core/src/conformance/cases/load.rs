@@ -1,6 +1,6 @@
 //! Which rows exist, and in which order.
 
-use crate::store::{Level, PageLimit, RowCursor};
+use crate::store::{Level, PageLimit, PendingCursor, Row, RowCursor};
 
 use crate::conformance::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, insert_second, of, row};
 use crate::conformance::subject::{Done, Subject, same};
@@ -198,4 +198,56 @@ pub(super) fn handlers_are_known_by_name(it: &mut Subject<'_>) -> Done {
     same("the handlers", it.handlers()?, expected.clone())?;
     it.cancels(&[of("b", row(1, NOW + 600_000))])?;
     same("the handlers that have had a row", it.handlers()?, expected)
+}
+
+pub(super) fn rows_of_coarser_buckets_load_by_level(it: &mut Subject<'_>) -> Done {
+    let mut rows = Vec::new();
+    for (number, distance) in (0..).zip(DISTANCES) {
+        for count in 1..20_u64 {
+            let at = NOW + distance + (count as i64 * 7_919 % 20) * distance / 10;
+            let mut row = row(number * 100 + count, at);
+            if count % 3 == 0 {
+                row = of("other", row);
+            }
+            rows.push(row);
+        }
+    }
+    let steps: Vec<_> = rows.iter().map(insert).collect();
+    it.commit(&steps)?;
+    for level in Level::CASCADING {
+        let mut of_level: Vec<Row> = rows.clone();
+        of_level.retain(|row| bucket(row.due.as_millis()).level == level);
+        of_level.sort_by_key(|row| (level.bucket(row.due), row.id));
+        for limit in [1, 7, 1_000] {
+            let mut loaded: Vec<Row> = Vec::new();
+            loop {
+                let after = match loaded.last() {
+                    Some(row) => PendingCursor {
+                        bucket: level.bucket(row.due),
+                        id: row.id,
+                    },
+                    None => PendingCursor::after_in(level, None),
+                };
+                let page = it.load_level(after, PageLimit::rows(limit))?;
+                if page.is_empty() || loaded.len() > rows.len() {
+                    break;
+                }
+                same("whether a page is short enough", page.len() <= limit, true)?;
+                loaded.extend(page);
+            }
+            same("the rows of a level", &loaded, &of_level)?;
+        }
+        let first = of_level.first().map_or(0, Row::bytes);
+        let limit = PageLimit {
+            rows: 100,
+            bytes: first,
+        };
+        let page = it.load_level(PendingCursor::after_in(level, None), limit)?;
+        same(
+            "the row that fills the page",
+            page.len(),
+            of_level.len().min(1),
+        )?;
+    }
+    Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::slice::from_ref;
 
-use crate::store::{Op, Outcome, Row};
+use crate::store::{Extras, Id, Op, Outcome, Row};
 
 use crate::conformance::rows::{
-    DISTANCES, NOW, bucket, due, handle, insert, insert_second, keyed, moved, of, reschedule, row,
-    second,
+    DISTANCES, MAIL, NOW, bucket, due, handle, insert, insert_second, keyed, moved, of, reschedule,
+    row, second,
 };
 use crate::conformance::subject::{Done, Subject, same};
 
@@ -63,6 +63,26 @@ pub(super) fn a_timer_moves_between_all_levels(it: &mut Subject<'_>) -> Done {
             it.cancels([&row])?;
             it.is_empty()?;
         }
+    }
+    Ok(())
+}
+
+/// As when it comes from another store.
+pub(super) fn a_timer_that_has_moved_is_inserted_as_it_is(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let mut row = moved(&row(count, NOW), NOW + distance + 1);
+        row.key = Some(b"key".as_slice().into());
+        row.extras = Extras::new(Some("tag".into()), None);
+        (row.failures, row.starts) = (3, 1 << 40 | 2);
+        it.does([(insert(&row), Outcome::Inserted)])?;
+        same("the timer", it.get(&row)?, Some(row.clone()))?;
+        let holder = it.find(MAIL, b"key")?;
+        same("the holder of the key", holder, Some(row.handle()))?;
+        let tagged = it.tagged("tag", Id::NONE, 9)?;
+        same("those with the tag", tagged, vec![row.handle()])?;
+        it.does([(Op::Cancel(row.handle()), Outcome::Cancelled(true))])?;
+        it.is_empty()?;
+        same("the holder of the key", it.find(MAIL, b"key")?, None)?;
     }
     Ok(())
 }

@@ -222,7 +222,7 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    forward!(this => this.store(); handlers find get counts rest);
+    forward!(this => this.store(); load_level handlers find get counts rest);
 
     fn handles(
         &mut self,
