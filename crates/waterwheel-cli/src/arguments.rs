@@ -16,7 +16,8 @@ use crate::time;
 #[derive(Debug, Parser)]
 #[command(name = "waterwheel", version, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// The file that the service opens, such as timers.db.
+    /// The file that the service opens, such as timers.db. For move, migrate and accept-restore, it may be the URL of a PostgreSQL database, such as
+    /// postgres://app@db.example.com/orders.
     pub(crate) file: PathBuf,
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -73,6 +74,53 @@ pub(crate) enum Action {
     /// Shows or changes the policy of a namespace.
     #[command(subcommand)]
     Policy(PolicyAction),
+    /// Moves everything from a file into a PostgreSQL database, or back.
+    ///
+    /// Timers keep their ids, handles, keys, due times and failures, and dead letters, the archive, policies, pauses and calendars are moved as well. No service may have either
+    /// store open. If the command is interrupted, repeat it: it continues where it was. Until it has ended, no service opens either store, and afterwards none opens
+    /// the old one. At the end it reads both stores again, and compares their counts and a hash.
+    Move(Move),
+    /// Creates the tables of a PostgreSQL database, or upgrades them.
+    Migrate(Migrate),
+    /// Lets deliveries begin in a PostgreSQL database that was restored from a backup, or moved to another server.
+    AcceptRestore(Database),
+}
+
+/// How a PostgreSQL database is used.
+#[derive(Debug, Args)]
+pub(crate) struct Database {
+    /// Reads the password from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The name of the installation that the services are configured with.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// How long a process may be unreachable until another one takes its timers over, for new tables [default: 3s].
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_span)]
+    pub(crate) ttl: Option<Duration>,
+    /// Grants this role what a service needs.
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) grant: Option<String>,
+    #[command(flatten)]
+    pub(crate) database: Database,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The file or the URL of the store to move everything into. It must be empty.
+    #[arg(required_unless_present = "abandon")]
+    pub(crate) target: Option<PathBuf>,
+    /// Gives up a move that was not completed, so that services may open the old store again. The new one is useless then.
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) abandon: bool,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 #[derive(Debug, Args)]

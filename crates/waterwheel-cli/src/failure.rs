@@ -92,7 +92,10 @@ macro_rules! of_the_file {
 }
 
 of_the_file! {
+    waterwheel_durable_core::store::OpenError
     waterwheel_durable_core::store::StoreError
+    waterwheel_durable_core::store::TransferError
+    waterwheel_durable_postgres::DatabaseError
     waterwheel_durable_sqlite::SendError
     waterwheel_durable_sqlite::BackupError
     waterwheel_durable_sqlite::OpenError

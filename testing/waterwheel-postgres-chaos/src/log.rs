@@ -307,7 +307,7 @@ mod tests {
         ];
         let story = Story::new(events.clone());
         assert_eq!((story.lost(&(0..0)), story.lost(&(1..2))), (1, 0));
-        assert_eq!((story.early(&[]), story.early(&[9..10])), (1, 0));
+        assert_eq!((story.early(&[]), story.early(&[0..1, 9..10])), (1, 0));
         assert_eq!(story.assigned_twice(), 0);
         let twice = story.twice();
         assert_eq!((twice.len(), twice[0].0, twice[0].1.len()), (1, 1, 2));

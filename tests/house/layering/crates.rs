@@ -8,6 +8,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("waterwheel-cron", &[]),
     ("waterwheel-schedule", &["waterwheel", "waterwheel-cron"]),
     ("waterwheel-durable-core", &["waterwheel"]),
+    ("waterwheel-durable-postgres", &["waterwheel-durable-core"]),
     ("waterwheel-durable-sqlite", &["waterwheel-durable-core"]),
     (
         "waterwheel-durable",
@@ -18,12 +19,13 @@ const CRATES: &[(&str, &[&str])] = &[
             "waterwheel-durable-sqlite",
         ],
     ),
-    // The command reads and changes a file, and needs no runtime.
+    // The command needs no service.
     (
         "waterwheel-cli",
         &[
             "waterwheel-cron",
             "waterwheel-durable-core",
+            "waterwheel-durable-postgres",
             "waterwheel-durable-sqlite",
         ],
     ),

@@ -5,6 +5,7 @@ mod calendars;
 mod cancel;
 mod changes;
 mod check;
+mod database;
 mod dead;
 mod dead_letters;
 mod list;
@@ -14,6 +15,7 @@ mod policy;
 mod reschedule;
 mod show;
 mod stats;
+mod transfer;
 
 use waterwheel_durable_sqlite::{Reader, Sqlite, SqliteStore};
 
@@ -22,9 +24,18 @@ use crate::failure::{Failure, say};
 use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
-    // This works on a damaged file, which a reader does not open.
-    if let Action::Check(args) = &arguments.action {
-        return check::run(&arguments.file, args, output);
+    // These need no reader. `check` works on a damaged file, which one does not open.
+    match &arguments.action {
+        Action::Check(args) => return check::run(&arguments.file, args, output),
+        Action::Move(args) => return transfer::run(&arguments.file, args, output),
+        Action::Migrate(args) => return database::migrate(&arguments.file, args, output),
+        Action::AcceptRestore(args) => {
+            return database::accept_restore(&arguments.file, args, output);
+        }
+        _ => {}
+    }
+    if database::is_url(&arguments.file) {
+        return Err(Failure::because("this works for a file only"));
     }
     // A stale WAL must be removed before anything is read.
     if let Some(wait) = arguments.action.wait() {
@@ -46,7 +57,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
         Action::Dead(args) => dead::run(&reader, args, output),
         Action::Namespaces(args) => namespaces::run(&reader, args, output),
         Action::Calendars(args) => calendars::run(&reader, args, output),
-        Action::Check(_) => Ok(()),
+        Action::Check(_) | Action::Move(_) | Action::Migrate(_) | Action::AcceptRestore(_) => {
+            Ok(())
+        }
         Action::Backup(args) => backup::run(&reader, args, output),
         Action::Cancel(args) => cancel::run(&reader, args, output),
         Action::Reschedule(args) => reschedule::reschedule(&reader, args, output),

@@ -4,6 +4,7 @@ mod bulk;
 mod cancel;
 mod check;
 mod commands;
+mod moving;
 mod output;
 mod policy;
 mod reading;

@@ -4,7 +4,9 @@ use std::time::Duration;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 use waterwheel::{Timer, Waking};
-use waterwheel_durable_core::store::{OpenError, OpenStore, Setting, Store, StoreError};
+use waterwheel_durable_core::store::{
+    OpenError, OpenStore, Setting, Store, StoreError, refused_by_transfer,
+};
 
 use super::Durable;
 #[cfg(feature = "calendar")]
@@ -232,6 +234,9 @@ fn begin<S: OpenStore>(
     };
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings()?;
+    if let Some(why) = refused_by_transfer(&settings) {
+        return Err(OpenError::new(why));
+    }
     engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
     engine.restore_handed_over(store.handed_over()?);

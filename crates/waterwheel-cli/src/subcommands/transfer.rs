@@ -1,0 +1,74 @@
+//! Moves everything into another store.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use waterwheel_durable_core::store::{Contents, Store, abandon_transfer, transfer};
+use waterwheel_durable_sqlite::SqliteStore;
+
+use super::database::database;
+use crate::arguments::{Database, Move};
+use crate::failure::{Failure, say};
+use crate::output::Output;
+
+/// How often the progress is shown.
+const SHOWS_EVERY: Duration = Duration::from_secs(2);
+
+#[derive(Serialize)]
+struct Moved {
+    timers: u64,
+    dead_letters: u64,
+    archived: u64,
+    settings: u64,
+}
+
+pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(), Failure> {
+    let from = name(source);
+    if database(source, &args.database).is_none() && !source.is_file() {
+        return Err(Failure::because("there is no such file"));
+    }
+    let mut store = open(source, &args.database)?;
+    let Some(target) = args.target.as_ref().filter(|_| !args.abandon) else {
+        abandon_transfer(&mut *store, &from)?;
+        return output.line("services may open it again");
+    };
+    let to = name(target);
+    let mut other = open(target, &args.database)?;
+    let mut shown = Instant::now();
+    let mut show = |contents: Contents| {
+        if shown.elapsed() >= SHOWS_EVERY {
+            shown = Instant::now();
+            say(&contents.to_string());
+        }
+    };
+    let moved = transfer(&mut *store, &mut *other, (&from, &to), &mut show)?;
+    match args.json.json {
+        true => output.json(&Moved {
+            timers: moved.timers,
+            dead_letters: moved.dead,
+            archived: moved.archived,
+            settings: moved.settings,
+        }),
+        false => output.line(&format!("{to} has {moved}")),
+    }
+}
+
+/// The name of a store in messages: that of a file, or a URL without a password.
+fn name(place: &Path) -> String {
+    let text = place.display().to_string();
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, rest)), Some((_, host))) if rest.contains('@') => {
+            let user = rest.split([':', '@']).next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}")
+        }
+        _ => text,
+    }
+}
+
+fn open(place: &Path, args: &Database) -> Result<Box<dyn Store>, Failure> {
+    Ok(match database(place, args) {
+        Some(postgres) => Box::new(postgres.wait_at_most(Duration::ZERO).open()?),
+        None => Box::new(SqliteStore::open(place)?),
+    })
+}
