@@ -16,8 +16,7 @@ use crate::time;
 #[derive(Debug, Parser)]
 #[command(name = "waterwheel", version, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// The file that the service opens, such as timers.db. For move, migrate and accept-restore, it may be the URL of a PostgreSQL database, such as
-    /// postgres://app@db.example.com/orders.
+    /// The file that the service opens, such as timers.db. For move, migrate and accept-restore, the URL of a PostgreSQL database.
     pub(crate) file: PathBuf,
     #[command(subcommand)]
     pub(crate) action: Action,
