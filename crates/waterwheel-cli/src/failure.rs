@@ -4,6 +4,11 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use waterwheel_durable_core::store::TransferError;
+use waterwheel_durable_postgres::DatabaseError;
+
+use crate::text;
+
 /// The exit code for invalid arguments.
 pub(crate) const USAGE: u8 = 2;
 
@@ -17,6 +22,8 @@ pub(crate) enum Failure {
     CutOff(Option<io::Error>),
     /// An error of the file.
     File(Box<dyn Error>),
+    /// An error whose message names the store.
+    Named(Box<dyn Error>),
     /// The failures were already reported, one for each timer.
     Said,
 }
@@ -28,7 +35,7 @@ impl Failure {
 
     /// Reports the failure, with all causes.
     pub(crate) fn report(&self, file: &Path) {
-        let file = file.display();
+        let file = text::place(file);
         match self {
             Failure::Closed | Failure::Said => {}
             Failure::Output(error) => say(&unwritten(error)),
@@ -40,6 +47,7 @@ impl Failure {
                     "{why}: changes that were not printed may or may not have been made; look before you repeat the command"
                 ));
             }
+            Failure::Named(error) => say(&chain(&**error)),
             Failure::File(error) => say(&format!("{file}: {}", chain(&**error))),
         }
     }
@@ -68,7 +76,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 pub(crate) fn say(text: &str) {
     use std::io::Write;
 
-    let text = super::text::clean(text);
+    let text = text::clean(text);
     let _: io::Result<()> = writeln!(io::stderr(), "waterwheel: {text}");
 }
 
@@ -78,6 +86,18 @@ impl From<io::Error> for Failure {
             io::ErrorKind::BrokenPipe => Failure::Closed,
             _ => Failure::Output(error),
         }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Failure {
+        Failure::Named(error.into())
+    }
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Failure {
+        Failure::Named(error.into())
     }
 }
 
@@ -92,10 +112,7 @@ macro_rules! of_the_file {
 }
 
 of_the_file! {
-    waterwheel_durable_core::store::OpenError
     waterwheel_durable_core::store::StoreError
-    waterwheel_durable_core::store::TransferError
-    waterwheel_durable_postgres::DatabaseError
     waterwheel_durable_sqlite::SendError
     waterwheel_durable_sqlite::BackupError
     waterwheel_durable_sqlite::OpenError

@@ -11,6 +11,7 @@ use waterwheel_durable_core::limits::{DEFAULT, PAUSED_SETTING, POLICY_SETTING};
 use waterwheel_durable_core::policy::Policy;
 use waterwheel_durable_core::store::{
     Bucket, Command, Due, Handle, Notice, Op, Outcome, PolicyChange, Setting, Store,
+    refused_by_transfer,
 };
 use waterwheel_durable_sqlite::{
     CommandResult, Holder, OpenError, Reader, Sqlite, SqliteStore, send_commands,
@@ -118,6 +119,9 @@ fn here(
         }
     }
     let settings = store.settings()?;
+    if let Some(why) = refused_by_transfer(&settings) {
+        return Err(Failure::because(why));
+    }
     let mut steps = Vec::new();
     let refused: Vec<Option<NotDone>> = commands
         .iter()

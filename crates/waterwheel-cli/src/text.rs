@@ -1,6 +1,7 @@
 //! How are bytes and names that the users of a service have chosen shown?
 
 use std::fmt::Write;
+use std::path::Path;
 
 /// Returns bytes as text if they are UTF-8, otherwise in hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> (String, Encoding) {
@@ -57,6 +58,22 @@ fn is_printed(letter: char) -> bool {
     !letter.is_control() && !turns && !matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
+/// The name of a store in messages: that of a file, or a URL without a password.
+pub(crate) fn place(place: &Path) -> String {
+    let text = place.display().to_string();
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text;
+    };
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}")
+        }
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
 /// Truncates a text to this many characters.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
@@ -102,6 +119,23 @@ mod tests {
             "a\\u{1b}[2Jb\\nc\\u{202e}d\\u{9b}\\u{61c}"
         );
         assert_eq!(clean("größer 日本"), "größer 日本");
+    }
+
+    #[test]
+    fn a_place_has_no_password() {
+        for (text, shown) in [
+            ("/var/lib/a@b/timers.db", "/var/lib/a@b/timers.db"),
+            ("postgres://db/orders", "postgres://db/orders"),
+            ("postgres://app@db/orders", "postgres://app@db/orders"),
+            ("postgres://app:a:b@c@db/orders", "postgres://app@db/orders"),
+            (
+                "postgres://app@db/orders?password=secret",
+                "postgres://app@db/orders",
+            ),
+            ("postgres:///orders?password=a@b", "postgres:///orders"),
+        ] {
+            assert_eq!(place(Path::new(text)), shown);
+        }
     }
 
     #[test]

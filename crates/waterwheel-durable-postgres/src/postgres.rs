@@ -147,11 +147,13 @@ impl Postgres {
     /// Lets deliveries begin in a database that was restored from a backup, or moved to another server by `pg_upgrade` or a dump, also if processes have it
     /// open. Blocks.
     ///
-    /// A restored database is recognized by the system identifier of the server, or, if it was recovered to a point in time, by a timeline that differs
-    /// although the last heartbeat was ten minutes before. (So a failover after which nothing is started for ten minutes counts as a restore.) A copy of the
-    /// files of a server, such as a snapshot of its volume, is not recognized: see [`cluster_id`](Postgres::cluster_id). Until the restore is accepted, no
-    /// deliveries begin, and everything else works. For example, timers that other systems have seen by now can be cancelled. Ids that were assigned since the backup
-    /// are not assigned again.
+    /// A database that was restored from a dump is recognized by its identity: that of the server, of the database and of the tables. One that was recovered to a
+    /// point in time is recognized by the timeline of the server, which differs although ten minutes have passed between the last heartbeat and the first
+    /// one on that timeline. So a failover counts as a restore if no process runs within ten minutes. Copies of a server's files, such as a snapshot of its volume, and
+    /// replicas that are promoted to be used as copies are not recognized: see [`cluster_id`](Postgres::cluster_id).
+    ///
+    /// Until the restore is accepted, no deliveries begin, and everything else works. For example, timers can be cancelled. Ids that were assigned since the
+    /// backup are not assigned again, except by a coincidence of one in thousands.
     ///
     /// # Errors
     ///

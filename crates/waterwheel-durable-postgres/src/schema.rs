@@ -38,8 +38,9 @@ const TABLES: &str = r#"
         opened bigint NOT NULL DEFAULT 0,
         epoch bigint NOT NULL DEFAULT 0,
         epoch_timeline integer NOT NULL,
-        -- The system identifier of the server, and whether deliveries wait because these tables are a copy of those on another server, or an old one.
-        system bigint NOT NULL,
+        -- What `identity` returns, and the timeline of the server, when the tables were used last; and whether deliveries wait because they were restored since.
+        identity text NOT NULL,
+        known_timeline integer NOT NULL,
         is_suspended boolean NOT NULL DEFAULT false,
         -- When it was taken or given back.
         seen timestamptz NOT NULL DEFAULT now()
@@ -186,19 +187,26 @@ const TABLES: &str = r#"
         SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
     $$;
 
-    CREATE FUNCTION waterwheel.system() RETURNS bigint LANGUAGE sql AS $$ SELECT system_identifier FROM pg_control_system() $$;
+    -- Changes if the database is restored from a dump or by `pg_upgrade`, on another server or on the same one.
+    CREATE FUNCTION waterwheel.identity() RETURNS text LANGUAGE sql AS $$
+        SELECT concat_ws(' ', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()), 'waterwheel.partitions'::regclass::oid)
+        FROM pg_control_system()
+    $$;
 
-    -- Whether these tables were restored from a backup or by `pg_upgrade`, and nobody has noticed so far. A failover takes less time than ten minutes.
+    -- Whether the tables were restored, and nobody has noticed so far. A failover takes less time than ten minutes.
     CREATE FUNCTION waterwheel.is_restored(of_partition smallint) RETURNS boolean LANGUAGE sql AS $$
-        SELECT NOT is_suspended AND (system <> waterwheel.system() OR timeline <> waterwheel.timeline()
+        SELECT opened > 0 AND (identity <> waterwheel.identity() OR known_timeline <> waterwheel.timeline()
             AND greatest(seen, (SELECT max(nodes.seen) FROM waterwheel.nodes WHERE counter > 0)) < now() - interval '10 minutes')
         FROM waterwheel.partitions WHERE partition = of_partition
     $$;
 
-    -- Lets deliveries begin. The ids that were assigned since the backup are skipped, here or when the restore is noticed.
+    -- An epoch that was not reached since the backup, and that another copy of the same backup does not begin with.
+    CREATE FUNCTION waterwheel.epoch_of_copy(epoch bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT epoch + 65536 + floor(random() * 65536)::bigint $$;
+
+    -- Lets deliveries begin.
     CREATE FUNCTION waterwheel.accept_restore() RETURNS void LANGUAGE sql AS $$
-        UPDATE waterwheel.partitions SET is_suspended = false, system = waterwheel.system(), seen = now(),
-            epoch = CASE WHEN waterwheel.is_restored(partition) THEN epoch + 65536 ELSE epoch END
+        UPDATE waterwheel.partitions SET is_suspended = false, identity = waterwheel.identity(), known_timeline = waterwheel.timeline(), seen = now(),
+            epoch = CASE WHEN waterwheel.is_restored(partition) THEN waterwheel.epoch_of_copy(epoch) ELSE epoch END
     $$;
 
     -- Functions that avoid sequential scans turn JIT off: those that are needed nevertheless count as expensive.
@@ -220,8 +228,9 @@ const TABLES: &str = r#"
         UPDATE waterwheel.nodes SET counter = nodes.counter + 1, seen = now() WHERE id = of_node;
         is_registered := FOUND;
         IF is_restored THEN
-            UPDATE waterwheel.partitions it SET is_suspended = true, system = waterwheel.system(), epoch = epoch + 65536, seen = now()
-                WHERE partition = of_partition AND NOT it.is_suspended;
+            UPDATE waterwheel.partitions it SET is_suspended = true, identity = waterwheel.identity(), known_timeline = waterwheel.timeline(), seen = now(),
+                epoch = waterwheel.epoch_of_copy(epoch)
+                WHERE partition = of_partition AND (identity <> waterwheel.identity() OR known_timeline <> waterwheel.timeline());
         END IF;
         timeline := waterwheel.timeline();
         SELECT it.node, nodes.counter, it.owner, it.timeline, it.is_suspended INTO node, counter, owner, written_on, is_suspended
@@ -272,8 +281,8 @@ const TABLES: &str = r#"
         RETURN true;
     END $$;
 
-    INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline, system)
-        SELECT 0, waterwheel.timeline(), waterwheel.timeline(), waterwheel.system();
+    INSERT INTO waterwheel.partitions (partition, timeline, epoch_timeline, known_timeline, identity)
+        SELECT 0, waterwheel.timeline(), waterwheel.timeline(), waterwheel.timeline(), waterwheel.identity();
 "#;
 
 /// Creates the tables, unless they exist. Concurrent calls wait for each other. Returns the version of the tables.

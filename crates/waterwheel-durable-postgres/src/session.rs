@@ -19,7 +19,7 @@ const LOCK_PARTITION: &str = "
 
 const TAKE: &str = "
     UPDATE waterwheel.partitions
-    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4, seen = now()
+    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4, known_timeline = $4, seen = now()
     WHERE partition = $1";
 
 /// Returns the process that owns the timers, and the name of its machine.
@@ -55,7 +55,10 @@ impl Session for Connection {
         self.begin_call();
         let mut statements = vec![delete_node(node)];
         if let Some(owner) = owner {
-            let sql = "UPDATE waterwheel.partitions SET node = NULL, seen = now() WHERE partition = $1 AND owner = $2";
+            // A restore stays recognizable.
+            let sql = "
+                UPDATE waterwheel.partitions SET node = NULL, seen = CASE WHEN known_timeline = waterwheel.timeline() THEN now() ELSE seen END
+                WHERE partition = $1 AND owner = $2";
             let give_back = Statement::new(sql).small(partition);
             statements.push(give_back.big(owner.0.cast_signed()));
         }
@@ -319,7 +322,7 @@ impl Connection {
         if !self.one::<bool>(exists).await? {
             return Ok(Err(Rejection::Gap));
         }
-        let sql = "UPDATE waterwheel.partitions SET timeline = waterwheel.timeline() WHERE partition = $1";
+        let sql = "UPDATE waterwheel.partitions SET timeline = waterwheel.timeline(), known_timeline = waterwheel.timeline() WHERE partition = $1";
         let update = Statement::new(sql).small(opening.partition);
         for reply in self
             .send(vec![Request::Statement(update), Request::Commit])

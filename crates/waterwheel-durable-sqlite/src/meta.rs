@@ -69,7 +69,7 @@ fn by_clock(now: SystemTime) -> u64 {
     }
 }
 
-/// Raises the epoch to this one, in a separate transaction.
+/// Raises the epoch to this one.
 pub(crate) fn raise_to(connection: &Connection, min: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET value = max(value, ?1) WHERE key = 'epoch'";
     connection.execute(sql, [min.cast_signed()]).map(drop)

@@ -118,7 +118,7 @@ pub enum Event {
         error: Arc<str>,
     },
     /// The store was restored from a backup, or moved to another server. No deliveries begin until that is accepted, since timers that were delivered after the
-    /// backup would be delivered again, and a copy for tests would deliver at all. Everything else works.
+    /// backup would be delivered again, and a copy made for tests would deliver real timers. Everything else works.
     #[non_exhaustive]
     Restored {
         /// The store.

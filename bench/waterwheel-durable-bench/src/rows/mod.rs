@@ -9,9 +9,9 @@ mod keyed;
 mod limited;
 mod outage;
 mod pending;
+mod rate;
 mod restart;
 mod retention;
-mod snapshot;
 mod spread;
 mod steady;
 mod syncs;
@@ -66,6 +66,7 @@ enum Play {
     /// The number of inserts a second, and one of how many is due soon.
     Steady(u32, usize, Policies),
     Snapshot,
+    Churn,
 }
 
 impl Row {
@@ -95,7 +96,8 @@ impl Row {
             Overdue => restart::prepare(place).await,
             Restart => restart::play(place).await,
             Steady(inserts, soon, policies) => steady::play(place, inserts, soon, policies).await,
-            Snapshot => snapshot::play(place).await,
+            Snapshot => rate::snapshot(place).await,
+            Churn => rate::churn(place).await,
         }
     }
 }
@@ -137,7 +139,7 @@ pub(crate) enum Rounds {
 }
 
 /// All rows, in the order in which a round plays them.
-pub(crate) const ALL: [Row; 59] = [
+pub(crate) const ALL: [Row; 60] = [
     row("insert-1", New, All, Insert(1, Off, PAYLOAD)),
     row("insert-1-policies", New, All, Insert(1, On, PAYLOAD)),
     row("insert-64", New, All, Insert(64, Off, PAYLOAD)),
@@ -202,6 +204,7 @@ pub(crate) const ALL: [Row; 59] = [
     in_postgres("postgres-keyed", New, All, Keyed),
     in_postgres("postgres-month-life", New, Once, Life(30)),
     in_postgres("postgres-snapshot", New, Once, Snapshot),
+    in_postgres("postgres-churn", New, Once, Churn),
     in_postgres("postgres-pending", File::Pending, Once, Pending),
     in_postgres("postgres-idle", File::Pending, Few, Idle),
     in_postgres("postgres-day", File::Pending, Once, Day),

@@ -11,6 +11,7 @@ use super::database::database;
 use crate::arguments::{Database, Move};
 use crate::failure::{Failure, say};
 use crate::output::Output;
+use crate::text;
 
 /// How often the progress is shown.
 const SHOWS_EVERY: Duration = Duration::from_secs(2);
@@ -24,7 +25,7 @@ struct Moved {
 }
 
 pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(), Failure> {
-    let from = name(source);
+    let from = text::place(source);
     if database(source, &args.database).is_none() && !source.is_file() {
         return Err(Failure::because("there is no such file"));
     }
@@ -33,7 +34,7 @@ pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(),
         abandon_transfer(&mut *store, &from)?;
         return output.line("services may open it again");
     };
-    let to = name(target);
+    let to = text::place(target);
     let mut other = open(target, &args.database)?;
     let mut shown = Instant::now();
     let mut show = |contents: Contents| {
@@ -54,21 +55,16 @@ pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(),
     }
 }
 
-/// The name of a store in messages: that of a file, or a URL without a password.
-fn name(place: &Path) -> String {
-    let text = place.display().to_string();
-    match (text.split_once("://"), text.rsplit_once('@')) {
-        (Some((scheme, rest)), Some((_, host))) if rest.contains('@') => {
-            let user = rest.split([':', '@']).next().unwrap_or_default();
-            format!("{scheme}://{user}@{host}")
-        }
-        _ => text,
-    }
-}
-
 fn open(place: &Path, args: &Database) -> Result<Box<dyn Store>, Failure> {
     Ok(match database(place, args) {
-        Some(postgres) => Box::new(postgres.wait_at_most(Duration::ZERO).open()?),
-        None => Box::new(SqliteStore::open(place)?),
+        Some(postgres) => {
+            let opened = postgres.wait_at_most(Duration::ZERO).open();
+            Box::new(opened.map_err(|error| Failure::Named(error.into()))?)
+        }
+        None => {
+            let named = |error| format!("{}: {error}", text::place(place));
+            let opened = SqliteStore::open(place);
+            Box::new(opened.map_err(|error| Failure::Named(named(error).into()))?)
+        }
     })
 }

@@ -12,7 +12,7 @@ use waterwheel_durable_postgres::Postgres;
 use waterwheel_durable_sqlite::{Sqlite, SqliteStore};
 use waterwheel_postgres_server::{Server, database_of};
 
-use crate::support::{TimersFile, cli, command, dead_mail, inserts, now, row, rows, set};
+use crate::support::{DAY, TimersFile, cli, command, dead_mail, inserts, now, row, set};
 
 /// What is in a file.
 fn picture(file: &Path) -> Vec<String> {
@@ -93,13 +93,18 @@ fn a_file_is_moved_into_a_database_and_back() {
     assert_eq!(timers.trim(), count("timers").to_string());
     assert!(count("timers") > 10 && count("dead_letters") > 0, "{moved}");
     assert!(count("archived") > 0 && count("settings") > 0, "{moved}");
-    let error = file.failure(format!("move {url} --cluster-id shop"));
-    let host = Server::of_process().host().replace('/', "%2F");
-    assert!(
-        error.contains("its timers were moved to postgres://waterwheel@"),
-        "{error}"
+    // It is done.
+    assert_eq!(
+        file.json(format!("move {url} --cluster-id shop --json")),
+        moved
     );
-    assert!(error.contains(&host), "{error}");
+    for line in ["move other.db", "pause shop"] {
+        let error = file.failure(line);
+        assert!(
+            error.contains("its timers were moved to postgres://waterwheel@"),
+            "{error}"
+        );
+    }
     assert!(file.failure("move --abandon").contains("were moved to"));
 
     let back = file.sibling("back.db");
@@ -119,14 +124,16 @@ fn a_file_is_moved_into_a_database_and_back() {
 /// The command is killed at any time, and repeated.
 #[test]
 fn a_killed_move_is_continued() {
-    let (file, url) = (
-        TimersFile::with(&inserts(&rows(60_000, "mail", 3_600_000))),
-        database(),
-    );
+    let near = (10_000..50_000).map(|number| row(number, "mail", 3_600_000));
+    let far = (50_000..70_000).map(|number| row(number, "other", DAY));
+    let rows: Vec<_> = near.chain(far).collect();
+    let steps = [dead_mail(2_000), inserts(&rows)].concat();
+    let (file, url) = (TimersFile::with(&steps), database());
     let before = picture(&file);
     let said = cli(Path::new(&url), "migrate --ttl 30s");
     said.well();
     let mut kills = 0;
+    let mut patience = Duration::from_millis(300);
     loop {
         let mut child = command()
             .arg(&*file)
@@ -135,7 +142,8 @@ fn a_killed_move_is_continued() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let end = Instant::now() + Duration::from_millis(300 + 150 * kills);
+        let end = Instant::now() + patience;
+        patience = patience * 3 / 2;
         while Instant::now() < end && child.try_wait().unwrap().is_none() {
             thread::sleep(Duration::from_millis(10));
         }
@@ -144,6 +152,7 @@ fn a_killed_move_is_continued() {
             break;
         }
         kills += 1;
+        assert!(kills < 30, "it never ends");
         // The killed process is the owner for one TTL, unless the server knows that it has gone.
         Server::of_process().sql(
             database_of(&url),
@@ -174,6 +183,18 @@ async fn no_service_opens_a_store_that_is_moved() {
     let open = Durable::builder().store(Sqlite::new(&*file)).open();
     let error = open.await.unwrap_err().to_string();
     assert!(error.contains("its timers were moved to "), "{error}");
+    // Its deliveries have to be settled first.
+    let sql = "INSERT INTO waterwheel.attempts (id, partition, ended) SELECT id, 0, '\\x00' FROM waterwheel.timers LIMIT 1";
+    Server::of_process().sql(database_of(&url), sql);
+    let back = file.sibling("back.db");
+    let line = format!("move {}", back.display());
+    let other = url.clone();
+    let said = tokio::task::spawn_blocking(move || cli(Path::new(&other), line));
+    let error = said.await.unwrap().failure();
+    assert!(
+        error.contains("1 deliveries of a process that was shut down"),
+        "{error}"
+    );
     let moved = Durable::builder()
         .store(Postgres::new(&url))
         .open()

@@ -974,7 +974,7 @@ impl Engine {
                 self.link.answer_all(callers, &refused);
             }
             match op {
-                Op::All(ops) if ops.contains(&Op::NextEpoch(0)) => self.ids.refused(),
+                Op::All(ops) if matches!(ops[..], [Op::NextEpoch(_), ..]) => self.ids.refused(),
                 Op::All(ops) => {
                     self.calendars
                         .refused(ops, &self.namespaces, &mut self.link);

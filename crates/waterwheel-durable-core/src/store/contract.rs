@@ -441,7 +441,7 @@ pub enum Notice {
         error: Arc<str>,
     },
     /// The store was restored from a backup, or moved to another server. No deliveries begin until an operator accepts that, since timers that were
-    /// delivered after the backup would be delivered again, and a copy for tests would deliver at all.
+    /// delivered after the backup would be delivered again, and a copy made for tests would deliver real timers.
     #[non_exhaustive]
     Restored {
         /// The store.

@@ -54,4 +54,6 @@ pub use page::{DeadLetters, HandlePage, PageLimit, PendingCursor, Scope};
 pub use row::{
     ArchiveCursor, Archived, Dead, Extras, Handle, Id, InvalidHandle, InvalidId, Row, RowCursor,
 };
+#[doc(hidden)]
+pub use transfer::transfer_by;
 pub use transfer::{Contents, TransferError, abandon_transfer, refused_by_transfer, transfer};

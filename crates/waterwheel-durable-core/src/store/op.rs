@@ -80,7 +80,7 @@ pub enum Op {
     Set(Arc<str>, Option<Arc<[u8]>>),
     /// Answers a [command](crate::store::Store::commands), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
-    /// Begins another epoch, larger than this one and than all before, without reopening the store: [`Epoch`](Outcome::Epoch).
+    /// Begins another epoch, larger than the given one and than all before, without reopening the store: [`Epoch`](Outcome::Epoch).
     /// The next [opening](crate::store::Store::begin) has a larger one.
     NextEpoch(u64),
     /// Lets another process take the store over at once, although handlers of this one are running for these timers:

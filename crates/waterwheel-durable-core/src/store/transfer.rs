@@ -15,10 +15,10 @@ use super::{
 /// The setting that marks both stores of a transfer. A service opens neither.
 const MARK: &str = "transfer";
 
-/// How much is written in a commit.
+/// How much is written in a commit: a store in a database has a deadline for each.
 const AT_A_TIME: PageLimit = PageLimit {
-    rows: 4_096,
-    bytes: 4 << 20,
+    rows: 1_024,
+    bytes: 1 << 20,
 };
 
 /// Whether a setting is moved. Runs of the target are counted anew.
@@ -27,7 +27,11 @@ fn is_moved(setting: &Setting) -> bool {
 }
 
 /// Moves all timers, dead letters, archived records and settings, with the ids, handles and keys of the timers, into an empty store. Neither store may have been
-/// [begun](Store::begin), and no service may use them meanwhile.
+/// [begun](Store::begin), and no service may use them meanwhile. A store whose [lease](Store::lease) is not held is refused, since timers that must not be delivered
+/// from it would be delivered from the other one. So is one with deliveries that were [handed over](Store::handed_over) and are not settled.
+///
+/// The handle with which an insert is answered that has the key of an archived timer has the due time of the record, which differs from that of the
+/// original handle if the timer was retried.
 ///
 /// The stores are marked, so that no service opens either of them before everything is moved, or the source afterwards. A transfer that was interrupted
 /// continues where it was, with the same stores. At the end, everything is read again from both stores, and compared.
@@ -43,51 +47,62 @@ pub fn transfer(
     names: (&str, &str),
     progress: &mut dyn FnMut(Contents),
 ) -> Result<Contents, TransferError> {
-    let mut source = Side::begin(source, names.0)?;
-    let mut target = Side::begin(target, names.1)?;
-    let (left, arrives) = (source.mark()?, target.mark()?);
-    let (id, mut position) = match (left, arrives) {
-        (None, None) => {
-            target.check_empty()?;
-            let id = std::hash::RandomState::new().hash_one(names);
-            (id, None)
-        }
-        // It has ended in between.
-        (Some(Mark::Leaves { id, to }), None) if to == target.name => {
-            target.check_empty()?;
-            (id, None)
-        }
+    transfer_by(AT_A_TIME, source, target, names, progress)
+}
+
+/// Same as [`transfer`], with this much in a commit. For tests.
+///
+/// # Errors
+///
+/// [`TransferError`].
+#[doc(hidden)]
+pub fn transfer_by(
+    limit: PageLimit,
+    source: &mut dyn Store,
+    target: &mut dyn Store,
+    names: (&str, &str),
+    progress: &mut dyn FnMut(Contents),
+) -> Result<Contents, TransferError> {
+    let mut source = Side::begin(source, names.0, limit)?;
+    let mut target = Side::begin(target, names.1, limit)?;
+    let is_same = |to: &str| to == names.1;
+    let (id, position) = match (source.mark()?, target.mark()?) {
+        (None, None) => (std::hash::RandomState::new().hash_one(names), None),
+        // The process has ended before the target was marked.
+        (Some(Mark::Source { id, to }), None) if is_same(&to) => (id, None),
         (
-            Some(Mark::Leaves { id, .. }),
-            Some(Mark::Arrives {
+            Some(Mark::Source { id, .. }),
+            Some(Mark::Target {
                 id: other,
                 position,
             }),
         ) if id == other => (id, Some(position)),
-        (Some(Mark::Left { id, .. }), Some(Mark::Arrives { id: other, .. })) if id == other => {
+        // It has ended before the target was complete, or before it could say so.
+        (Some(Mark::Moved { id, .. }), Some(Mark::Target { id: other, .. })) if id == other => {
             target.complete()?;
             return target.contents(&mut |_| {});
         }
-        (Some(Mark::Left { to, .. }), _) => {
-            return Err(source.refuses(format!("its timers were moved to {to}")));
+        (Some(Mark::Moved { to, .. }), None) if is_same(&to) => {
+            return target.contents(&mut |_| {});
         }
-        (Some(Mark::Leaves { to, .. }), _) => {
-            return Err(source.refuses(format!(
-                "a transfer to {to} has begun: continue with that one, or abandon it"
-            )));
+        (Some(mark @ Mark::Target { .. }), _) | (Some(mark), None) => {
+            return Err(source.refuses(mark.to_string()));
         }
         (_, Some(mark)) => return Err(target.refuses(mark.to_string())),
-        (Some(mark @ Mark::Arrives { .. }), None) => return Err(source.refuses(mark.to_string())),
     };
+    source.check_deliveries()?;
+    if position.is_none() {
+        target.check_empty()?;
+    }
     let to = target.name.to_owned();
-    let mut next = match position.take() {
+    let mut next = match position {
         Some(position) => position,
         None => {
-            source.set_mark(Some(Mark::Leaves { id, to: to.clone() }))?;
+            source.set_mark(&Mark::Source { id, to: to.clone() })?;
             let position = Position::START;
             // The ids of the source are not assigned again.
             let epoch = Op::NextEpoch(source.epoch);
-            target.commit(vec![epoch, Mark::Arrives { id, position }.set()])?;
+            target.commit(vec![epoch, Mark::Target { id, position }.set()])?;
             position
         }
     };
@@ -97,29 +112,30 @@ pub fn transfer(
         next = position;
         items.iter().for_each(|item| moved.add(item));
         let mut steps: Vec<Op> = items.into_iter().flat_map(Item::steps).collect();
-        steps.push(Mark::Arrives { id, position }.set());
-        target.commit(steps)?;
+        steps.push(Mark::Target { id, position }.set());
+        // All of them or none, and none is refused because the target is nearly full.
+        target.commit(vec![Op::All(steps)])?;
         progress(moved);
     }
     let (before, after) = (source.contents(progress)?, target.contents(progress)?);
     if before != after {
         return Err(TransferError::Differs { before, after });
     }
-    source.set_mark(Some(Mark::Left { id, to }))?;
+    source.set_mark(&Mark::Moved { id, to })?;
     target.complete()?;
     Ok(after)
 }
 
-/// Lets services open the source of a transfer again that was not completed. What its target has by then is not used any more.
+/// Lets services open the source of a transfer again that was not completed. Its target cannot be used any more.
 ///
 /// # Errors
 ///
 /// [`TransferError`], also if no transfer from this store is in progress.
 pub fn abandon_transfer(source: &mut dyn Store, name: &str) -> Result<(), TransferError> {
-    let mut source = Side::begin(source, name)?;
+    let mut source = Side::begin(source, name, AT_A_TIME)?;
     match source.mark()? {
-        Some(Mark::Leaves { .. }) => source.set_mark(None),
-        Some(mark @ Mark::Left { .. }) => Err(source.refuses(mark.to_string())),
+        Some(Mark::Source { .. }) => source.complete(),
+        Some(mark @ Mark::Moved { .. }) => Err(source.refuses(mark.to_string())),
         _ => Err(source.refuses("no transfer from it is in progress".to_owned())),
     }
 }
@@ -134,7 +150,7 @@ pub fn refused_by_transfer(settings: &[Setting]) -> Option<String> {
     ))
 }
 
-/// What is in a store.
+/// The contents of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Contents {
@@ -169,11 +185,11 @@ impl fmt::Display for Contents {
             dead,
             archived,
             settings,
-            hash,
+            ..
         } = self;
         write!(
             f,
-            "{timers} timers, {dead} dead letters, {archived} archived records and {settings} settings (hash {hash:016x})"
+            "{timers} timers, {dead} dead letters, {archived} archived records and {settings} settings"
         )
     }
 }
@@ -215,7 +231,8 @@ impl fmt::Display for TransferError {
             TransferError::Refused { store, why } => write!(f, "{store}: {why}"),
             TransferError::Differs { before, after } => write!(
                 f,
-                "the source has {before}, but the target {after} (please report this bug)"
+                "the source has {before} (hash {:016x}), but the target {after} (hash {:016x}): please report this bug",
+                before.hash, after.hash
             ),
         }
     }
@@ -234,6 +251,7 @@ impl Error for TransferError {
 struct Side<'a> {
     store: &'a mut dyn Store,
     name: &'a str,
+    limit: PageLimit,
     /// The last epoch.
     epoch: u64,
     /// The number of the last commit.
@@ -241,15 +259,26 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn begin(store: &'a mut dyn Store, name: &'a str) -> Result<Side<'a>, TransferError> {
+    fn begin(
+        store: &'a mut dyn Store,
+        name: &'a str,
+        limit: PageLimit,
+    ) -> Result<Side<'a>, TransferError> {
         let mut side = Side {
             store,
             name,
+            limit,
             epoch: 0,
             number: 0,
         };
         side.epoch = side.store.begin().map_err(|it| side.failed(it))?;
-        Ok(side)
+        match side.store.lease().is_held() {
+            true => Ok(side),
+            false => Err(side.refuses(
+                "no deliveries may begin in it: if it was restored from a backup, accept that first"
+                    .to_owned(),
+            )),
+        }
     }
 
     fn failed(&self, error: StoreError) -> TransferError {
@@ -273,12 +302,22 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn set_mark(&mut self, mark: Option<Mark>) -> Result<(), TransferError> {
-        let value = mark.map(|mark| mark.to_value());
-        self.commit(vec![Op::Set(MARK.into(), value)])
+    fn set_mark(&mut self, mark: &Mark) -> Result<(), TransferError> {
+        self.commit(vec![mark.set()])
     }
 
-    /// Lets services open the target.
+    /// Checks that no deliveries of other processes are in progress or not settled.
+    fn check_deliveries(&mut self) -> Result<(), TransferError> {
+        let handed_over = self.store.handed_over().map_err(|it| self.failed(it))?;
+        match handed_over.len() {
+            0 => Ok(()),
+            count => Err(self.refuses(format!(
+                "{count} deliveries of a process that was shut down are in progress, or not settled: start a service, and shut it down once they are"
+            ))),
+        }
+    }
+
+    /// Lets services open it.
     fn complete(&mut self) -> Result<(), TransferError> {
         let clean = Op::set_clean(self.epoch, 0);
         self.commit(vec![clean, Op::Set(MARK.into(), None)])
@@ -297,15 +336,9 @@ impl<'a> Side<'a> {
         let outcomes = self.store.commit(number, &steps);
         let outcomes = outcomes.map_err(|it| self.failed(it))?;
         self.number = number;
-        for (step, outcome) in steps.iter().zip(outcomes) {
-            match (step, outcome) {
-                (Op::Insert(row, _), Outcome::Exists(other)) => {
-                    let why = format!("{} has the key of {}", other.id, row.id);
-                    return Err(self.refuses(why));
-                }
-                (_, Outcome::Full) => return Err(self.refuses("it is full".to_owned())),
-                (_, Outcome::Epoch(epoch)) => self.epoch = epoch,
-                _ => {}
+        for outcome in outcomes {
+            if let Outcome::Epoch(epoch) = outcome {
+                self.epoch = epoch;
             }
         }
         self.store.maintain().map_err(|it| self.failed(it))
@@ -330,9 +363,8 @@ impl<'a> Side<'a> {
         mut from: Position,
     ) -> Result<Option<(Vec<Item>, Position)>, TransferError> {
         loop {
-            let read = from
-                .read(self.store, handlers)
-                .map_err(|it| self.failed(it))?;
+            let read = from.read(self.store, handlers, self.limit);
+            let read = read.map_err(|it| self.failed(it))?;
             let Some((items, next)) = read else {
                 return Ok(None);
             };
@@ -344,14 +376,14 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What a store is in a transfer.
+/// The role of a store in a transfer.
 enum Mark {
     /// Everything is being moved out of it.
-    Leaves { id: u64, to: String },
+    Source { id: u64, to: String },
     /// Everything was moved out of it.
-    Left { id: u64, to: String },
+    Moved { id: u64, to: String },
     /// Everything up to a position was moved into it.
-    Arrives { id: u64, position: Position },
+    Target { id: u64, position: Position },
 }
 
 impl Mark {
@@ -361,12 +393,12 @@ impl Mark {
 
     fn to_value(&self) -> Arc<[u8]> {
         let text = match self {
-            Mark::Leaves { id, to } => format!("leaves {id} {to}"),
-            Mark::Left { id, to } => format!("left {id} {to}"),
-            Mark::Arrives { id, position } => {
+            Mark::Source { id, to } => format!("source {id} {to}"),
+            Mark::Moved { id, to } => format!("moved {id} {to}"),
+            Mark::Target { id, position } => {
                 let Position { part, at, cursor } = position;
                 let [first, second, third] = cursor;
-                format!("arrives {id} {part} {at} {first} {second} {third}")
+                format!("target {id} {part} {at} {first} {second} {third}")
             }
         };
         text.into_bytes().into()
@@ -378,15 +410,15 @@ impl Mark {
         let (id, rest) = rest.split_once(' ')?;
         let (id, to) = (id.parse().ok()?, rest.to_owned());
         Some(match kind {
-            "leaves" => Mark::Leaves { id, to },
-            "left" => Mark::Left { id, to },
-            "arrives" => {
+            "source" => Mark::Source { id, to },
+            "moved" => Mark::Moved { id, to },
+            "target" => {
                 let mut words = rest.split(' ');
                 let (part, at) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
                 let mut number = || words.next()?.parse().ok();
                 let cursor = [number()?, number()?, number()?];
                 let position = Position { part, at, cursor };
-                Mark::Arrives { id, position }
+                Mark::Target { id, position }
             }
             _ => return None,
         })
@@ -396,13 +428,13 @@ impl Mark {
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Mark::Leaves { to, .. } => write!(
+            Mark::Source { to, .. } => write!(
                 f,
                 "its timers are being moved to {to}: complete that with `waterwheel move`, or abandon it with `--abandon`"
             ),
-            Mark::Left { to, .. } => write!(f, "its timers were moved to {to}: use that store"),
-            Mark::Arrives { .. } => {
-                f.write_str("timers are being moved into it: complete that with `waterwheel move`")
+            Mark::Moved { to, .. } => write!(f, "its timers were moved to {to}: use that store"),
+            Mark::Target { .. } => {
+                f.write_str("timers are being moved into it: complete that with `waterwheel move`, or delete it")
             }
         }
     }
@@ -443,6 +475,7 @@ impl Position {
         self,
         store: &mut dyn Store,
         handlers: &[Arc<str>],
+        limit: PageLimit,
     ) -> Result<Option<Read>, StoreError> {
         let [first, second, third] = self.cursor;
         let small = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -457,7 +490,7 @@ impl Position {
                 )
             }
             (DEAD, _) => {
-                let page = store.dead(Scope::All, id_of(second), AT_A_TIME)?;
+                let page = store.dead(Scope::All, id_of(second), limit)?;
                 let next = match page.next {
                     Some(id) => self.with([first, stored(id), third]),
                     None => Position::first(ARCHIVE, 0),
@@ -470,7 +503,7 @@ impl Position {
                     block: small(second),
                     index: small(third),
                 };
-                let page = store.archived(handler, after, i64::MAX, AT_A_TIME.rows)?;
+                let page = store.archived(handler, after, i64::MAX, limit.rows)?;
                 let next = match page.last() {
                     Some((at, _)) => self.with([at.day, at.block.into(), at.index.into()]),
                     None => Position::first(ARCHIVE, self.at + 1),
@@ -485,7 +518,7 @@ impl Position {
                     second: first,
                     id: id_of(second),
                 };
-                let rows = store.load(handler, after, i64::MAX, AT_A_TIME)?;
+                let rows = store.load(handler, after, i64::MAX, limit)?;
                 let next = match rows.last().map(Row::cursor) {
                     Some(at) => self.with([at.second, stored(at.id), third]),
                     None => Position::first(SECONDS, self.at + 1),
@@ -505,7 +538,7 @@ impl Position {
                     bucket: Bucket { level, number },
                     id: id_of(second),
                 };
-                let rows = store.load_level(after, AT_A_TIME)?;
+                let rows = store.load_level(after, limit)?;
                 let next = match rows.last() {
                     Some(row) => self.with([level.bucket(row.due).number, stored(row.id), third]),
                     None => Position::first(LEVELS, self.at + 1),

@@ -224,7 +224,8 @@ impl<D: Database> Ownership<D> {
             self.observation.reset();
             return self.lose();
         }
-        self.is_suspended = beat.is_suspended;
+        // It is no part of what is observed.
+        self.is_suspended = std::mem::take(&mut beat.is_suspended);
         let before = self.timeline.replace(beat.timeline);
         if let Some(lease) = self.lease().filter(|it| self.is_open && it.hands_over()) {
             // A failover may have lost the hand-over.
@@ -252,8 +253,8 @@ impl<D: Database> Ownership<D> {
         if let Some((_, lease)) = mine.filter(|_| self.is_open && (is_held || is_current)) {
             lease.extend(until);
             lease.set_unconfirmed(!is_current);
-            let was_suspended = lease.set_suspended(beat.is_suspended);
-            let is_regained = !is_held && lease.is_held(now) || was_suspended && !beat.is_suspended;
+            let was_suspended = lease.set_suspended(self.is_suspended);
+            let is_regained = !is_held && lease.is_held(now) || was_suspended && !self.is_suspended;
             self.observe_others(others, is_current, now);
             return is_regained.then_some(Event::Regained);
         }

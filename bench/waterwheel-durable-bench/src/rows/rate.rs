@@ -1,4 +1,4 @@
-//! Inserts and deliveries at a fixed rate, before and while an old snapshot of the server is held.
+//! Inserts and deliveries at a fixed rate: while an old snapshot of the server is held, and for long enough to be vacuumed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,17 +17,19 @@ use crate::store::Longest;
 const RATE: usize = 6_000;
 /// The inserts between two pauses.
 const AT_A_TIME: usize = 60;
+/// How long the tables are watched.
+const MINUTES: usize = 12;
 
 const HOLD: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class; SELECT pg_sleep(3600)";
 const RELEASE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(3600)' AND pid <> pg_backend_pid()";
 
-pub(crate) async fn play(place: Place) -> Played {
-    let url = place.url.clone().ok_or("not in PostgreSQL")?;
-    let times = Arc::new(Longest::default());
-    let timers = place.open_timed(Durable::builder(), &times).await?;
-    let delivered = Arc::new(Delivered::default());
-    timers.handle(HANDLER, delivered.handler(&Arc::new(Shift::default())));
+/// The size of all tables in bytes, and their dead rows.
+const SIZES: &str = "SELECT sum(pg_total_relation_size(relid)) || ' ' || sum(n_dead_tup) FROM pg_stat_user_tables WHERE schemaname = 'waterwheel'";
+
+/// Measures the rate before and while a snapshot is held.
+pub(crate) async fn snapshot(place: Place) -> Played {
+    let (url, timers, delivered, times) = open(&place).await?;
     let mut sample = Sample::default();
     let minute = place.pick(Duration::from_secs(60), Duration::from_secs(2));
     let mut inserted = at_rate(&timers, minute / 6).await?;
@@ -52,6 +54,41 @@ pub(crate) async fn play(place: Place) -> Played {
     shut_down(&timers).await?;
     delivered.note(inserted, &mut sample);
     Ok(sample)
+}
+
+/// Measures the size of the tables each minute, with the server's own settings for autovacuum.
+pub(crate) async fn churn(place: Place) -> Played {
+    let (url, timers, delivered, _) = open(&place).await?;
+    let mut sample = Sample::default();
+    let minute = place.pick(Duration::from_secs(60), Duration::from_secs(1));
+    let (mut inserted, mut sizes, mut dead) = (0, Vec::new(), 0.0_f64);
+    for _ in 0..MINUTES {
+        inserted += at_rate(&timers, minute).await?;
+        let read = sql_at(&url, SIZES)?;
+        let (size, now_dead) = read.trim().split_once(' ').ok_or("no sizes")?;
+        sizes.push(size.parse::<f64>()?);
+        dead = dead.max(now_dead.parse()?);
+    }
+    delivered.wait(inserted).await;
+    shut_down(&timers).await?;
+    delivered.note(inserted, &mut sample);
+    sample.set("bytes in the middle", sizes[MINUTES / 2]);
+    sample.set("bytes at the end", sizes[MINUTES - 1]);
+    sample.set("dead rows", dead);
+    sample.set("timers", inserted as f64);
+    Ok(sample)
+}
+
+type Opened = (String, Durable, Arc<Delivered>, Arc<Longest>);
+
+/// Opens the timers with a handler that counts.
+async fn open(place: &Place) -> Result<Opened, Failure> {
+    let url = place.url.clone().ok_or("not in PostgreSQL")?;
+    let times = Arc::new(Longest::default());
+    let timers = place.open_timed(Durable::builder(), &times).await?;
+    let delivered = Arc::new(Delivered::default());
+    timers.handle(HANDLER, delivered.handler(&Arc::new(Shift::default())));
+    Ok((url, timers, delivered, times))
 }
 
 /// Inserts and delivers for this time. Returns the number of inserts.
