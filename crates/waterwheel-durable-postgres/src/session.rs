@@ -19,7 +19,8 @@ const LOCK_PARTITION: &str = "
 
 const TAKE: &str = "
     UPDATE waterwheel.partitions
-    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4, known_timeline = $4, seen = now()
+    SET node = $2, previous = owner, owner = $3, timeline = $4, opened = $5, epoch = $5, epoch_timeline = $4, known_timeline = $4, identity = waterwheel.identity(),
+        seen = now()
     WHERE partition = $1";
 
 /// Returns the process that owns the timers, and the name of its machine.
