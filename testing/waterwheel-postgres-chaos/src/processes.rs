@@ -123,10 +123,17 @@ pub(crate) fn clock(terms: Terms, rounds: u32) -> Done {
     it.cluster.add_standby()?;
     for _ in 0..rounds {
         it.insert()?;
-        for (seconds, offset) in [(3_000_000, "+3"), (-3_000_000, "-3"), (0, "+0")] {
-            it.cluster.set_clock(offset)?;
-            let set_at = now().wrapping_add_signed(seconds);
-            it.clock_was_set.push(set_at..set_at + 500_000);
+        for seconds in [3, -3, 0] {
+            it.cluster.set_clock(&format!("{seconds:+}"))?;
+            let there = || now().wrapping_add_signed(seconds * 1_000_000);
+            let set_at = there();
+            // The next event of the owner shows that its clock was set.
+            let owner = it.owner;
+            until("the clock is set", || {
+                let last = it.cluster.events(owner).last().map(|it| it.at);
+                last.is_some_and(|at| at.abs_diff(there()) < 1_000_000)
+            })?;
+            it.clock_was_set.push(set_at..there() + 500_000);
             thread::sleep(Duration::from_secs(2));
         }
         let story = it.check()?;

@@ -48,7 +48,9 @@ pub(crate) async fn snapshot(place: Place) -> Played {
         &mut sample,
     )
     .await?;
-    sql_at(&url, RELEASE)?;
+    if sql_at(&url, RELEASE)?.trim() != "t" {
+        return Err("the snapshot was not held".into());
+    }
     let _ = holder.await?;
     delivered.wait(inserted).await;
     shut_down(&timers).await?;
