@@ -118,7 +118,7 @@ fn refusal(store: &mut dyn Store) -> Option<String> {
 
 #[test]
 fn everything_is_moved() {
-    for seed in 0..50 {
+    for seed in 0..20 {
         let (mut source, mut target) = (filled(seed), MemoryStore::new());
         let before = picture(&mut source);
         let told = moved(&mut source, &mut target).unwrap();
@@ -254,6 +254,38 @@ fn a_target_that_loses_something_is_noticed() {
     assert!(refusal(&mut source).is_some() && refusal(&mut target).is_some());
 }
 
+/// A store with a deadline, for example.
+#[test]
+fn what_is_refused_is_written_in_smaller_parts() {
+    struct Small(MemoryStore);
+
+    impl Store for Small {
+        forward!(it => it.0; begin maintain reads);
+
+        fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+            let inserts = |steps: &[Op]| {
+                steps
+                    .iter()
+                    .filter(|it| matches!(it, Op::Insert(..)))
+                    .count()
+            };
+            let all = steps.iter().map(|it| match it {
+                Op::All(steps) => inserts(steps),
+                _ => 0,
+            });
+            match all.sum::<usize>() > 1 {
+                true => Err(StoreError::definite("too late")),
+                false => self.0.commit(number, steps),
+            }
+        }
+    }
+
+    let (mut source, mut target) = (filled(10), Small(MemoryStore::new()));
+    let before = picture(&mut source);
+    moved(&mut source, &mut target).unwrap();
+    assert_eq!(picture(&mut target.0), before);
+}
+
 /// A store that is full for a while.
 #[test]
 fn a_full_target_takes_the_rest_later() {
@@ -285,7 +317,7 @@ fn a_full_target_takes_the_rest_later() {
     let before = picture(&mut source);
     let mut target = Full {
         inner: MemoryStore::new(),
-        refuses: 1,
+        refuses: 3,
     };
     let error = moved(&mut source, &mut target).unwrap_err().to_string();
     assert!(error.contains("no space"), "{error}");

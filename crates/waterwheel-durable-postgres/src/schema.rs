@@ -38,7 +38,7 @@ const TABLES: &str = r#"
         opened bigint NOT NULL DEFAULT 0,
         epoch bigint NOT NULL DEFAULT 0,
         epoch_timeline integer NOT NULL,
-        -- What `identity` returns, and the timeline of the server, when the tables were used last; and whether deliveries wait because they were restored since.
+        -- The identity of the database and the timeline of the server when the tables were used last; and whether deliveries wait because they were restored since.
         identity text NOT NULL,
         known_timeline integer NOT NULL,
         is_suspended boolean NOT NULL DEFAULT false,

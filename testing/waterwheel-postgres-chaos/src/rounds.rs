@@ -1,4 +1,4 @@
-//! The rounds, of which each module has some: timers are inserted, something happens, and the checks follow.
+//! The common part of all rounds: timers are inserted, something happens, and the checks follow.
 
 use std::error::Error;
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl Rounds {
         Rounds::of(terms, Server::start(&[])?, Cluster::add)
     }
 
-    /// With this server, and a first process that is started so.
+    /// Starts the rounds on this server. `add` starts the first process.
     pub(crate) fn of(
         terms: Terms,
         server: Server,

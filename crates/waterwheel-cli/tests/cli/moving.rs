@@ -14,7 +14,7 @@ use waterwheel_postgres_server::{Server, database_of};
 
 use crate::support::{DAY, TimersFile, cli, command, dead_mail, inserts, now, row, set};
 
-/// What is in a file.
+/// The contents of a file.
 fn picture(file: &Path) -> Vec<String> {
     let mut store = SqliteStore::open(file).unwrap();
     store.begin().unwrap();

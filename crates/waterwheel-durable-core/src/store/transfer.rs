@@ -109,13 +109,24 @@ pub fn transfer_by(
     let handlers = source.store.handlers().map_err(|it| source.failed(it))?;
     let mut moved = Contents::default();
     while let Some((items, position)) = source.read(&handlers, next)? {
-        next = position;
+        let before = moved;
         items.iter().for_each(|item| moved.add(item));
         let mut steps: Vec<Op> = items.into_iter().flat_map(Item::steps).collect();
         steps.push(Mark::Target { id, position }.set());
         // All of them or none, and none is refused because the target is nearly full.
-        target.commit(vec![Op::All(steps)])?;
-        progress(moved);
+        match target.commit(vec![Op::All(steps)]) {
+            Ok(()) => {
+                next = position;
+                progress(moved);
+            }
+            // Perhaps it takes too long.
+            Err(error) if error.is_definite() && source.limit.rows > 1 => {
+                source.limit.rows /= 2;
+                source.limit.bytes /= 2;
+                moved = before;
+            }
+            Err(error) => return Err(error),
+        }
     }
     let (before, after) = (source.contents(progress)?, target.contents(progress)?);
     if before != after {
@@ -222,6 +233,13 @@ pub enum TransferError {
         /// The contents of the target.
         after: Contents,
     },
+}
+
+impl TransferError {
+    /// Whether a store has refused something, so that it is as before.
+    fn is_definite(&self) -> bool {
+        matches!(self, TransferError::Failed { error, .. } if error.is_definite())
+    }
 }
 
 impl fmt::Display for TransferError {
