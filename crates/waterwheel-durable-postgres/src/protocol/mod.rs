@@ -12,6 +12,7 @@
 //! | Each commit inserts a row with its number. That row decides whether a commit was carried out when its reply is lost, and its absence shows that a failover has lost commits. | [`Writer`] |
 //! | A failover may also lose a take-over, while the lease of that node lasts. So an opening of an older timeline of the server neither commits nor frees the partition until a node whose lease is held has confirmed it, or one TTL has passed. | [`Ownership`], [`Writer`] |
 //! | An owner that stops while handlers are running gives the partition back, and records which timers they have. It sends heartbeats until it has reported how they ended. The next owner does not deliver these timers before, unless it has seen the same counter for one TTL and deletes the row of that node, with its records. | [`Ownership`], [`Writer`] |
+//! | In a database that was restored from a backup, no deliveries begin until an operator accepts that: see [`Beat::is_suspended`]. | [`Lease`] |
 //! | On another timeline, epochs rise by a large step, so that no id is assigned twice. | [`Drawn`] |
 //!
 //! Transactions that this protocol depends on have to be durable locally at least (`synchronous_commit`): a crash of the server must not lose any of them on the same timeline.
