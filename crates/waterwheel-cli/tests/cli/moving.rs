@@ -98,7 +98,8 @@ fn a_file_is_moved_into_a_database_and_back() {
         file.json(format!("move {url} --cluster-id shop --json")),
         moved
     );
-    for line in ["move other.db", "pause shop"] {
+    let other = format!("move {}", file.sibling("other.db").display());
+    for line in [&*other, "pause shop"] {
         let error = file.failure(line);
         assert!(
             error.contains("its timers were moved to postgres://waterwheel@"),
