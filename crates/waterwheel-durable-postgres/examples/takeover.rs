@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// A delivery: by which process, of which timer, when.
+/// The process, the timer and the time of a delivery.
 type Delivered = (&'static str, usize, SystemTime);
 
 fn main() -> ExitCode {

@@ -193,7 +193,7 @@ const TABLES: &str = r#"
         FROM pg_control_system()
     $$;
 
-    -- Whether the tables were restored, and nobody has noticed so far. A failover takes less time than ten minutes.
+    -- Returns whether the tables were restored since the last heartbeat. A failover takes less than ten minutes.
     CREATE FUNCTION waterwheel.is_restored(of_partition smallint) RETURNS boolean LANGUAGE sql AS $$
         SELECT opened > 0 AND (identity <> waterwheel.identity() OR known_timeline <> waterwheel.timeline()
             AND greatest(seen, (SELECT max(nodes.seen) FROM waterwheel.nodes WHERE counter > 0)) < now() - interval '10 minutes')

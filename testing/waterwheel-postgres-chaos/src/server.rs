@@ -91,7 +91,7 @@ pub(crate) fn stall(terms: Terms, rounds: u32) -> Done {
         "stall",
         it,
         rounds,
-        |it| set(it, "nobody"),
+        |it| set(it, "missing"),
         |it| set(it, ""),
     )
 }

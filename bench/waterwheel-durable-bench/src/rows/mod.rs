@@ -63,7 +63,7 @@ enum Play {
     Day,
     Overdue,
     Restart,
-    /// The number of inserts a second, of which every `n`th is due soon.
+    /// The number of inserts a second, and how many of them there are for each that is due soon.
     Steady(u32, usize, Policies),
     Snapshot,
     Churn,

@@ -30,7 +30,8 @@ pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(),
         return Err(Failure::because("there is no such file"));
     }
     let mut store = open(source, &args.database)?;
-    let Some(target) = args.target.as_ref().filter(|_| !args.abandon) else {
+    // Without one, it is given up.
+    let Some(target) = &args.target else {
         abandon_transfer(&mut *store, &from)?;
         return output.line("services may open it again");
     };
