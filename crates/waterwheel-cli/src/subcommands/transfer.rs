@@ -1,5 +1,6 @@
 //! Moves everything into another store.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::text;
 
-/// How often the progress is shown.
+/// How often the progress is shown on a terminal.
 const SHOWS_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Serialize)]
@@ -39,7 +40,7 @@ pub(crate) fn run(source: &Path, args: &Move, output: &mut Output) -> Result<(),
     let mut other = open(target, &args.database)?;
     let mut shown = Instant::now();
     let mut show = |contents: Contents| {
-        if shown.elapsed() >= SHOWS_EVERY {
+        if shown.elapsed() >= SHOWS_EVERY && io::stderr().is_terminal() {
             shown = Instant::now();
             say(&contents.to_string());
         }
